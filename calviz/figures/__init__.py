@@ -1,8 +1,8 @@
-"""Figures, one file each, which registers itself in `calviz.specs.figure.FIGURES`.
+"""Figures, one file each; figures of predictions register themselves in `calviz.specs.figure.FIGURES`.
 
-A file here computes what is drawn: a frozen dataclass of plain arrays that derives from `calviz.figures.base.Figure` and takes a
-sample, or a finished result such as a learning curve. How it is drawn is in ``drawing``; curves that only figures need are in
-``kernels``. Where a figure is shown is decided by the pages and the report.
+A file here computes what is drawn: a frozen dataclass of plain arrays that derives from `calviz.figures.base.Figure` and is
+computed from a sample, or from a finished result such as a learning curve. Drawing code is in ``drawing``; curves that only
+figures need are in ``kernels``. The pages and the report decide where a figure is shown.
 """
 
 from calviz.figures.bin_sensitivity import BinSensitivity

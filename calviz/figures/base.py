@@ -1,4 +1,4 @@
-"""What every figure has: a table of what is drawn, a sentence, a caption, and a drawing."""
+"""Base class of figures: each has a table of what is drawn, a description, a caption and a drawing."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-#: Characters of a name that is not the user's own words.
+#: Maximum length of the name of the data, in characters.
 NAME = 60
 
 
 class Figure(ABC):
-    """A computed figure: a frozen dataclass of plain arrays that can say, tabulate and draw what it holds.
+    """A computed figure: a frozen dataclass of plain arrays that can describe, tabulate and draw its contents.
 
-    A figure says what is drawn (`columns` or `frame`), in a sentence (`describe`) and as a caption, and draws it: by its
-    method ``draw(sheet)``, or, where that is long, by the function ``draw(figure, sheet)`` of the file of the same name in
-    ``calviz/figures/drawing``. Both give traces and a layout as plain dicts.
+    A figure gives the drawn values as a table (`columns` or `frame`), describes them in a sentence (`describe`) and a caption,
+    and draws them: with its method ``draw(sheet)`` or, where that would be long, with the function ``draw(figure, sheet)`` in
+    the file of the same name in ``calviz/figures/drawing``. Both return traces and a layout as plain dicts.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # A dataclass would write out its arrays; one that is there already it leaves alone.
+        # The __repr__ of a dataclass would print all arrays; a dataclass keeps one that the class defines already.
         if "__repr__" not in cls.__dict__:
             cls.__repr__ = Figure.__repr__  # type: ignore[method-assign]
 
@@ -47,7 +47,7 @@ class Figure(ABC):
 
     def _repr_html_(self) -> str | None:
         drawn = self.plot()
-        # A notebook that knows plotly gets its own form, see above; elsewhere the page has to hold all that it needs.
+        # Notebooks that can render plotly use the MIME bundle above; elsewhere the HTML must be self-contained.
         if _bundle(drawn):
             return None
         page: str = drawn.to_html(full_html=False, include_plotlyjs=True)
@@ -66,21 +66,21 @@ class Figure(ABC):
         name: str = "predictions",
         **options: Any,
     ) -> Self:
-        """Compute the figure of labels and probabilities, as scikit-learn's displays are made.
+        """Compute the figure from labels and probabilities, like scikit-learn's displays.
 
         Parameters
         ----------
         y_true, y_prob, pos_label, class_names, kind, name
-            As of `calviz.Predictions.from_arrays`.
+            See `calviz.Predictions.from_arrays`.
         n_bins : int, optional
-            The option `bins`, as scikit-learn calls it.
+            The option `bins` under its scikit-learn name.
         **options
-            Of ``compute``.
+            Options of ``compute``.
 
         Raises
         ------
         OptionError, InputError
-            Where the figure is not drawn of predictions, has no such option, or the arrays do not fit.
+            If the figure is not computed from predictions, has no such option, or the arrays are invalid.
 
         Examples
         --------
@@ -108,19 +108,19 @@ class Figure(ABC):
         name: str | None = None,
         **options: Any,
     ) -> Self:
-        """Compute the figure of what a fitted classifier says of X.
+        """Compute the figure from the predictions of a fitted classifier for X.
 
         Parameters
         ----------
         estimator, X, y, pos_label, response_method, name
-            As of `calviz.Predictions.from_estimator`.
+            See `calviz.Predictions.from_estimator`.
         n_bins, **options
-            As of `from_predictions`.
+            See `from_predictions`.
 
         Raises
         ------
         OptionError, InputError
-            As `from_predictions`, and where the estimator gives no scores.
+            Under the same conditions as in `from_predictions`, and if the estimator gives no scores.
         """
         how = cls._options(options, n_bins)
         made = Predictions.from_estimator(
@@ -130,11 +130,11 @@ class Figure(ABC):
 
     @classmethod
     def _options(cls, options: dict[str, Any], n_bins: int | None) -> dict[str, Any]:
-        """The options of `compute`; raises OptionError where the figure is not drawn of predictions, or has no such option."""
+        """Return the options of `compute`; raise OptionError if it does not take predictions or has no such option."""
         first, *known = signature(cls._compute()).parameters
         if first != "data":
             raise OptionError(
-                f"{cls.__name__} is not drawn of one set of predictions: {cls.__name__}.compute takes '{first}'."
+                f"{cls.__name__} is not drawn from one set of predictions: {cls.__name__}.compute takes '{first}'."
             )
         asked = options if n_bins is None else {"bins": n_bins} | options
         if wrong := sorted(set(asked) - set(known)):
@@ -157,15 +157,15 @@ class Figure(ABC):
         """Say in one or two plain sentences what the figure shows (alternative text)."""
 
     def caption(self) -> tuple[str, ...]:
-        """The caption of a picture, one text per line: name; what is drawn; the number."""
+        """Return the lines of the caption: name; what is drawn; the main number."""
         return ()
 
     def columns(self) -> Mapping[str, Any]:
-        """What is drawn, by the name of its column."""
+        """Return the drawn values by column name."""
         raise NotImplementedError
 
     def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn, as a table."""
+        """Return exactly the drawn values as a table."""
         needs("pandas")
         import pandas as pd
 
@@ -174,15 +174,15 @@ class Figure(ABC):
     def plot(
         self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
     ) -> go.Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         theme : {"light", "dark"}
         caption : bool or str
-            Whether to put the figure's caption above it, or a text to put there instead.
+            Whether to put the figure's caption above it, or a text to use instead.
         width : int, optional
-            Pixels that the page has for it.
+            Width available on the page, in pixels.
         """
         return self._drawn(theme, caption, width)
 
@@ -195,7 +195,7 @@ class Figure(ABC):
         how: str = "draw",
         **options: Any,
     ) -> go.Figure:
-        """Draw it by its own method, or by the function of that name in its drawing's file."""
+        """Draw the figure with its method `how`, or with the function of that name in its file in ``drawing``."""
         check_choice("theme", theme, tuple(PALETTES))
         needs("plotly")
         import plotly.graph_objects as go
@@ -209,16 +209,16 @@ class Figure(ABC):
 
 
 def _bundle(drawn: Any, **asked: Any) -> dict[str, Any]:
-    """What plotly gives a notebook that knows it; empty elsewhere."""
+    """Return plotly's MIME bundle for notebooks that can render it; empty elsewhere."""
     bundle: dict[str, Any] = drawn._repr_mimebundle_(**asked)
     return bundle
 
 
 def named(name: str, split: str | None) -> str:
-    """What is drawn, in a sentence: its name, and the split."""
+    """Name the data in a sentence: name and split."""
     return shorten(name, NAME) + (f", split {shorten(split)}" if split is not None else "")
 
 
 def facts(split: str | None, *what: str) -> str:
-    """One line of a caption: the split, then the other facts."""
+    """Return one line of a caption: the split, then the other facts."""
     return " · ".join([f"split {shorten(split)}"] * (split is not None) + list(what))

@@ -30,18 +30,18 @@ from calviz.text.words import (
 
 Placed = Literal["equal-width", "equal-mass"]
 
-#: At most this many resamples are behind the noise floors, as each goes through all numbers of bins.
+#: Maximum number of resamples for the noise floors, as each is evaluated for all numbers of bins.
 MOST_RESAMPLES = 400
 
 
 @dataclass(frozen=True, eq=False)
 class Floor:
-    """What the ECE of a calibrated model would be, per number of bins, shape (M,) each.
+    """Distribution of the ECE of a calibrated model, per number of bins, shape (M,) each.
 
     Attributes
     ----------
     mean, high : ndarray
-        Mean, and the value that it stays below with the probability `level`.
+        Mean, and quantile at `level`.
     """
 
     mean: FloatArray
@@ -64,22 +64,22 @@ class BinSensitivity(Figure):
     name : str
         Name of the predictions.
     split : str or None
-        The split that is drawn, or None for all rows.
+        The split shown, or None for all rows.
     reduction : Reduction
-        What score and hit are.
+        Defines score and hit.
     n : int
         Number of rows.
     bins : int
-        The chosen number of bins, which is marked.
+        The chosen number of bins, marked in the drawing.
     scheme : {"equal-width", "equal-mass"}
-        The chosen scheme: its noise floor is drawn.
+        The chosen scheme, whose noise floor is drawn.
     level : float
         Level of the noise floor.
     counts : ndarray of int, shape (M,)
         1, 2, ..., M.
     ece : mapping of scheme to ndarray, shape (M,)
     floor : mapping of scheme to Floor
-        Empty where it was not asked for.
+        Empty if not requested.
 
     References
     ----------
@@ -112,16 +112,16 @@ class BinSensitivity(Figure):
         resamples: int | None = None,
         split: str | None = None,
     ) -> Self:
-        """Compute the ECE for every number of bins, and redraw the hits for the noise floor.
+        """Compute the ECE for every number of bins, and its noise floor from redrawn hits.
 
         Parameters
         ----------
         data, reduction, split
-            As of `calviz.evaluate`.
+            See `calviz.evaluate`.
         bins : int
             The number of bins to mark.
         scheme : {"equal-width", "equal-mass", "sturges"}
-            The scheme to mark; ``sturges`` has bins of equal width.
+            The scheme to mark; ``sturges`` counts as bins of equal width.
         most : int
             The largest number of bins.
         level : float
@@ -129,12 +129,12 @@ class BinSensitivity(Figure):
         band : bool
             Whether to compute the noise floor.
         seed, resamples : int
-            Of the redrawing: its seed, and how often (at most 400 times).
+            Seed and number (at most 400) of the resamples with redrawn hits.
 
         Raises
         ------
         OptionError, InputError, NotAvailable
-            As `calviz.evaluate` does.
+            Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
         sample = Sample.of(
@@ -169,7 +169,7 @@ class BinSensitivity(Figure):
 
     @property
     def chosen(self) -> float | None:
-        """The ECE at the chosen number of bins; None if that number is not drawn."""
+        """ECE at the chosen number of bins; None if that number is not drawn."""
         if not 1 <= self.bins <= self.counts.size:
             return None
         return float(self.ece[self.scheme][self.bins - 1])
@@ -196,7 +196,7 @@ class BinSensitivity(Figure):
         return f"ECE of {of} by number of bins, {counted(self.n, 'row')}. {self.reading()}"
 
     def reading(self) -> str:
-        """The same without naming the data: from where to where the ECE goes, and what of it is noise."""
+        """Return the description without the name of the data: the range of the ECE, and how much of it is noise."""
         if self.n == 1:
             return "A single row is in one bin, however many there are, and says nothing about calibration."
         every = np.stack(list(self.ece.values()))

@@ -32,13 +32,13 @@ from calviz.text.words import (
     with_short_class,
 )
 
-#: What a curve is called.
+#: Name of each kind of curve.
 NAMES: dict[CurveKind, str] = {
     "spline": "spline of the log-odds",
     "loess": "loess (span 0.75)",
     "logistic": "logistic line",
 }
-#: Pixels around the panel (left, right, above, below), and of its height.
+#: Margins of the panel (left, right, above, below) and its height, in pixels.
 _MARGINS, _TALL = (60, 20, 14, 54), 400
 
 
@@ -58,7 +58,7 @@ class CalibrationCurve(Figure):
     name : str
     split : str or None
     reduction : Reduction
-        What score and hit are.
+        Defines score and hit.
     n : int
     level : float
         Level of the band.
@@ -66,9 +66,9 @@ class CalibrationCurve(Figure):
     band : Band
         The curve from the lowest to the highest score, with its pointwise confidence band.
     inner : (float, float)
-        Between these scores lie all but 1 % of the rows on either side.
+        The 1 % and 99 % quantiles of the scores.
     distance : float
-        Mean distance of the rows from the curve (ICI).
+        Mean absolute distance of the curve from the diagonal over the rows (ICI).
     """
 
     name: str
@@ -97,22 +97,22 @@ class CalibrationCurve(Figure):
         Parameters
         ----------
         data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
+            If a sample is given, arguments left out below take its settings.
         reduction : Reduction or str, optional
-            Which (score, hit) pair is fitted.
+            The (score, hit) pair to fit.
         curve : {"spline", "loess", "logistic"}
-            The logistic line is empty where its likelihood has no finite maximum.
+            Kind of curve. The logistic line is empty if its likelihood has no finite maximum.
         level : float
             Level of the band, between 0 and 1.
         seed : int
-            As of other figures; nothing here is drawn by chance.
+            Accepted as by other figures, but unused: nothing here is random.
         split : str, optional
             Only the rows of this split.
 
         Raises
         ------
         OptionError, InputError, NotAvailable
-            As `calviz.evaluate` does.
+            Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
         check_choice("curve", curve, get_args(CurveKind))
@@ -155,7 +155,7 @@ class CalibrationCurve(Figure):
         return f"{points(self.distance, points_decimals(self.distance))} points"
 
     def describe(self) -> str:
-        """Say how far the curve is from the diagonal, and where most."""
+        """Say how far the curve is from the diagonal, and where it is furthest."""
         if self.n == 1:
             return (
                 f"Calibration curve of {named(self.name, self.split)}: a single row has no curve, and says nothing about "
@@ -178,7 +178,7 @@ class CalibrationCurve(Figure):
         return text
 
     def draw(self, sheet: Sheet) -> Picture:
-        """The curve over its band; thin where rows are few."""
+        """Draw the curve over its band; thin beyond `inner`, where rows are few."""
         p, b = sheet.palette, self.band
         ends = np.array([0.0, 1.0])
         there = np.isfinite(b.probability)
@@ -233,7 +233,7 @@ class CalibrationCurve(Figure):
             "dtick": 0.2,
             "tickformat": ".1f",
         }
-        # The square is as high as a phone is wide.
+        # On a narrow page the height shrinks with the width, so that the panel stays square.
         room = _TALL if sheet.width is None else max(sheet.width - _MARGINS[0] - _MARGINS[1], 100)
         return sheet.picture(
             traces,

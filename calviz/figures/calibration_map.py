@@ -1,4 +1,4 @@
-"""What a recalibrator does to the scores: each score before against the same row's score after."""
+"""What a recalibrator does to the scores: the score of each row after recalibration against its score before."""
 
 from __future__ import annotations
 
@@ -23,47 +23,46 @@ from calviz.text.words import counted, decimal, points, shorten, with_short_clas
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Neighbouring scores may come out so far apart, and this much further than they were, ...
+#: Neighbouring rows are torn apart if their scores after differ by more than `JITTER` plus `STEEPEST` times the difference before.
 JITTER, STEEPEST = 0.005, 3.0
-#: ... in this share of the rows, before the score after counts as no function of the score before.
+#: The score after counts as a function of the score before if at most this share of neighbours is torn apart.
 LOOSE = 0.05
-#: By so much at least a map has to fall to be called falling.
+#: A map is called falling if it falls by at least this much.
 DIP = 0.01
-#: Groups of neighbouring scores that a band is drawn from, and rows that are drawn as points.
+#: Number of groups of neighbouring scores behind the band, and number of rows drawn as points.
 GROUPS, POINTS = 40, 400
 
 
 @dataclass(frozen=True, eq=False)
 class CalibrationMap(Figure):
-    """A calibration map as it acts on these rows, computed; `plot` draws it.
+    """The effect of a calibration map on these rows, computed; `plot` draws it.
 
-    A map of all classes is in general no function of one score: rows with the same confidence come
-    out differently. Then the median and the range of 90 % of neighbouring rows are drawn.
+    A map that acts on all classes is in general not a function of one score: rows with the same confidence may
+    get different scores. Then the median and the central 90 % range of groups of neighbouring rows are drawn.
 
     Attributes
     ----------
     name : str
-        What the map is called.
+        Name of the map.
     reduction : Reduction
-        What the score is.
+        Defines the score.
     is_function : bool
-        Whether the score after is, but for rounding, a function of the score before.
+        Whether the score after is, up to rounding, a function of the score before.
     before, after : ndarray, shape (M,)
-        Along the map, ascending in `before`: points of the curve; where it is no function, mean score before and
+        Points of the curve, ascending in `before`; if the map is not a function, the mean score before and the
         median score after of groups of neighbouring rows.
     low, high : ndarray, shape (M,)
-        Where it is no function: the 5 % and 95 % quantiles of the group's scores after.
+        If the map is not a function: the 5 % and 95 % quantiles of each group's scores after; otherwise equal to `after`.
     rows : (ndarray, ndarray)
-        Scores before and after of some rows, evenly spread, to be drawn as points; empty for functions.
+        Scores before and after of some evenly spread rows, drawn as points; empty for functions.
     sums : BinSums
-        The rows in bins of the score before: where the map should lead is their share of hits.
+        The rows in bins of the score before; the share of hits of a bin is what the map should map it to.
     n : int
         Number of rows.
     median : (float, float)
         Median score before and after.
     dip : (float, float, float) or None
-        Where a map that is a function falls while the score before rises: from and to which score, and by how much at
-        its deepest.
+        The deepest fall of a map that is a function: the scores before at which it begins and ends, and its depth.
     """
 
     name: str
@@ -89,27 +88,27 @@ class CalibrationMap(Figure):
         reduction: Reduction | str | None = None,
         bins: int = 15,
     ) -> Self:
-        """Follow the score of every row.
+        """Compare the score of every row before and after the map.
 
         Parameters
         ----------
         before, after : Predictions or ConfidencePredictions
             The same rows without and with the map.
         name : str
-            What the map is called.
+            Name of the map.
         reduction : Reduction or str, optional
-            Which score is followed; that of the positive class of two if left out, else the top label.
+            Which score to compare; by default that of the positive class if there are two classes, else the top label.
         bins : int
             Number of bins of equal width for the observed frequencies.
 
         Raises
         ------
         OptionError
-            Where the two do not have the same number of rows.
+            If the two do not have the same number of rows.
         """
         if before.n != after.n:
             raise OptionError(
-                f"before and after are the same rows: there are {before.n:,} and {after.n:,}."
+                f"before and after must be the same rows, got {before.n:,} and {after.n:,}."
             )
         sample = Sample.of(before, reduction=reduction)
         x = sample.events.score.astype(np.float64)
@@ -143,7 +142,7 @@ class CalibrationMap(Figure):
 
     @property
     def observed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Per bin of the score before that has rows: mean score, share of hits, share of the rows."""
+        """Mean score, share of hits and share of the rows of each non-empty bin of the score before, shape (M,) each."""
         filled: BoolArray = self.sums.count > 0
         return (
             self.sums.confidence[filled],
@@ -152,7 +151,7 @@ class CalibrationMap(Figure):
         )
 
     def columns(self) -> Mapping[str, Any]:
-        """The map, its range, the single rows, and the observed frequencies."""
+        """Return the map with its range, the single rows and the observed frequencies."""
         score, hits, _ = self.observed
         one, two = self.rows
         parts = {
@@ -172,7 +171,7 @@ class CalibrationMap(Figure):
         width: int | None = None,
         height: int = 330,
     ) -> go.Figure:
-        """Draw it with the width of the page; the height is in pixels and without the caption."""
+        """Draw the figure as wide as the page; `height` is in pixels, without the caption."""
         return self._drawn(theme, caption, width, height=height)
 
     def caption(self) -> tuple[str, ...]:
@@ -183,7 +182,11 @@ class CalibrationMap(Figure):
     def describe(self) -> str:
         """Say what the map does to the scores."""
         one, two = self.median
-        kind = "" if self.is_function else ", with a range where rows of equal score come out apart"
+        kind = (
+            ""
+            if self.is_function
+            else ", with a range where rows of equal score get different scores"
+        )
         return (
             f"Calibration map of {shorten(self.name, NAME) or 'a recalibrator'}, {self.n:,} rows{kind}. "
             f"The median score goes from {decimal(one)} to {decimal(two)} "
@@ -191,7 +194,7 @@ class CalibrationMap(Figure):
         )
 
     def falls(self) -> str:
-        """Where the map falls, in words; empty if it does not."""
+        """Say where the map falls; empty if it does not."""
         if self.dip is None:
             return ""
         start, end, depth = self.dip
@@ -201,7 +204,7 @@ class CalibrationMap(Figure):
 
 
 def _is_function(x: FloatArray, y: FloatArray) -> bool:
-    """Whether neighbours stay neighbours; `x` ascends."""
+    """Whether nearly all neighbouring scores stay neighbours; `x` is ascending."""
     if x.size < 2:
         return True
     apart = np.abs(np.diff(y)) > JITTER + STEEPEST * np.diff(x)
@@ -209,7 +212,7 @@ def _is_function(x: FloatArray, y: FloatArray) -> bool:
 
 
 def _deepest_fall(x: FloatArray, y: FloatArray) -> tuple[float, float, float] | None:
-    """The deepest fall of the medians of neighbouring rows below the highest one before."""
+    """Return start, end and depth of the deepest fall of `y` below its running maximum; None below `DIP`."""
     fall = np.maximum.accumulate(y) - y
     end = int(fall.argmax())
     if fall[end] < DIP:

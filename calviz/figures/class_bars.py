@@ -1,4 +1,4 @@
-"""Which classes are off: signed errors per class, against what a calibrated model would show."""
+"""Signed error of each class, compared with the range that a calibrated model would show."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 Mode = ClassView
 Order = Literal["value", "beyond", "class"]
 
-#: Up to this many classes have a bar each; of more, the ends of the order do, and a curve shows all.
+#: Up to this many classes get a bar each; with more, only both ends of the order do, and a curve shows all classes.
 ALL_BARS = 24
-#: Resamples behind the intervals of large data.
+#: Number of resamples for intervals on large samples.
 QUICK_RESAMPLES = 200
-#: What is drawn, in words.
+#: What each mode draws.
 DRAWN: dict[Mode, str] = {
     "predicted-class": "Rows predicted as each class: mean confidence − accuracy",
     "true-class": "Rows of each true class: mean confidence − accuracy",
     "one-vs-rest": "Each class against the rest: mean probability − frequency",
 }
-#: What errors above and below the range of a calibrated model are called.
+#: Words for errors above and below the range of a calibrated model.
 WORDS: dict[Mode, tuple[str, str]] = {
     "predicted-class": ("overconfident", "underconfident"),
     "true-class": (
@@ -67,43 +67,43 @@ _NOUNS: dict[Mode, tuple[str, str]] = {
 )
 @dataclass(frozen=True, eq=False)
 class ClassBars(Figure):
-    """Signed error per class with its interval and the range of a calibrated model; `plot` draws it.
+    """Signed error of each class with its interval and the range of a calibrated model; `plot` draws it.
 
-    Arrays have one entry per class that can have a value, in the order of the classes.
+    Arrays have one entry per class that has a value, in the order of the classes.
 
     Attributes
     ----------
     name : str
         Name of the predictions.
     split : str or None
-        The split that is drawn, or None for all rows.
+        The split shown, or None for all rows.
     mode : {"predicted-class", "true-class", "one-vs-rest"}
-        ``predicted-class``: mean confidence minus accuracy of the rows that are predicted as the class.
-        ``true-class``: the same of the rows whose true label is the class (Ao's cwMCS).
+        ``predicted-class``: mean confidence minus accuracy of the rows predicted as the class.
+        ``true-class``: the same over the rows whose true label is the class (the cwMCS of Ao et al.).
         ``one-vs-rest``: mean probability of the class minus its frequency, over all rows.
     level : float
         Level of the intervals.
     n : int
         Number of rows.
     class_index : ndarray of int, shape (C,)
-        The class.
+        0-based index of the class.
     class_name : tuple of str
     rows : ndarray of int, shape (C,)
-        Rows that are predicted as the class (``predicted-class``), or whose true label it is.
+        Rows predicted as the class (``predicted-class``), or rows whose true label is the class.
     value : ndarray, shape (C,)
-        The error; what it means depends on the range, which need not hold 0.
+        The error, to be judged against `band`, which need not contain 0.
     interval : (ndarray, ndarray), shape (C,) each
-        Bootstrap interval; ``nan`` where resampling changes nothing.
+        Bootstrap interval, in closed form except for ``true-class``; ``nan`` where it is unknown or would have no width.
     band : (ndarray, ndarray) or None, shape (C,) each
-        Where the error of a calibrated model falls, adjusted for the number of classes: all of them
-        are inside together in all but a few of a thousand files. For ``true-class`` it is not
-        centred at 0: among the rows of a class, those that are predicted wrong are over-represented.
+        Range of the error of a calibrated model, adjusted for the number of classes: with a calibrated model, all
+        classes are inside in all but a few of a thousand files. For ``true-class`` it is not centred at 0,
+        because wrongly predicted rows are over-represented among the rows of a class.
     missing : tuple of str
-        Classes without rows, which have no value but for ``one-vs-rest``.
+        Classes without rows; they have a value only for ``one-vs-rest``.
     needed : ndarray or None, shape (C,)
-        How far off the class has to be to lie outside; inf where no labels put it there.
+        How far off a class must be to lie outside the range; inf if no labels could put it there.
     clustered : bool
-        Whether the rows are in clusters, so that there is no band.
+        Whether the rows are clustered; then there is no band.
 
     References
     ----------
@@ -138,20 +138,20 @@ class ClassBars(Figure):
         resamples: int | None = None,
         split: str | None = None,
     ) -> Self:
-        """Compute the errors of all classes, their intervals, and what a calibrated model would show.
+        """Compute the errors of all classes, their intervals, and the range of a calibrated model.
 
         Parameters
         ----------
         data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
+            If a sample is given, arguments left out below take its settings.
         mode : {"predicted-class", "true-class", "one-vs-rest"}
-            What "the error of a class" is.
+            Definition of the error of a class.
         level : float
             Level of the intervals, between 0 and 1.
         band : bool
-            Whether to compute what a calibrated model would show.
+            Whether to include the range of a calibrated model.
         seed, resamples : int
-            Of the resampling behind the intervals of ``true-class``: its seed, and how often; fewer are quicker with many rows
+            Seed and number of the resamples for the intervals of ``true-class``; fewer are quicker with many rows
             (`quick_redrawing`).
         split : str, optional
             Only the rows of this split.
@@ -159,9 +159,9 @@ class ClassBars(Figure):
         Raises
         ------
         NotAvailable
-            For data that do not name the true or predicted classes, and one-vs-rest without all probabilities.
+            If the data do not name the true or predicted classes, or for one-vs-rest without all probabilities.
         OptionError, InputError
-            As `calviz.evaluate` does.
+            Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
         sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
@@ -172,7 +172,7 @@ class ClassBars(Figure):
         interval = _interval(sample, mode, level)
         names = sample.data.class_names
         low, high = interval
-        # No width would claim certainty.
+        # An interval without width would claim certainty.
         certain = ~(low < high) | (sample.data.rows < 2)
         low, high = (np.where(certain, np.nan, end) for end in (low, high))
         return cls(
@@ -194,7 +194,7 @@ class ClassBars(Figure):
 
     @property
     def beyond(self) -> FloatArray:
-        """How far the error lies outside the range of a calibrated model, with its sign, shape (C,); 0 inside."""
+        """Signed distance of the error from the range of a calibrated model, shape (C,); 0 inside the range."""
         return beyond(self.value, self.band)
 
     @property
@@ -209,11 +209,11 @@ class ClassBars(Figure):
 
     @property
     def words(self) -> tuple[str, str]:
-        """What an error above and below the range of a calibrated model is called."""
+        """Words for errors above and below the range of a calibrated model."""
         return WORDS[self.mode]
 
     def ranked(self, order: Order = "beyond") -> IntArray:
-        """Positions in the arrays in the order of drawing: by distance beyond the range, by value, or by class."""
+        """Positions in the arrays in drawing order, shape (C,): by distance beyond the range, by value, or by class."""
         if order not in get_args(Order):
             raise OptionError(f"'order' must be value, beyond or class; got {order!r}.")
         if order == "class":
@@ -222,14 +222,14 @@ class ClassBars(Figure):
         return np.lexsort(keys)
 
     def shown(self, order: Order = "beyond", ends: int = 10) -> IntArray:
-        """Positions of the classes that have a bar, in the order of drawing."""
+        """Positions of the classes that get a bar, in drawing order."""
         ranked = self.ranked(order)
         if ranked.size <= max(ALL_BARS, 2 * ends):
             return ranked
         return np.concatenate([ranked[:ends], ranked[ranked.size - ends :]])
 
     def columns(self, order: Order = "beyond") -> Mapping[str, Any]:
-        """All classes, one row each, in the order of drawing."""
+        """Return all classes, one row each, in drawing order."""
         nothing = np.full(self.value.shape, np.nan)
         low, high = self.band or (nothing, nothing)
         at = self.ranked(order)
@@ -246,7 +246,7 @@ class ClassBars(Figure):
         }
 
     def frame(self, order: Order = "beyond") -> pd.DataFrame:
-        """All classes as a table, one row each, in the order of drawing."""
+        """Return all classes as a table, one row each, in drawing order."""
         needs("pandas")
         import pandas as pd
 
@@ -263,21 +263,21 @@ class ClassBars(Figure):
         selected: int | None = None,
         beside: Sequence[Another[FloatArray]] = (),
     ) -> go.Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         theme, caption, width
-            As for every figure; on a narrow page the panels stand one above the other.
+            See `Figure.plot`; on a narrow page the panels are stacked.
         order : {"value", "beyond", "class"}
-            From top to bottom: by how far the error lies outside the range of a calibrated model (inside
-            it, by the error), by the error, or in the order of the classes.
+            Order from top to bottom: "beyond" sorts by the signed distance from the range of a calibrated model
+            (ties by the error), "value" by the error, "class" keeps the order of the classes.
         ends : int
-            With many classes, how many bars to draw at either end of the order.
+            With many classes, number of bars at either end of the order.
         selected : int, optional
             Index of a class to highlight.
         beside : sequence of Another
-            Errors of all classes in another state, shape (K,) each; nan for none.
+            Errors of all classes in another state, shape (K,) each; nan where there is none.
 
         Returns
         -------
@@ -301,12 +301,12 @@ class ClassBars(Figure):
         return shorten(self.name, NAME), what, DRAWN[self.mode]
 
     def shares(self) -> str:
-        """How many classes are outside the range of a calibrated model, which, and on which side."""
+        """Say how many classes are outside the range of a calibrated model, which, and on which side."""
         one, many = _NOUNS[self.mode]
         total = counted(self.value.size, one, many)
         if self.band is None:
             why = (
-                "where rows belong together"
+                "for clustered rows"
                 if self.clustered
                 else "without the probabilities of all classes"
             )
@@ -327,13 +327,13 @@ class ClassBars(Figure):
             return (
                 f"{none} {inside} the range that a calibrated model would show{_and(self.unseen)}."
             )
-        # "Calibrated model" stands in the words of true classes already.
+        # The words for true classes already mention the calibrated model.
         where = "" if self.mode == "true-class" else ", outside the range of a calibrated model"
         return f"Of {total}, {' and '.join(parts)}{where}."
 
     @property
     def unseen(self) -> str:
-        """The errors that classes with few rows cannot show, in words; "" if all have enough."""
+        """Say which errors classes with few rows cannot show; "" if all have enough rows."""
         every = self.n if self.mode == "one-vs-rest" else None
         return too_few(self.rows, self.needed, rows_in_all=every)
 
@@ -359,7 +359,7 @@ class ClassBars(Figure):
 
 
 def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
-    """How many classes are outside the range of a calibrated model in each of some views, and whether any is."""
+    """Say how many classes are outside the range of a calibrated model in each view; also return whether any is."""
     judged = [view for view in views if view.band is not None]
     if not judged:
         return "No class is judged: what a calibrated model would show is not known.", False
@@ -383,7 +383,7 @@ def _and(more: str) -> str:
 
 
 def quick_redrawing(sample: Sample) -> Redrawing:
-    """How a sample is redrawn for the errors of its classes: fewer times where a thousand take many seconds."""
+    """Return seed and number of resamples for the errors of classes: fewer for large samples, where 1,000 take many seconds."""
     few = sample.but(resamples=min(QUICK_RESAMPLES, sample.resamples))
     return (few if sample.is_large else sample).redrawing
 
@@ -393,7 +393,7 @@ _Ends = tuple[FloatArray, FloatArray]
 
 def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
     if mode != "true-class" and sample.data.clusters is not None:
-        # Closed forms, of independent rows.
+        # The closed forms below assume independent rows.
         nothing = np.full(sample.data.n_classes, np.nan)
         return nothing, nothing
     if mode == "predicted-class":
@@ -406,8 +406,8 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
 
 
 def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:
-    """Both quantiles per class, (B, K) to (K,) each, of those resamples in which the class has rows."""
-    # A class without rows in a resample goes to the end of the order, beyond those that count.
+    """Both quantiles per class over the resamples in which the class has rows: from (B, K) to (K,) each."""
+    # Resamples without rows of the class are set to inf, so that they are sorted behind the others.
     ordered = np.sort(np.where(rows > 0, values, np.inf), axis=0)
     some = np.count_nonzero(rows > 0, axis=0)
     ends = []

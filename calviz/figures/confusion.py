@@ -1,4 +1,4 @@
-"""The confusion matrix: which class is taken for which, and how sure the model is of it."""
+"""The confusion matrix: which class is predicted as which, and with what confidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 By = Literal["true", "predicted"]
 
-#: Classes that have a row each; of more, those with the most mistakes do.
+#: Maximum number of classes drawn; with more, those with the most mistakes are drawn.
 SHOWN = 12
 
 
@@ -31,12 +31,12 @@ SHOWN = 12
     key="confusion",
     label="Confusion matrix",
     summary="Rows per pair of true and predicted class, the classes with the most mistakes first, with the mean "
-    "confidence of each cell: where it exceeds the share of the cell's predictions that are right, the model is sure of a mistake.",
+    "confidence of each cell: a high confidence off the diagonal is a confident mistake.",
     reference="Kohavi & Provost 1998",
 )
 @dataclass(frozen=True, eq=False)
 class Confusion(Figure):
-    """A confusion matrix, kept as the cells that have rows; `plot` draws the classes with the most mistakes.
+    """A confusion matrix, stored as its non-empty cells; `plot` draws the classes with the most mistakes.
 
     Arrays have one entry per pair of classes with rows, shape (P,).
 
@@ -45,17 +45,17 @@ class Confusion(Figure):
     name : str
         Name of the predictions.
     split : str or None
-        The split that is drawn, or None for all rows.
+        The split shown, or None for all rows.
     class_names : tuple of str
         All classes.
     true, predicted : ndarray of int, shape (P,)
-        The pair.
+        0-based indices of the two classes.
     rows : ndarray of int, shape (P,)
-        Rows of this pair.
+        Number of rows in the cell.
     confidence : ndarray, shape (P,)
-        Their mean confidence.
+        Mean confidence of these rows.
     mass : ndarray, shape (P,)
-        How much they count: their weights, whose mean is 1, or the rows themselves; shares are of these.
+        Sum of the weights of these rows (weights have mean 1), or their number without weights; shares are computed from it.
 
     References
     ----------
@@ -73,7 +73,7 @@ class Confusion(Figure):
 
     @classmethod
     def compute(cls, data: Dataset | Sample, *, split: str | None = None) -> Self:
-        """Count the pairs.
+        """Count the rows per pair of true and predicted class.
 
         Parameters
         ----------
@@ -84,9 +84,9 @@ class Confusion(Figure):
         Raises
         ------
         NotAvailable
-            For data that do not name the true and the predicted classes.
+            If the data do not name the true and the predicted classes.
         InputError
-            As `calviz.evaluate` does.
+            Under the same conditions as in `calviz.evaluate`.
         """
         sample = Sample.of(data, split=split)
         rows = sample.data
@@ -99,7 +99,7 @@ class Confusion(Figure):
         weights = np.ones(rows.n) if sample.weights is None else sample.weights
         mass = np.bincount(cell, weights, minlength=cells.size).astype(np.float64)
         total = np.bincount(cell, weights * score, minlength=cells.size)
-        # The cells of a profile stand for many rows.
+        # Each cell of a profile stands for many rows.
         seen = count if rows.cells is None else np.rint(mass)
         return cls(
             name=rows.name,
@@ -114,17 +114,17 @@ class Confusion(Figure):
 
     @property
     def n(self) -> int:
-        """Rows in all."""
+        """Number of rows."""
         return int(self.rows.sum())
 
     @property
     def wrong(self) -> int:
-        """Rows whose predicted class is not the true one."""
+        """Number of rows whose predicted class is wrong."""
         return int(self.rows[self.true != self.predicted].sum())
 
     @cached_property
     def ranked(self) -> IntArray:
-        """All classes, those in most mistakes (as the true class or as the predicted one) first, shape (K,)."""
+        """All classes, shape (K,), sorted by the mistakes they are part of (as true or as predicted class), most first."""
         off = self.true != self.predicted
         k = len(self.class_names)
         mistakes = sum(
@@ -135,33 +135,33 @@ class Confusion(Figure):
 
     @property
     def usual(self) -> IntArray:
-        """The classes that are drawn where none are asked for: those of the most frequent mistakes, in this order."""
+        """Classes drawn by default: those of the most frequent mistakes, in this order."""
         at = self.mistakes()[: 4 * SHOWN]
         pairs = np.stack([self.true[at], self.predicted[at]], axis=1).ravel()
-        # Of many classes those in most mistakes need not be mixed up with each other: whole pairs are.
+        # With many classes, those with the most mistakes need not be confused with each other; so take whole pairs.
         first = (
             np.concatenate([pairs, self.ranked]) if len(self.class_names) > SHOWN else self.ranked
         )
         return np.asarray(list(dict.fromkeys(first.tolist()))[:SHOWN], dtype=np.intp)
 
     def share(self, by: By = "true") -> FloatArray:
-        """Share of each cell's rows among those of its true class, or of its predicted one, shape (P,)."""
+        """Share of each cell among the rows of its true class, or of its predicted class, shape (P,)."""
         side = self._side(by)
         total = np.bincount(side, self.mass, minlength=len(self.class_names))
         return np.asarray(self.mass / np.where(total > 0, total, 1.0)[side])
 
     def _side(self, by: By) -> IntArray:
         if by not in get_args(By):
-            raise OptionError(f"'by' is true or predicted; got {by!r}.")
+            raise OptionError(f"'by' must be true or predicted; got {by!r}.")
         return self.true if by == "true" else self.predicted
 
     def mistakes(self) -> IntArray:
-        """Cells of mistakes, as positions in the arrays, those with most rows first."""
+        """Positions of the off-diagonal cells in the arrays, those with the most rows first."""
         off = np.flatnonzero(self.true != self.predicted)
         return off[np.lexsort((-self.confidence[off], -self.rows[off]))]
 
     def columns(self) -> Mapping[str, Any]:
-        """One row per pair of classes that has rows, mistakes first."""
+        """Return one row per non-empty cell, mistakes first."""
         right = np.flatnonzero(self.true == self.predicted)
         at = np.concatenate([self.mistakes(), right])
         names = np.asarray(self.class_names, dtype=object)
@@ -210,31 +210,31 @@ class Confusion(Figure):
         classes: Sequence[int] = (),
         selected: tuple[int, int] | None = None,
     ) -> go.Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         theme, caption, width
-            As for every figure.
+            See `Figure.plot`.
         by : {"true", "predicted"}
-            Whether colours are shares of the true class or of the predicted one.
+            Whether colours show shares of the true class or of the predicted class.
         classes : sequence of int
-            The classes to draw, as indices; left out, twelve of the most frequent mistakes.
+            Indices of the classes to draw; by default up to twelve classes of the most frequent mistakes.
         selected : (int, int), optional
-            True and predicted class of a cell to frame; it is drawn where both are.
+            True and predicted class of a cell to frame; ignored unless both classes are drawn.
 
         Returns
         -------
         plotly.graph_objects.Figure
-            Cells with rows carry their true and their predicted class, as indices, as ``customdata``.
+            Non-empty cells carry the indices of their true and predicted class as ``customdata``.
 
         Raises
         ------
         OptionError
-            On another `by`, or classes that there are not.
+            If `by` is unknown or a class does not exist.
         """
         self._side(by)
         wanted = np.asarray(list(classes) if len(classes) else self.usual, dtype=np.intp)
         if wanted.min() < 0 or wanted.max() >= len(self.class_names):
-            raise OptionError(f"'classes' are from 0 to {len(self.class_names) - 1}.")
+            raise OptionError(f"'classes' must lie between 0 and {len(self.class_names) - 1}.")
         return self._drawn(theme, caption, width, by=by, shown=wanted, selected=selected)

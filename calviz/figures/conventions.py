@@ -1,4 +1,4 @@
-"""The same predictions' "ECE" as different libraries define it, side by side."""
+"""The "ECE" of the same predictions as different libraries define it, side by side."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from calviz.text.words import (
 
 
 class Dot(NamedTuple):
-    """A row of the picture: whose ECE, by which function, its value and its mean if calibrated."""
+    """A row of the picture: library, function, ECE, and mean ECE of a calibrated model."""
 
     library: str
     call: str
@@ -48,9 +48,9 @@ class ConventionDots(Figure):
     Attributes
     ----------
     conventions : Conventions
-        All values, those that are not available included.
+        All values, including those that are not available.
     dots : tuple of Dot
-        What is drawn, calviz's own ECE among them.
+        The drawn values, including calviz's own ECE.
     """
 
     conventions: Conventions
@@ -68,23 +68,23 @@ class ConventionDots(Figure):
         seed: int | None = None,
         split: str | None = None,
     ) -> Self:
-        """Compute the values and, where the size of the data allows it, their means if calibrated.
+        """Compute the values and, if the data are not too large, their means under calibration.
 
         Parameters
         ----------
         data, reduction, split
-            As of `calviz.evaluate`.
+            See `calviz.evaluate`.
         bins, scheme
-            The bins of calviz's own ECE.
+            Bins of calviz's own ECE.
         band : bool
-            Whether to compute the means if calibrated.
+            Whether to compute the means under calibration.
         seed : int
             Seed of the redrawn labels.
 
         Raises
         ------
         OptionError, InputError, NotAvailable
-            As `calviz.conventions` does.
+            Under the same conditions as in `calviz.conventions`.
         """
         sample = Sample.of(
             data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed
@@ -93,7 +93,7 @@ class ConventionDots(Figure):
 
     @classmethod
     def of(cls, conventions: Conventions) -> Self:
-        """Draw values that are there already."""
+        """Create the figure from computed values."""
         dots = [Dot("calviz", "ece", conventions.ece, conventions.noise)]
         dots += [
             Dot(v.convention.library, v.convention.call, v.value, v.noise)
@@ -115,7 +115,7 @@ class ConventionDots(Figure):
         return shorten(c.name, NAME), what, "ECE by library"
 
     def describe(self) -> str:
-        """Say in plain words how far the conventions are apart."""
+        """Say in plain words how far apart the conventions are."""
         low, high = self.dots[-1], self.dots[0]
         decimals = points_decimals(low.value, high.value, self.conventions.ece)
         text = (

@@ -1,4 +1,4 @@
-"""The CORP reliability diagram: an isotonic curve instead of bins, with both of its bands."""
+"""The CORP reliability diagram: an isotonic curve instead of bins, with a consistency and a confidence band."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from calviz.text.words import (
     with_short_class,
 )
 
-#: The three parts of a proper score, as the keys of metrics end.
+#: The three parts of a proper score, as suffixes of metric keys.
 PARTS = ("miscalibration", "discrimination", "uncertainty")
 
 
@@ -37,29 +37,29 @@ PARTS = ("miscalibration", "discrimination", "uncertainty")
     key="corp",
     label="CORP reliability diagram",
     summary="The isotonic probability of a hit against the score: no bins, no bandwidth. Where it leaves the range of a calibrated "
-    "model the scores are off; the other band says how well the curve itself is known.",
+    "model, the scores are off; the other band shows how well the curve itself is known.",
     reference="Dimitriadis, Gneiting & Jordan 2021",
 )
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CorpDiagram(ScoreFigure):
     """A CORP reliability diagram, computed; `plot` draws it.
 
-    Arrays have one entry per drawn score: both ends of every level of the curve, and scores evenly spread over the rows.
+    Arrays have one entry per drawn score: both ends of the constant pieces of the curve, and scores evenly spread over the steps.
 
     Attributes
     ----------
     name, split, reduction, n, level
-        As of every `ScoreFigure`.
+        See `ScoreFigure`.
     score, probability : ndarray, shape (P,)
-        The score, and the isotonic probability of a hit there.
+        Scores, and the isotonic probability of a hit at each.
     consistency : (ndarray, ndarray), shape (P,) each
-        Where the curve falls if the model is calibrated: labels are redrawn from the scores, and the curve is fitted again.
+        Range of the curve for a calibrated model: labels are redrawn from the scores and the curve is refitted.
     confidence : (ndarray, ndarray), shape (P,) each
-        How far it moves when rows are resampled, and it is fitted again.
+        Confidence band of the curve: rows are resampled and the curve is refitted.
     outside : float
-        Share of the rows at which the curve leaves the range of a calibrated model.
+        Share of the rows at whose score the curve lies outside `consistency`.
     parts : mapping of str to tuple of float
-        Of "brier" and "nll": miscalibration, discrimination and uncertainty.
+        Miscalibration, discrimination and uncertainty of "brier" and "nll".
     """
 
     score: FloatArray
@@ -81,7 +81,7 @@ class CorpDiagram(ScoreFigure):
             for how in ("under_calibration", "bootstrap")
         )
         curve = isotonic_at(view, at)
-        # Both ends are compared with a margin for rounding.
+        # The margin absorbs rounding errors.
         off = (curve < consistency[0] - 1e-12) | (curve > consistency[1] + 1e-12)
         nearest = np.searchsorted((at[1:] + at[:-1]) / 2, base.score)
         return cls(
@@ -112,10 +112,10 @@ class CorpDiagram(ScoreFigure):
         return shorten(self.name, NAME), what, self.sum_of("brier")
 
     def sum_of(self, score: str) -> str:
-        """A score as the sum of its parts: "Brier score 0.2147 = 0.0041 miscalibration - 0.0343 discrimination + ..."."""
+        """Write a score as the sum of its parts: "... 0.2147 = miscalibration 0.0041 − discrimination 0.0343 + ..."."""
         miscalibration, discrimination, uncertainty = self.parts[score]
         total = decimal(miscalibration - discrimination + uncertainty, 4)
-        # Of (score, hit): one column, where the metric named Brier score sums over the classes.
+        # The score of (score, hit) uses one column; the metric called Brier score sums over the classes.
         label = "Brier score of (score, hit)" if score == "brier" else "Log loss"
         return (
             f"{label} {total} = miscalibration {decimal(miscalibration, 4)} − discrimination "
@@ -131,7 +131,7 @@ class CorpDiagram(ScoreFigure):
         )
 
     def reading(self) -> str:
-        """The same without naming the data."""
+        """Return the description without the name of the data."""
         if self.n == 1:
             return SINGLE_ROW
         return (
@@ -141,11 +141,11 @@ class CorpDiagram(ScoreFigure):
 
 
 def parts_of(sample: Sample, score: str) -> tuple[float, ...]:
-    """Miscalibration, discrimination and uncertainty of a sample by "brier" or "nll"."""
+    """Return miscalibration, discrimination and uncertainty of a sample, by "brier" or "nll"."""
     return tuple(measured(sample, f"{score}_{part}").value for part in PARTS)
 
 
 def _thinned(ends: FloatArray) -> FloatArray:
-    """At most as many ends of levels as a panel can show."""
+    """Thin an array (L,) evenly to at most `BUCKETS` entries."""
     some = np.linspace(0, ends.size - 1, min(ends.size, BUCKETS)).astype(np.intp)
     return np.asarray(ends[some])

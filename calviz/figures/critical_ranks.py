@@ -1,4 +1,4 @@
-"""The critical-difference diagram of an arena: mean ranks, and which methods are not told apart."""
+"""The critical-difference diagram of an arena: mean ranks, and which methods do not differ significantly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calviz.text.words import listed, p_value
 
 @dataclass(frozen=True, eq=False)
 class CriticalRanks(Figure):
-    """Mean ranks by one score, ready to draw (Demšar 2006, figure 1; with a row for each method).
+    """Mean ranks by one score, ready to draw (Demšar 2006, figure 1, but with one row per method).
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class CriticalRanks(Figure):
         Raises
         ------
         NotAvailable
-            Where there are too few data sets or methods for the test.
+            If there are too few data sets or methods for the test.
         """
         if score not in board.critical:
             raise NotAvailable(
@@ -49,11 +49,11 @@ class CriticalRanks(Figure):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """From the smallest mean rank to the largest."""
+        """Methods from the smallest mean rank to the largest."""
         return tuple(self.critical.ranks)
 
     def columns(self) -> Mapping[str, Any]:
-        """One row per method; `told_apart_from_first` says whether its rank is too far from the smallest."""
+        """Return one row per method; `told_apart_from_first`: rank at least the critical difference above the smallest."""
         ranks = np.array(list(self.critical.ranks.values()))
         return {
             "method": self.methods,
@@ -70,7 +70,7 @@ class CriticalRanks(Figure):
         )
 
     def describe(self) -> str:
-        """Say in plain words who is first, and who is not told apart from it."""
+        """Say in plain words which method is first, and which do not differ significantly from it."""
         first, *others = self.methods
         ranks = self.critical.ranks
         alike = [m for m in others if ranks[m] - ranks[first] < self.critical.difference]

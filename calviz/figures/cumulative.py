@@ -1,4 +1,4 @@
-"""Cumulative score and hits, and what they say without bins: the four panels of Gupta 2021, figure 1."""
+"""Cumulative score and hits, calibration without bins: the four panels of Gupta et al. 2021, figure 1."""
 
 from __future__ import annotations
 
@@ -53,45 +53,45 @@ FOUR: tuple[Panel, ...] = ("a", "b", "c", "d")
     key="cumulative",
     label="Cumulative plot and KS error",
     summary="Cumulative score and cumulative hits along the sorted rows: the largest distance between "
-    "the two is the KS error. Beside it score and probability, which show where they part.",
+    "the two is the KS error. Beside it, score and probability show where the two differ.",
     reference="Gupta et al. 2021, figure 1",
 )
 @dataclass(frozen=True, eq=False)
 class Cumulative(Figure):
     """The cumulative plot and the KS error, computed; `plot` draws it.
 
-    Rows are sorted by score, tied rows are one step. Arrays have one entry per kept step: all of them, or the
-    smallest and the largest gap of each of 300 buckets of neighbouring steps, so that the maximum is exact.
+    Rows are sorted by score; tied rows form one step. Arrays have one entry per kept step: all steps, or those with the
+    smallest and the largest gap of each of 300 buckets of neighbouring steps, so that the maximum stays exact.
 
     Attributes
     ----------
     name : str
         Name of the predictions.
     split : str or None
-        The split that is drawn, or None for all rows.
+        The split shown, or None for all rows.
     reduction : Reduction
-        What score and hit are.
+        Defines score and hit.
     steps : Steps
-        All steps, the view that the KS error is a function of.
+        All steps: the view from which the KS error is computed.
     level : float
-        Level of bands and interval.
+        Level of the bands and the interval.
     estimate : {"smooth", "isotonic"}
         How the probability of a hit is estimated.
     redrawing : Redrawing
         Seed and number of the resamples.
     fractile : ndarray, shape (G,)
-        Share of the rows with a score up to the step's.
+        Share of the rows with at most this score.
     cumulative_score, cumulative_hits : ndarray, shape (G,)
-        Sums over these rows, divided by the number of all rows.
+        Sum of scores, and number of hits, of these rows, divided by the number of all rows.
     score, probability : ndarray, shape (G,)
-        The step's score, and the estimated probability of a hit.
+        Score of the step, and estimated probability of a hit.
     bound : float or None
-        The cumulative hits of a calibrated model stay this close to its cumulative score everywhere, with the
-        probability `level` (simultaneous).
+        With probability `level`, the cumulative hits of a calibrated model stay within this distance of its cumulative
+        score everywhere (simultaneous).
     band : (ndarray, ndarray) or None, shape (G,) each
-        Where the estimate of `probability` falls for a calibrated model, each step for itself (pointwise).
+        Pointwise range of `probability` for a calibrated model.
     maximum : int
-        Index of the step where the gap is largest: the KS error is the gap there.
+        Index of the step with the largest absolute gap, which is the KS error.
 
     References
     ----------
@@ -127,25 +127,25 @@ class Cumulative(Figure):
         resamples: int | None = None,
         split: str | None = None,
     ) -> Self:
-        """Sort, sum, and redraw the hits for the bands.
+        """Compute the cumulative sums, and the bands from redrawn hits.
 
         Parameters
         ----------
         data, reduction, split
-            As of `calviz.evaluate`.
+            See `calviz.evaluate`.
         estimate : {"smooth", "isotonic"}
             How the probability of a hit is estimated: a kernel along the fractiles, or isotonic regression.
         level : float
             Level of the bands and of the interval, between 0 and 1.
         band : bool
-            Whether to compute what a calibrated model would show.
+            Whether to compute the range of a calibrated model.
         seed, resamples : int
-            Of the redrawing: its seed, and how often.
+            Seed and number of the resamples with redrawn hits.
 
         Raises
         ------
         OptionError, InputError, NotAvailable
-            As `calviz.evaluate` does.
+            Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
@@ -200,11 +200,11 @@ class Cumulative(Figure):
 
     @property
     def ks_signed(self) -> float:
-        """The largest gap with its sign; above 0 the scores run ahead of the hits."""
+        """The largest gap with its sign; positive if the scores run ahead of the hits."""
         return float(self.gap[self.maximum])
 
     def upto(self, score: float) -> tuple[float, float]:
-        """Share of the rows with a score up to this one, and the cumulative score there."""
+        """Return the share of the rows with at most this score, and the cumulative score there."""
         view = self.steps
         at = int(np.searchsorted(view.score, score, side="right"))
         n = float(view.n)
@@ -212,33 +212,33 @@ class Cumulative(Figure):
 
     @property
     def gap_range(self) -> tuple[float, float]:
-        """The smallest and the largest gap; 0, where the sums begin, is among them."""
+        """The smallest and the largest gap, including the gap 0 at the start."""
         return min(float(self.gap.min()), 0.0), max(float(self.gap.max()), 0.0)
 
     @property
     def kuiper(self) -> float:
-        """The Kuiper error: the width of that range."""
+        """The Kuiper error: the width of `gap_range`."""
         low, high = self.gap_range
         return high - low
 
     @property
     def at_fractile(self) -> float:
-        """Where the gap is largest: share of the rows below."""
+        """Fractile at which the absolute gap is largest."""
         return float(self.fractile[self.maximum])
 
     @property
     def at_score(self) -> float:
-        """Where the gap is largest: score."""
+        """Score at which the absolute gap is largest."""
         return float(self.score[self.maximum])
 
     @property
     def beyond_noise(self) -> bool | None:
-        """Whether the gap leaves the band of a calibrated model; None if there is no band."""
+        """Whether the KS error exceeds `bound`; None if there is no bound."""
         return None if self.bound is None else self.ks > self.bound
 
     @cached_property
     def interval(self) -> Interval | None:
-        """Bootstrap interval of the KS error, as an evaluation gives it."""
+        """Bootstrap interval of the KS error, the same as in an evaluation."""
         if self.n < 2:
             return None
         drawn = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
@@ -278,29 +278,31 @@ class Cumulative(Figure):
         selected: tuple[float, float] | None = None,
         beside: Sequence[Another[Cumulative]] = (),
     ) -> go.Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         theme, caption, width
-            As for every figure; on a narrow page the panels stand one above the other.
+            See `Figure.plot`; on a narrow page the panels are stacked.
         panels : sequence of {"a", "b", "c", "d", "gap"}
             Which panels to draw: cumulative score and hits against fractile (a) and against cumulative score
-            (b), score and probability against fractile (c) and against score (d), and the gap, enlarged.
+            (b), score and probability against fractile (c) and against score (d), and the gap on its own scale.
         selected : (float, float), optional
-            A range of scores to frame: above the first one, up to the second.
+            Range of scores to frame: above the first, up to and including the second.
         beside : sequence of Another
-            The same of other rows, such as some of these: their probability in panel d, their gap in the last.
+            Plots of other rows, such as a subset of these: their probability is drawn in panel d, their gap in panel "gap".
         """
         unknown = [p for p in panels if p not in get_args(Panel)]
         if unknown or not panels:
-            raise OptionError(f"'panels' are among {', '.join(get_args(Panel))}; got {panels!r}.")
+            raise OptionError(
+                f"'panels' must be among {', '.join(get_args(Panel))}; got {panels!r}."
+            )
         return self._drawn(
             theme, caption, width, panels=tuple(panels), selected=selected, beside=tuple(beside)
         )
 
     def caption(self) -> tuple[str, ...]:
-        """Name; what is drawn; and the KS error with its interval: one line each."""
+        """Name; what is drawn; the KS error with its interval: one line each."""
         what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
         return shorten(self.name, NAME), what, SINGLE_ROW if self.n == 1 else f"KS {self._size}"
 
@@ -315,13 +317,13 @@ class Cumulative(Figure):
         return f"{head} {self.reading()}"
 
     def reading(self, verdict: Verdict | None = None) -> str:
-        """The same without naming the data: how far scores and hits run apart, where, and whether that is noise.
+        """Return the description without the name of the data: how far scores and hits differ, where, and whether it is noise.
 
         Parameters
         ----------
         verdict : Verdict, optional
-            Of the same rows: whether a gap outside the band is beyond noise, or only looked at alone. Without it, nothing is
-            said of noise there.
+            Verdict on the same rows, which adjusts for several tests: it decides whether a gap beyond the bound is called
+            "beyond noise". Without a verdict it is only called "more".
         """
         if self.n == 1:
             return SINGLE_ROW
@@ -333,7 +335,7 @@ class Cumulative(Figure):
             text = f"The scores run {ahead} the hits by up to {self._size}, at {place}"
             text += f"; {self._after()}."
         if self.bound is not None:
-            # As many decimals as the error itself, as on cards.
+            # As many decimals as the error itself, as on metric cards.
             stays = f"{points(self.bound, points_decimals(self.ks))} points"
             more = "more"
             if verdict is not None:
@@ -345,10 +347,10 @@ class Cumulative(Figure):
         return text
 
     def _after(self) -> str:
-        """What remains of the gap over all rows."""
+        """Say what remains of the gap over all rows."""
         rest = float(self.gap[-1])
         if abs(rest) > 0.9 * self.ks:
-            # As many decimals as the gap itself, which it may be.
+            # As many decimals as the largest gap, to which it may be equal.
             size = points_text(abs(rest), self.interval, self.level).split(" (")[0]
             return f"over all rows they are {size} too {_high(rest)}"
         change = "above it the error changes its sign, so that over all rows they are"
@@ -366,7 +368,7 @@ def _largest(view: Steps) -> FloatArray:
 def _limits(
     view: Steps, drawn: Steps, level: float, upto: FloatArray, score: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Pointwise range of the smooth estimate under calibration, at the kept steps."""
+    """Pointwise range of the smooth estimate under calibration, at the kept steps, shape (P,) each."""
     base = view.merged()
     ends = fractiles(base)
     gaps = np.concatenate([smoothed_gap(part, ends) for part in drawn.parts()])

@@ -1,4 +1,4 @@
-"""What decisions by confidence cost: the best threshold, and what miscalibrated confidences add to the bill."""
+"""Cost of decisions by confidence: the best threshold, and the extra cost of miscalibrated confidences."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-#: Thresholds of the curve: this many evenly spaced ones, and the same number of quantiles of the scores.
+#: Thresholds of the curve: this many evenly spaced ones, and about as many quantiles of the scores.
 POINTS = 120
-#: Costs are written for this many predictions.
+#: Costs are reported per this many predictions.
 PER = 1_000
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Keep predictions from a confidence on, refer the others: what it leads to on the judged rows.
+    """Result of a rule on the evaluated rows: keep predictions from a threshold on, refer the others.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Rule:
     cost : float
         Mean cost of a prediction, kept or not.
     interval : Interval or None
-        Bootstrap interval of the cost, the threshold held fixed.
+        Bootstrap interval of the cost, with the threshold held fixed.
     """
 
     threshold: float
@@ -65,7 +65,7 @@ class Rule:
     key="decision",
     label="Cost of decisions",
     summary="Mean cost of a prediction against the confidence from which predictions are kept: the threshold that "
-    "costs least, the one a calibrated model would use, and what lies between them.",
+    "costs least, the one a calibrated model would use, and the difference in cost.",
     reference="Chow 1970; Elkan 2001",
 )
 @dataclass(frozen=True, eq=False)
@@ -77,29 +77,29 @@ class Decision(Figure):
     name : str
         Name of the predictions.
     split : str or None
-        The split that costs are measured on, or None for all rows.
+        The split on which costs are measured, or None for all rows.
     chosen_on : str or None
-        The split that the best threshold was chosen on; None: the very rows that it is judged on.
+        The split on which the best threshold was chosen; None if it was chosen on the evaluated rows themselves.
     costs : Costs
     level : float
-        Level of band and intervals.
+        Level of the band and the intervals.
     n : int
-        Number of rows that costs are measured on.
+        Number of rows on which costs are measured.
     face : Rule
-        The rule that takes confidences for true probabilities (`Costs.face_value`).
+        The rule that treats confidences as true probabilities (`Costs.face_value`).
     best : Rule
-        The rule whose cost is least on the rows it was chosen on.
+        The rule of least cost on the rows on which it was chosen.
     keep_all, refer_all : Rule
-        No rule at all.
+        Keep every prediction; refer every prediction.
     excess : float
-        Cost at face value minus cost of the best rule: what miscalibration costs per prediction. Below 0
-        where the threshold that was best on other rows is not on these.
+        Cost at face value minus cost of the best rule: what miscalibration costs per prediction. Negative
+        if the threshold that was best on other rows is worse than face value on these.
     excess_interval : Interval or None
-        Its bootstrap interval, the rows of both rules drawn together.
+        Paired bootstrap interval of `excess`: both rules on the same resamples.
     threshold, cost : ndarray, shape (T,)
-        The curve.
+        Thresholds and mean cost per prediction of the curve.
     band : (ndarray, ndarray) or None, shape (T,) each
-        Percentile bootstrap interval of the cost, each threshold for itself.
+        Pointwise percentile bootstrap interval of the cost.
 
     References
     ----------
@@ -137,30 +137,30 @@ class Decision(Figure):
         split: str | None = None,
         choose_split: str | None = None,
     ) -> Self:
-        """Choose the best threshold and count what the rules cost.
+        """Choose the best threshold and compute the costs of the rules.
 
         Parameters
         ----------
         data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
+            If a sample is given, arguments left out below take its settings.
         wrong, referred, right : float
-            What a kept wrong prediction, a referred one and a kept right one cost.
+            Costs of a kept wrong prediction, a referred prediction and a kept right prediction.
         level : float
-            Level of band and intervals, between 0 and 1.
+            Level of the band and the intervals, between 0 and 1.
         band : bool
             Whether to compute the bootstrap band.
         seed, resamples : int
-            Of the resampling: its seed, and how often.
+            Seed and number of the bootstrap resamples.
         split : str, optional
-            Measure costs on the rows of this split only.
+            Measure costs on this split only.
         choose_split : str, optional
-            Choose the best threshold on the rows of this split. Where left out it is chosen on the rows that it
-            is judged on, which flatters it.
+            Choose the best threshold on this split. By default it is chosen on the evaluated rows themselves, which
+            makes its cost look too low.
 
         Raises
         ------
         OptionError, InputError
-            As `calviz.evaluate` does, and on costs that are not finite or put wrong below right.
+            Under the same conditions as in `calviz.evaluate`, and if costs are not finite or `wrong` is not above `right`.
         """
         judged = Sample.of(data, split=split, seed=seed, resamples=resamples)
         choosing = None if choose_split is None else Sample.of(data, split=choose_split)
@@ -178,7 +178,7 @@ class Decision(Figure):
         band: bool = True,
         seed: int | None = None,
     ) -> Self:
-        """The same, of rows to judge on and (other) rows to choose the threshold on; kept with the sample that is judged."""
+        """Compute the figure for `judged`, with the threshold chosen on `choosing` if given; cached with the judged sample."""
         sample = Sample.of(judged, seed=seed).top_label
         chosen: Sample | None = None if choosing is None else Sample.of(choosing).top_label
         return sample.view(
@@ -205,13 +205,13 @@ class Decision(Figure):
         best: float,
         chosen_on: str | None,
     ) -> Self:
-        """See `of_rows`; `best` is the threshold that was chosen."""
+        """See `of_rows`; `best` is the chosen threshold."""
         if not 0 < level < 1:
             raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
         redrawing = Redrawing(seed=seed, resamples=resamples)
         view = sample.view(top_label_steps)
         n = sample.data.rows
-        # A face value of 0.9 is met by a score of 0.9 in single precision.
+        # Round the face value to the precision of the scores, so that a single-precision score of 0.9 reaches 0.9.
         face = float(np.asarray(costs.face_value, dtype=sample.scored.score.dtype))
         face = math.inf if costs.face_value > 1 else max(face, 0.0)
         rules = np.array([face, best, 0.0, math.inf])
@@ -259,7 +259,7 @@ class Decision(Figure):
 
     @property
     def rules(self) -> dict[str, Rule]:
-        """The four rules by what they are called."""
+        """The four rules by name."""
         return {
             "confidence at face value": self.face,
             "best threshold": self.best,
@@ -274,7 +274,7 @@ class Decision(Figure):
         return {"threshold": self.threshold, "cost": self.cost, "cost_low": low, "cost_high": high}
 
     def table(self) -> pd.DataFrame:
-        """The rules, one row each, costs per prediction."""
+        """Return the rules as a table, one row each, with costs per prediction."""
         needs("pandas")
         import pandas as pd
 
@@ -297,14 +297,14 @@ class Decision(Figure):
         width: int | None = None,
         others: Sequence[Decision] = (),
     ) -> go.Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         theme, caption, width
-            As for every figure.
+            See `Figure.plot`.
         others : sequence of Decision
-            Further curves with the same costs (after recalibration, other models), without bands.
+            Further curves with the same costs (after recalibration, or of other models), drawn without bands.
         """
         if any(other.costs != self.costs for other in others):
             raise OptionError("curves of different costs cannot be compared in one drawing.")
@@ -320,14 +320,14 @@ class Decision(Figure):
         return shorten(self.name, NAME), facts(self.split, counted(self.n, "row"), costs), number
 
     def per(self, cost: float) -> str:
-        """A cost of `PER` predictions, with decimals that suit all costs of the drawing."""
+        """Write a cost per `PER` predictions, with decimals that suit all costs in the drawing."""
         return decimal(PER * cost, self._decimals)
 
     @property
     def _decimals(self) -> int:
         most = max(abs(PER * r.cost) for r in self.rules.values())
         decimals = 0 if most >= 100 else decimals_for(most, least=0)
-        # The difference that is written has to be that of the two costs beside it; a third decimal would not be read.
+        # The written difference must equal the difference of the two written costs; add at most two decimals for it.
         for more in range(decimals, decimals + 3):
             face, best, excess = (
                 round(PER * v, more) for v in (self.face.cost, self.best.cost, self.excess)
@@ -337,7 +337,7 @@ class Decision(Figure):
         return decimals
 
     def reading(self) -> str:
-        """What taking confidences at face value costs, against the best threshold, without naming the data."""
+        """Compare the cost at face value with that of the best threshold, without the name of the data."""
         face, best = self.face, self.best
         if self.n == 1:
             done = "kept" if face.kept else "referred"
@@ -387,18 +387,18 @@ def _condition(rule: Rule) -> str:
 
 @takes_weights
 def _best(sample: Sample, *, costs: Costs) -> float:
-    """The threshold that costs least on these rows."""
+    """Return the threshold of least cost on these rows."""
     return best_threshold(sample.view(top_label_steps), costs)
 
 
 def _drawn(view: Steps, thresholds: FloatArray, costs: Costs, redrawing: Redrawing) -> FloatArray:
-    """Costs at the thresholds on resampled rows, shape (B, T)."""
+    """Mean cost per prediction at the thresholds on resampled rows, shape (B, T)."""
     within = np.clip(thresholds, None, 2.0)
     return cost_at(resampled_between(view, within, redrawing), within, costs)
 
 
 def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
-    """Where the curve is computed: from the lowest score to 1, the rules' own thresholds included."""
+    """Return the thresholds of the curve, from the lowest score to 1, including those of the rules."""
     score = view.score
     lowest = float(score[0])
     even = np.linspace(lowest, 1.0, POINTS)

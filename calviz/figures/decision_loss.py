@@ -1,4 +1,4 @@
-"""What miscalibration costs those who act on the scores, at every cutoff: for those who do not know their costs."""
+"""Loss of acting on miscalibrated scores at every cutoff, for users who do not know their costs."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ from calviz.text.words import (
     with_short_class,
 )
 
-#: Cutoffs are looked at in steps of 1 / 200.
+#: Cutoffs, in steps of 1 / 200.
 CUTOFFS = np.linspace(0, 1, 201)
-#: Pixels of the panel, and around it.
+#: Height and margins of the panel, in pixels.
 _INNER, _MARGINS = 300, (64, 14, 12, 54)
 
 
 @figure(
     key="decision-loss",
     label="Decision loss",
-    summary="What acting on the scores costs compared with acting on the probabilities that they stand for, at every cutoff; the stake is the "
-    "most that a decision can make a difference.",
+    summary="What acting on the scores costs compared with acting on the probabilities they stand for, at every cutoff, in percent of the "
+    "stake: the most that a decision can gain or lose.",
     reference="Hu & Wu 2024 (calibration decision loss)",
 )
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DecisionLoss(ScoreFigure):
     """The decision loss as a function of the cutoff, computed; `plot` draws it.
 
-    Who acts where the probability is above a cutoff mu gains ``(hit - mu) / max(mu, 1 - mu)`` by acting: at most 1, the
-    stake, in either direction. A row whose score p and probability q lie on different sides of mu is decided wrongly, which costs
-    ``|q - mu| / max(mu, 1 - mu)`` on average. The probability is the isotonic one, so that noise looks like a loss too; the
-    range of a calibrated model says how much.
+    A user who acts where the probability is above a cutoff mu gains ``(hit - mu) / max(mu, 1 - mu)`` by acting: at most 1
+    (the stake) in either direction. If score p and probability q of a row lie on different sides of mu, the decision is wrong
+    and costs ``|q - mu| / max(mu, 1 - mu)`` on average. The probability q is the isotonic estimate, so noise also shows
+    up as a loss; the range of a calibrated model shows how much.
 
     Attributes
     ----------
     name, split, reduction, n, level
-        As of every `ScoreFigure`.
+        See `ScoreFigure`.
     cutoff, loss : ndarray, shape (P,)
-        The cutoff, and the mean loss per row in stakes.
+        Cutoff, and mean loss per row as a share of the stake.
     calibrated : (ndarray, ndarray), shape (P,) each
-        Mean and upper quantile of the loss of a calibrated model: labels are redrawn, and the probability is fitted again.
+        Mean and upper quantile of the loss of a calibrated model: labels are redrawn and the probability is refitted.
     largest_calibrated : float
         The same quantile of the largest loss over all cutoffs.
     """
@@ -79,7 +79,7 @@ class DecisionLoss(ScoreFigure):
             level=level,
             **head,
             cutoff=CUTOFFS,
-            # As many steps as the redrawn ones have, so that like is compared with like.
+            # On the same (merged) steps as the resamples, so that the losses are comparable.
             loss=decision_loss(base.score, base.count, base.hits),
             calibrated=(calm.mean(axis=0), np.quantile(calm, level, axis=0)),
             largest_calibrated=float(np.quantile(calm.max(axis=1), level)),
@@ -87,13 +87,13 @@ class DecisionLoss(ScoreFigure):
 
     @property
     def worst(self) -> tuple[float, float]:
-        """The cutoff at which the loss is largest, and the loss there."""
+        """Cutoff of the largest loss, and the loss there."""
         at = int(np.argmax(self.loss))
         return float(self.cutoff[at]), float(self.loss[at])
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether the largest loss is larger than that of a calibrated model, all cutoffs taken together."""
+        """Whether the largest loss exceeds `largest_calibrated`."""
         return self.worst[1] > self.largest_calibrated + 1e-12
 
     def columns(self) -> Mapping[str, Any]:
@@ -107,7 +107,7 @@ class DecisionLoss(ScoreFigure):
         }
 
     def caption(self) -> tuple[str, ...]:
-        """Name; what is drawn; and the largest loss: one line each."""
+        """Name; what is drawn; the largest loss: one line each."""
         what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
         most = SINGLE_ROW if self.n == 1 else f"At most {self._largest()}"
         return shorten(self.name, NAME), what, most
@@ -125,7 +125,7 @@ class DecisionLoss(ScoreFigure):
         )
 
     def reading(self) -> str:
-        """The same without naming the data."""
+        """Return the description without the name of the data."""
         if self.n == 1:
             return SINGLE_ROW
         noise = "more than" if self.beyond_noise else "within"
@@ -178,16 +178,16 @@ class DecisionLoss(ScoreFigure):
 def decision_loss(
     score: FloatArray, count: FloatArray, hits: FloatArray, cutoffs: FloatArray = CUTOFFS
 ) -> FloatArray:
-    """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at cutoffs mu (P,), with q isotonic; shape (..., P).
+    """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at the cutoffs mu, with isotonic q; shape (..., P).
 
     Parameters
     ----------
     score : ndarray, shape (G,)
         Ascending scores p.
     count, hits : ndarray, shape (..., G)
-        Rows and hits of one sample or of several.
+        Rows and hits per score, of one sample or of several.
     cutoffs : ndarray, shape (P,)
-        Ascending, within [0, 1]. On a cutoff itself one does not act.
+        Ascending, within [0, 1]. A score equal to the cutoff means not to act.
     """
     rows, right = np.atleast_2d(count), np.atleast_2d(hits)
     loss = np.empty((len(right), cutoffs.size))
@@ -199,7 +199,7 @@ def decision_loss(
         p = np.broadcast_to(score, fits.used.shape)[fits.used]
         q = fits.along(fits.level)
         found = fits.along(np.searchsorted(cutoffs, fits.level, side="left"))
-        # Those with p <= mu < q should act and do not, those with q <= mu < p should not.
+        # Rows with p <= mu < q should be acted on but are not; rows with q <= mu < p should not be but are.
         weight = np.sign(q - p) * rows[fits.samples][fits.used]
         line = fits.along(fits.sample * wide)
         size = len(fits.used) * wide

@@ -17,9 +17,9 @@ from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.metric_values import value_text
 from calviz.text.words import counted, listed, shorten
 
-#: The share of its final gain that a settled curve has.
+#: A curve has settled where it has reached this share of its final gain.
 SETTLED = 0.9
-#: A gain this small is none.
+#: Gains below this count as zero.
 ZERO = 1e-9
 _COLUMNS = ("method", "rows", "mean", "low", "high")
 
@@ -28,7 +28,7 @@ _COLUMNS = ("method", "rows", "mean", "low", "high")
 class LearningCurves(Figure):
     """One metric of a learning curve, ready to draw.
 
-    A figure of a result and not of predictions: `calviz.learning_curve` fits, this draws.
+    Drawn from a result, not from predictions: `calviz.learning_curve` fits, this class draws.
 
     Attributes
     ----------
@@ -45,12 +45,12 @@ class LearningCurves(Figure):
 
     @classmethod
     def compute(cls, curve: LearningCurve, *, metric: str = QUOTED) -> Self:
-        """Choose the metric that is drawn.
+        """Choose the metric to draw.
 
         Raises
         ------
         OptionError
-            Where the curve does not have it.
+            If the curve does not have this metric.
         """
         if metric not in curve.directions:
             known = ", ".join(curve.directions)
@@ -59,27 +59,27 @@ class LearningCurves(Figure):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The numbers of calibration rows that were tried."""
+        """Numbers of calibration rows tried."""
         return tuple(sorted({p.rows for p in self.curve.points}))
 
     @property
     def before(self) -> float:
-        """The metric of the uncalibrated model."""
+        """Metric of the uncalibrated model."""
         return self.curve.uncalibrated[self.metric].value
 
     @property
     def noise_floor(self) -> float | None:
-        """What a calibrated model would show on the evaluation rows, for metrics that have a floor."""
+        """Mean of the metric for a calibrated model on the evaluation rows; None unless the metric is an error in [0, 1]."""
         floor = self.curve.uncalibrated[self.metric].noise_floor
         upper = METRICS[self.metric].tail == "upper" and METRICS[self.metric].bounds == (0.0, 1.0)
         return floor.mean if floor is not None and upper else None
 
     def points(self, method: str) -> tuple[LearningPoint, ...]:
-        """The points of one method, by rising number of rows."""
+        """Points of one method, by increasing number of rows."""
         return self.curve.of(method, self.metric)
 
     def columns(self) -> Mapping[str, Any]:
-        """One row per method and number of rows, and the two reference lines."""
+        """Return one row per method and number of rows, with the two reference lines as columns."""
         points = [p for method in self.curve.methods for p in self.points(method)]
         columns = {name: [getattr(p, name) for p in points] for name in _COLUMNS}
         floor = np.nan if self.noise_floor is None else self.noise_floor
@@ -93,7 +93,7 @@ class LearningCurves(Figure):
         )
 
     def caption(self) -> tuple[str, ...]:
-        """Name, and the rows that judge."""
+        """Name; metric and evaluation rows: one line each."""
         judged = self.curve.evaluation
         what = [METRICS[self.metric].label, f"judged on {counted(judged.rows, 'row')}"]
         if judged.split is not None:
@@ -102,7 +102,7 @@ class LearningCurves(Figure):
         return shorten(self.curve.name, NAME), " · ".join(what)
 
     def needed(self) -> tuple[LabelsNeeded, ...]:
-        """How many labels each method needs, the one that needs the fewest first."""
+        """Number of labels each method needs, fewest first."""
         found = [self.curve.needed(m, self.metric, within=1 - SETTLED) for m in self.curve.methods]
         most = 1 + max(self.sizes, default=0)
         return tuple(
@@ -113,7 +113,7 @@ class LearningCurves(Figure):
         )
 
     def answer(self) -> str:
-        """How many labels are needed, in one or two sentences."""
+        """Say in a few sentences how many labels are needed."""
         label, needed = METRICS[self.metric].label, self.needed()
         if METRICS[self.metric].direction == "none" or not needed:
             return f"No method has a curve of the {label} to judge by."
@@ -134,7 +134,7 @@ class LearningCurves(Figure):
         return f"{text} {self._at_most(first.largest)}"
 
     def _judges(self) -> str:
-        return f"the {counted(self.curve.evaluation.rows, 'row')} that judge"
+        return f"the {counted(self.curve.evaluation.rows, 'evaluation row')}"
 
     def _at_most(self, largest: int) -> str:
         best = dict(self.curve.best(self.metric))[largest]
@@ -148,7 +148,7 @@ class LearningCurves(Figure):
         )
 
     def sentence(self, needed: LabelsNeeded) -> str:
-        """What one method needs."""
+        """Say how many labels one method needs."""
         name = self.label(needed.method)
         if abs(needed.gain) < ZERO:
             return f"{name}: the same as the uncalibrated model."
@@ -168,7 +168,7 @@ class LearningCurves(Figure):
         return "".join(parts) + "."
 
     def warnings(self) -> tuple[str, ...]:
-        """What to keep in mind when reading the curves."""
+        """Caveats for reading the curves."""
         found = []
         floor = self.curve.uncalibrated[self.metric].noise_floor
         if floor is not None and self.noise_floor is not None and floor.p_value > 0.05:
@@ -184,7 +184,7 @@ class LearningCurves(Figure):
         return tuple(found)
 
     def label(self, method: str) -> str:
-        """What a method is called."""
+        """Label of a method."""
         return self.curve.labels.get(method, method)
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""Miscalibration against discrimination: which model ranks better, and which merely says what it knows."""
+"""Discrimination against miscalibration of several models: which ranks rows better, and which is better calibrated."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from calviz.text.words import counted, decimal, listed, shorten
 
 Score = Literal["brier", "nll"]
 
-#: Pixels of the panel, and around it.
+#: Height and margins of the panel, in pixels.
 _INNER, _MARGINS = 300, (64, 20, 16, 54)
-#: Pixels of the letters and the line of a name; the width where none is known.
+#: Width of a letter and height of a line of a name, in pixels; width assumed if none is known.
 _LETTER, _LINE, _USUAL = 6.6, 18, 470
-#: Lines of equal score, about.
+#: Number of lines of equal score.
 _LINES = 6
 
 
 @dataclass(frozen=True, eq=False)
 class MiscalibrationPlane(Figure):
-    """The parts of a proper score of several models, ready to draw.
+    """Decomposition of a proper score for several models, ready to draw.
 
-    A figure of a result and not of predictions: `calviz.compare_models` matches the rows, this takes their scores apart.
+    Drawn from a result, not from predictions: `calviz.compare_models` matches the rows, this class decomposes the scores.
 
     Attributes
     ----------
     split : str or None
     rows : int
     score : {"brier", "nll"}
-        Which proper score of (score, hit) is taken apart.
+        The proper score of (score, hit) that is decomposed.
     models : tuple of str
     miscalibration, discrimination, uncertainty : ndarray, shape (M,)
-        Its parts, of each model. The uncertainty is that of the hits: under the top label each model has its own.
+        Parts of the score, per model. The uncertainty is that of the hits, which differ between models under the top label.
 
     References
     ----------
@@ -62,12 +62,12 @@ class MiscalibrationPlane(Figure):
 
     @classmethod
     def compute(cls, comparison: ModelComparison, *, score: Score = "nll") -> Self:
-        """Take the score of every model apart, on the rows that all have.
+        """Decompose the score of every model on their common rows.
 
         Raises
         ------
         OptionError
-            On an unknown score.
+            If the score is unknown.
         """
         check_choice("score", score, get_args(Score))
         there = [m.name for m in comparison if m.ok]
@@ -87,12 +87,12 @@ class MiscalibrationPlane(Figure):
 
     @property
     def one_uncertainty(self) -> bool:
-        """Whether all models have the same hits in all, so that lines of equal score can be drawn."""
+        """Whether all models have the same uncertainty, so that lines of equal score can be drawn."""
         return bool(np.ptp(self.uncertainty) <= 1e-12) if self.models else False
 
     @property
     def label(self) -> str:
-        """What the score is called."""
+        """Label of the score."""
         return METRICS[self.score].label
 
     def columns(self) -> Mapping[str, Any]:
@@ -106,7 +106,7 @@ class MiscalibrationPlane(Figure):
         }
 
     def caption(self) -> tuple[str, ...]:
-        """What is taken apart; how; rows: one line each."""
+        """Decomposed score; what is drawn; rows: one line each."""
         what = facts(self.split, counted(self.rows, "row"), counted(len(self.models), "model"))
         return f"{self.label} of (score, hit)", "miscalibration against discrimination", what
 
@@ -119,7 +119,7 @@ class MiscalibrationPlane(Figure):
             self.models[int(np.argmin(self.miscalibration))],
         )
         return (
-            f"{self.label} of {counted(len(self.models), 'model')} on the same {counted(self.rows, 'row')}, taken apart: "
+            f"{self.label} of {counted(len(self.models), 'model')} on the same {counted(self.rows, 'row')}, decomposed: "
             f"{listed([ranks])} discriminates best ({decimal(float(self.discrimination.max()), 4)}), {listed([says])} is "
             f"miscalibrated least ({decimal(float(self.miscalibration.min()), 4)}).{self._remark()}"
         )
@@ -127,10 +127,10 @@ class MiscalibrationPlane(Figure):
     def _remark(self) -> str:
         if self.one_uncertainty:
             return ""
-        return " Every model has hits of its own here, so that these parts do not rank the models."
+        return " Each model has its own hits here, so these parts do not rank the models."
 
     def draw(self, sheet: Sheet) -> Picture:
-        """Draw a point per model over lines of equal score; up and to the left is better."""
+        """Draw one point per model over lines of equal score; up and to the left is better."""
         p = sheet.palette
         x, y = _room(self.miscalibration, least=0.0), _room(self.discrimination)
         points = markers(
@@ -155,7 +155,7 @@ class MiscalibrationPlane(Figure):
         )
 
     def _names(self, sheet: Sheet, x: list[float], y: list[float]) -> list[Trace]:
-        """The models beside their points, on the side where no other name stands."""
+        """Place the names beside their points, on the side where they overlap other names least."""
         across = ((sheet.width or _USUAL) - _MARGINS[0] - _MARGINS[1]) / (x[1] - x[0])
         up = _INNER / (y[1] - y[0])
         taken: list[tuple[float, float, float, float]] = []
@@ -211,13 +211,13 @@ class MiscalibrationPlane(Figure):
 
 
 def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
-    """Pixels that two boxes (left, low, right, high) share."""
+    """Area, in square pixels, shared by two boxes (left, low, right, high)."""
     across, up = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     return max(across, 0.0) * max(up, 0.0)
 
 
 def _room(values: FloatArray, *, least: float | None = None) -> list[float]:
-    """A range with room around the points; from `least` on where they come near it."""
+    """Return an axis range with room around the points, starting near `least` if they come close to it."""
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     pad = max(0.18 * (high - low), 0.05 * abs(high), 1e-4)
     low = low - pad

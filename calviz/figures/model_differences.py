@@ -1,4 +1,4 @@
-"""A metric of several models minus that of one of them, with paired intervals."""
+"""Differences of a metric between several models and a reference model, with paired intervals."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from calviz.text.words import counted, decimal, decimals_for, listed, shorten
 class ModelDifferences(Figure):
     """Paired differences to a reference model, ready to draw.
 
-    A figure of a result and not of predictions: `calviz.compare_models` computes, this draws.
+    Drawn from a result, not from predictions: `calviz.compare_models` computes, this class draws.
 
     Attributes
     ----------
     comparison : ModelComparison
     metric : str
     reference : str
-        The model that the others are compared with.
+        The model with which the others are compared.
     models : tuple of str
-        The other models, the best value first.
+        The other models, best value first.
     differences : tuple of Difference
         One per model.
     """
@@ -43,12 +43,12 @@ class ModelDifferences(Figure):
     def compute(
         cls, comparison: ModelComparison, *, metric: str = RANKED_BY, reference: str | None = None
     ) -> Self:
-        """Choose the metric, and the model to compare with (the best by that metric if left out).
+        """Choose the metric and the reference model (by default the best by that metric).
 
         Raises
         ------
         OptionError
-            Where there are no paired resamples of the metric, or no such model.
+            If the metric has no paired resamples, or the model does not exist.
         """
         if metric not in comparison.pairs:
             known = ", ".join(comparison.pairs) or "none"
@@ -82,13 +82,13 @@ class ModelDifferences(Figure):
         }
 
     def caption(self) -> tuple[str, ...]:
-        """The metric and the model it is compared with; rows."""
+        """Metric and reference model; rows: one line each."""
         rows = counted(self.comparison.rows, "row")
         head = f"{METRICS[self.metric].label}, minus that of {shorten(self.reference)}"
         return head, facts(self.comparison.split, rows, "95 % intervals, paired")
 
     def text(self, difference: Difference) -> str:
-        """A difference with its interval, in the unit of the metric."""
+        """Write a difference with its interval, in the unit of the metric."""
         scale, unit = scale_of(self.metric, difference=True)
         spread = scale * (difference.interval.high - difference.interval.low) / 2
         decimals = decimals_for(spread, figures=2, least=1, most=4)

@@ -25,7 +25,7 @@ from calviz.text.words import counted, decimal, level_text, percent, shorten, wi
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: What is drawn: net benefit, the same as a share of the hits, or actions avoided per 100 rows against acting on everybody.
+#: Quantity drawn: net benefit, net benefit divided by the share of hits, or actions avoided per 100 rows compared with acting on everybody.
 Shown = Literal["net-benefit", "standardised", "avoided"]
 SHOWN: tuple[Shown, ...] = ("net-benefit", "standardised", "avoided")
 #: Cutoffs of the curve.
@@ -33,7 +33,7 @@ CUTOFFS = np.arange(1, 100) / 100
 
 
 class Ends(NamedTuple):
-    """A band, shape (T,) each."""
+    """Both ends of a band, shape (T,) each."""
 
     low: FloatArray
     high: FloatArray
@@ -55,7 +55,7 @@ class NetBenefit(Figure):
     name : str
     split : str or None
     reduction : Reduction
-        What score and hit are.
+        Defines score and hit.
     level : float
         Level of the bands.
     n : int
@@ -63,12 +63,12 @@ class NetBenefit(Figure):
         Share of hits.
     cutoff : ndarray, shape (T,)
     values : mapping of str to ndarray, shape (T,)
-        By what is drawn: "net-benefit"; "standardised", divided by the share of hits; "avoided", true negatives per 100 rows less
-        missed hits at the cutoff's exchange rate.
+        "net-benefit"; "standardised": net benefit divided by the share of hits; "avoided": true negatives per 100 rows minus
+        missed hits, weighted by the exchange rate of the cutoff.
     everybody : mapping of str to ndarray, shape (T,)
-        The same of acting on everybody.
+        The same quantities when acting on everybody.
     bands : mapping of str to Ends
-        Percentile bootstrap intervals, each cutoff for itself; empty without.
+        Pointwise percentile bootstrap intervals; empty if not requested.
 
     References
     ----------
@@ -98,32 +98,32 @@ class NetBenefit(Figure):
         resamples: int | None = None,
         split: str | None = None,
     ) -> Self:
-        """Count hits and misses above every cutoff.
+        """Compute net benefits from the hits and misses above every cutoff.
 
         Parameters
         ----------
         data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
+            If a sample is given, arguments left out below take its settings.
         reduction : Reduction or str, optional
-            Which (score, hit) pair decides.
+            The (score, hit) pair to decide by.
         level : float
             Level of the bands, between 0 and 1.
         band : bool
             Whether to compute the bootstrap bands.
         seed, resamples : int
-            Of the resampling: its seed, and how often.
+            Seed and number of the bootstrap resamples.
         split : str, optional
             Only the rows of this split.
 
         Raises
         ------
         OptionError, InputError, NotAvailable
-            As `calviz.evaluate` does.
+            Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
         view = sample.view(steps)
-        # A cutoff of 0.3 is reached by a score of 0.3 in single precision.
+        # Round the cutoffs to the precision of the scores, so that a single-precision score of 0.3 reaches 0.3.
         at = CUTOFFS.astype(sample.scored.score.dtype).astype(np.float64)
         found = _all(view, at)
         bands: dict[Shown, Ends] = {}
@@ -154,7 +154,7 @@ class NetBenefit(Figure):
 
     @property
     def useful(self) -> BoolArray:
-        """Per cutoff, whether the scores have a higher net benefit than acting on everybody and than acting on nobody, shape (T,)."""
+        """Whether, per cutoff, the scores have a higher net benefit than acting on everybody and on nobody, shape (T,)."""
         own, whole = self.values["net-benefit"], self.everybody["net-benefit"]
         return np.asarray(own > np.maximum(whole, 0) + 1e-12)
 
@@ -178,28 +178,28 @@ class NetBenefit(Figure):
         at: float | None = None,
         others: Sequence[NetBenefit] = (),
     ) -> go.Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         theme, caption, width
-            As for every figure.
+            See `Figure.plot`.
         shown : {"net-benefit", "standardised", "avoided"}
         at : float, optional
             A cutoff to mark.
         others : sequence of NetBenefit
-            Further curves (after recalibration, of another state), without bands.
+            Further curves (after recalibration, or of another state), drawn without bands.
         """
         check_choice("shown", shown, SHOWN)
         return self._drawn(theme, caption, width, shown=shown, at=at, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:
-        """Name; rows and score; where the scores are of use: one line each."""
+        """Name; rows and score; where the scores are useful: one line each."""
         what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
         return shorten(self.name, NAME), what, self.reading()
 
     def reading(self) -> str:
-        """At which cutoffs deciding by the scores is better than deciding without them."""
+        """Say at which cutoffs deciding by the scores is better than acting on everybody or on nobody."""
         useful = self.useful
         if not useful.any():
             return "At no cutoff is deciding by the scores better than acting on everybody or on nobody."
@@ -222,7 +222,7 @@ class NetBenefit(Figure):
 
 
 def _all(view: Steps, cutoff: FloatArray) -> dict[Shown, FloatArray]:
-    """What can be drawn at the cutoffs, shape (..., T) each."""
+    """Return all drawable quantities at the cutoffs, shape (..., T) each."""
     above, fp = kept_and_wrong(view, cutoff)
     tp = above - fp
     n, hits = view.n[..., None], view.n_hits[..., None]

@@ -1,4 +1,4 @@
-"""What a model promises and what happens, as squares of a hundred."""
+"""Predicted and observed frequency, drawn as grids of 100 squares."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from calviz.figures.base import Figure
 from calviz.results.verdict import Verdict
 from calviz.text.words import counted, ends, percent
 
-#: Squares of a panel.
+#: Squares per panel.
 HUNDRED = 100
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A promise and what became of it.
+    """A promise (mean score) and how often it was kept (share of hits).
 
     Attributes
     ----------
     title : str
     said, happened : float
-        Mean score and share of hits.
+        Mean score, and share of hits.
     rows : int
     decimals : int
-        Of both, in percent.
+        Decimals of both in percent.
     """
 
     title: str
@@ -37,19 +37,19 @@ class Kept:
 
     @property
     def squares(self) -> tuple[int, int]:
-        """Of a hundred: how many are promised, and how many come true."""
+        """Number of squares, of a hundred, for `said` and for `happened`."""
         return round(HUNDRED * self.said), round(HUNDRED * self.happened)
 
     @property
     def words(self) -> str:
-        """Both as they are written elsewhere."""
+        """Both numbers in words, rounded as in the verdict."""
         said, happened = (percent(v, self.decimals) for v in (self.said, self.happened))
         return f"promised {said}, happened {happened}"
 
 
 @dataclass(frozen=True, eq=False)
 class OfAHundred(Figure):
-    """All rows, and those where the promise is furthest off, as squares of a hundred.
+    """Mean score and share of hits of all rows, and of the rows where they differ most, as grids of 100 squares.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class OfAHundred(Figure):
         }
 
     def caption(self) -> tuple[str, ...]:
-        """What was promised and what happened, on all rows."""
+        """Title; mean score and share of hits of all rows: one line each."""
         return "Promised and happened", self.panels[0].words
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""How scores are distributed among hits and among misses."""
+"""Distribution of the scores of hits and of misses."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from calviz.specs.figure import figure
 from calviz.text.escape import plotly_text
 from calviz.text.words import counted, decimal, shorten, with_short_class
 
-#: Bins of the histograms.
+#: Number of bins of the histograms.
 BINS = 50
-#: Pixels around the panel, and of its height.
+#: Margins (left, right, above, below) and height of the panel, in pixels.
 _MARGINS, _TALL = (66, 20, 14, 54), 300
 
 
@@ -42,7 +42,7 @@ class OutcomeHistogram(Figure):
     name : str
     split : str or None
     reduction : Reduction
-        What score and hit are.
+        Defines score and hit.
     sums : BinSums
         Rows, scores and hits in bins of equal width.
     """
@@ -61,13 +61,13 @@ class OutcomeHistogram(Figure):
         seed: int | None = None,
         split: str | None = None,
     ) -> Self:
-        """Count the rows; parameters are as those of other figures, and nothing is drawn by chance."""
+        """Count the rows per bin; parameters as for other figures, but nothing here is random."""
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
         sums = sample.view(bin_sums, bins=BINS, scheme="equal-width")
         return cls(sample.data.name, sample.split, sample.reduction, sums)
 
     def columns(self) -> Mapping[str, Any]:
-        """One row per bin: its edges, and hits and misses in it."""
+        """Return one row per bin: its edges, hits and misses."""
         edges, hits = self.sums.edges.astype(np.float64), self.sums.hit_sum
         return {
             "low": edges[:-1],
@@ -89,9 +89,9 @@ class OutcomeHistogram(Figure):
         )
 
     def describe(self) -> str:
-        """Say where the scores of hits and of misses are."""
+        """Say how high the scores of hits and of misses are on average."""
         hits, misses = self._rows
-        # Of the cells of the sums: 0 rows, 1 their scores; first misses, then hits.
+        # `cells[1]` holds sums of scores per bin, for misses and for hits.
         total = self.sums.cells[1].sum(axis=-2) if hits or misses else np.zeros(2)
         parts = [
             f"{counted(int(n), one, many)} with a mean score of {decimal(float(s) / n)}"
@@ -104,7 +104,7 @@ class OutcomeHistogram(Figure):
         return f"Scores by outcome, {named(self.name, self.split)}: {' and '.join(parts)}."
 
     def draw(self, sheet: Sheet) -> Picture:
-        """Hits upwards, misses downwards."""
+        """Draw hits upwards and misses downwards."""
         p, rows = sheet.palette, self.columns()
         hits, misses = self._rows
         middle = (rows["low"] + rows["high"]) / 2
@@ -151,6 +151,6 @@ class OutcomeHistogram(Figure):
 
 
 def _tick(most: float) -> float:
-    """A round distance of ticks."""
+    """Return a round distance between ticks."""
     power = 10.0 ** np.floor(np.log10(max(most, 1e-9) / 2))
     return float(next(k * power for k in (1, 2, 5, 10) if k * power >= most / 3))

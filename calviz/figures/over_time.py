@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class OverTimeLine(Figure):
     """The periods of `calviz.over_time`, ready to draw.
 
-    A figure of a result and not of predictions: `calviz.over_time` measures, this draws.
+    Drawn from a result, not from predictions: `calviz.over_time` measures, this class draws.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class OverTimeLine(Figure):
 
     @classmethod
     def compute(cls, result: OverTime) -> Self:
-        """Take what is drawn."""
+        """Create the figure from the result."""
         return cls(result)
 
     def plot(
@@ -47,20 +47,20 @@ class OverTimeLine(Figure):
         width: int | None = None,
         beside: Sequence[Another[FloatArray]] = (),
     ) -> go.Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         theme, caption, width
-            As for every figure.
+            See `Figure.plot`.
         beside : sequence of Another
-            Values of other rows, such as some of these, shape (P,) each, one for each period; nan for none.
+            Values of other rows, such as a subset of these, shape (P,) each: one per period, nan where there is none.
         """
         return self._drawn(theme, caption, width, beside=tuple(beside))
 
     @property
     def label(self) -> str:
-        """What the metric is called."""
+        """Label of the metric."""
         return METRICS[self.result.metric].label
 
     def columns(self) -> Mapping[str, Any]:
@@ -75,7 +75,7 @@ class OverTimeLine(Figure):
         return shorten(r.name, NAME), what
 
     def answer(self) -> str:
-        """Whether anything changes, and when most surely."""
+        """Say whether the metric changes, and in which period most significantly."""
         r = self.result
         looked = counted(len(r.periods), "period")
         if r.untested:
@@ -90,7 +90,7 @@ class OverTimeLine(Figure):
         )
 
     def sentence(self, one: Period) -> str:
-        """One period in words."""
+        """Describe one period in words."""
         value, expected = (
             value_text(self.result.metric, v) for v in (one.result.value, one.expected)
         )
@@ -100,7 +100,7 @@ class OverTimeLine(Figure):
         )
 
     def past(self) -> str:
-        """What recalibration on the past would have given; empty if it was not asked for."""
+        """Say what recalibration on past rows would have given; empty if it was not requested."""
         r = self.result
         if r.method is None:
             return ""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-#: How a diagram is drawn: points with their gaps on the band, or the bars of Guo et al.
+#: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
 Marks = Literal["points", "bars"]
 
 
@@ -61,24 +61,24 @@ Marks = Literal["points", "bars"]
 class Reliability(Figure):
     """A reliability diagram, computed; `plot` draws it.
 
-    Arrays have one entry per bin that has rows, in ascending order; empty bins are not drawn.
+    Arrays have one entry per non-empty bin, in ascending order; empty bins are not drawn.
 
     Attributes
     ----------
     name : str
         Name of the predictions.
     split : str or None
-        The split that is drawn, or None for all rows.
+        The split shown, or None for all rows.
     reduction : Reduction
-        What score and hit are.
+        Defines score and hit.
     sums : BinSums
-        The sums that everything drawn follows from, the same that the binned metrics follow from.
+        The sums per bin from which everything drawn, and the binned metrics, are computed.
     level : float
         Level of the exact intervals and of the band.
     bin : ndarray of int, shape (M,)
         0-based index of the bin among all bins, empty ones included.
     low, high : ndarray of float64, shape (M,)
-        The bin's edges.
+        Edges of the bin.
     count : ndarray of int, shape (M,)
         Rows in the bin.
     mean_score, observed : ndarray of float64, shape (M,)
@@ -86,11 +86,11 @@ class Reliability(Figure):
     interval : (ndarray, ndarray), shape (M,) each
         Exact (Clopper-Pearson) interval of the share of hits.
     band : (ndarray, ndarray) or None, shape (M,) each
-        Where the share of hits falls if the scores are the true probabilities (consistency band).
+        Range of the share of hits if the scores are the true probabilities (consistency band).
     redrawing : Redrawing
         Seed and number of the resamples.
     curves : mapping of str to Curve
-        Bin-free estimates of the same frequency, where they were asked for.
+        Bin-free estimates of the same frequency, if requested.
 
     References
     ----------
@@ -132,12 +132,12 @@ class Reliability(Figure):
         split: str | None = None,
         curves: tuple[CurveKind, ...] = (),
     ) -> Self:
-        """Bin the rows and compute intervals and band.
+        """Bin the rows and compute the intervals and the band.
 
         Parameters
         ----------
         data, reduction, split
-            As of `calviz.evaluate`.
+            See `calviz.evaluate`.
         bins : int
             Number of bins (ignored by ``sturges``).
         scheme : {"equal-width", "equal-mass", "sturges"}
@@ -147,14 +147,14 @@ class Reliability(Figure):
         band : bool
             Whether to compute the consistency band.
         seed, resamples : int
-            Of the redrawing behind the band and the interval of the ECE: its seed, and how often.
+            Seed and number of the resamples for the band and the interval of the ECE.
         curves : tuple of {"kernel", "isotonic"}
-            Bin-free curves to add: the kernel estimate behind KDE-ECE, and isotonic regression (CORP).
+            Bin-free curves to add: the kernel estimate of the KDE-ECE, and isotonic regression (CORP).
 
         Raises
         ------
         OptionError, InputError, NotAvailable
-            As `calviz.evaluate` does.
+            Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
         sample = Sample.of(
@@ -198,17 +198,17 @@ class Reliability(Figure):
 
     @property
     def n(self) -> int:
-        """Rows in all."""
+        """Number of rows."""
         return round(float(self.count.sum()))
 
     @property
     def gap(self) -> FloatArray:
-        """Mean score minus share of hits; above 0 the scores are too high."""
+        """Mean score minus share of hits, shape (M,); positive where the scores are too high."""
         return self.sums.gap[self.bin]
 
     @property
     def share(self) -> FloatArray:
-        """Share of the rows in each bin."""
+        """Share of the rows in each bin, shape (M,)."""
         return self.sums.weight[self.bin]
 
     @property
@@ -223,7 +223,7 @@ class Reliability(Figure):
 
     @property
     def ece(self) -> float:
-        """Expected calibration error over these bins, as the metric of that name computes it."""
+        """Expected calibration error over these bins, the same as the metric."""
         return float(self.sums.mean_gap)
 
     @cached_property
@@ -231,7 +231,7 @@ class Reliability(Figure):
         """Bootstrap interval of the ECE, at `level`; None if resampling changes nothing."""
         if self.n < 2:
             return None
-        # The same streams as an evaluation's, so that both print the same interval.
+        # The same random streams as in an evaluation, so that both print the same interval.
         drawn = resampled(self.sums, "bootstrap", **self.redrawing)
         calibrated = resampled(self.sums, "under_calibration", **self.redrawing)
         return interval(
@@ -245,11 +245,11 @@ class Reliability(Figure):
 
     @property
     def bins_words(self) -> str:
-        """How the rows are binned, in words."""
+        """Number and scheme of the bins in words."""
         return bins_words(self.sums.edges.size - 1, self.sums.params["scheme"])
 
     def rows(self, bin: int) -> IntArray:
-        """Indices, into the data that were given, of the rows in a bin.
+        """Return the indices, into the given data, of the rows in a bin.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class Reliability(Figure):
         }
 
     def curves_frame(self) -> pd.DataFrame:
-        """The points of the curves, one row each; empty without curves."""
+        """Return the points of the curves as a table, one row each; empty without curves."""
         needs("pandas")
         import pandas as pd
 
@@ -309,22 +309,22 @@ class Reliability(Figure):
         marks: Marks = "points",
         beside: Sequence[Beside] = (),
     ) -> go.Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         theme, caption
-            As for every figure.
+            See `Figure.plot`.
         selected : int or (int, int), optional
-            0-based index of a bin to highlight, or the first and the last of several.
+            0-based index of a bin to highlight, or first and last index of a range of bins.
         width : int, optional
-            Pixels that the page has for it, where that is known: the height is then chosen so that
-            the square fills them. The drawing adapts to any width without it, with more space around it.
+            Width available on the page, in pixels, if known: the height is then chosen so that the square fills
+            it. Without it the drawing adapts to any width, with more space around the square.
         marks : {"points", "bars"}
-            Points with exact intervals and areas by rows, and the gaps as lines, on the band; or bars with hatched gaps, as
-            figure 1 of Guo et al. 2017. Bins of fewer than 20 rows are faint.
+            Points with exact intervals, sized by their rows, with the gaps as lines on the band; or bars with hatched gaps, as
+            in figure 1 of Guo et al. 2017. Bins of fewer than 20 rows are faint.
         beside : sequence of Beside
-            Further points, drawn as outlines: some of the rows, the same rows before recalibration, another state.
+            Further points, drawn as outlines: a subset of the rows, the rows before recalibration, or another state.
 
         Returns
         -------
@@ -334,20 +334,20 @@ class Reliability(Figure):
         Raises
         ------
         OptionError
-            On other marks.
+            If `marks` is unknown.
         """
         if marks not in get_args(Marks):
-            raise OptionError(f"'marks' is points or bars; got {marks!r}.")
+            raise OptionError(f"'marks' must be points or bars; got {marks!r}.")
         return self._drawn(
             theme, caption, width, marks=marks, selected=selected, beside=tuple(beside)
         )
 
     def plot_small(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
-        """Draw the square alone, with a height in pixels, to be shown beside others on the same scale."""
+        """Draw only the square, with a height in pixels, to be shown beside others on the same scale."""
         return self._drawn(theme, how="draw_small", height=height)
 
     def caption(self) -> tuple[str, ...]:
-        """Name; what is drawn; and the ECE with its interval: one line each."""
+        """Name; what is drawn; the ECE with its interval: one line each."""
         reduction = with_short_class(self.reduction).label
         what = facts(self.split, counted(self.n, "row"), reduction, self.bins_words)
         if self.n == 1:
@@ -360,7 +360,7 @@ class Reliability(Figure):
         return shorten(self.name, NAME), what, error
 
     def describe(self) -> str:
-        """Say in plain words what the diagram shows, for those who do not see it."""
+        """Say in plain words what the diagram shows (alternative text)."""
         score, hit = score_and_hit(self.reduction)
         reduction = with_short_class(self.reduction).label
         head = f"Reliability diagram of {named(self.name, self.split)}: {reduction}, "
@@ -386,10 +386,10 @@ class Reliability(Figure):
 
     @property
     def worst(self) -> int | None:
-        """The bin that is furthest off beyond noise, as a place among those with rows; None where none is.
+        """Position, among the non-empty bins, of the bin that is furthest off beyond noise; None if there is none.
 
-        A bin with few rows can have any gap: those count whose interval, at 95 % for all bins together, leaves out the
-        mean score. It is the one that the findings name.
+        As a bin with few rows can have any gap, only bins count whose interval, at 95 % for all bins together, excludes
+        the mean score. The findings name the same bin.
         """
         off = [m for m in bins_off(self.sums) if m is not None]
         return max(off, key=lambda m: abs(float(self.gap[m])), default=None)

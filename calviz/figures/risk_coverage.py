@@ -1,4 +1,4 @@
-"""Risk and accuracy against coverage: what is gained by leaving doubtful predictions to an expert."""
+"""Risk and accuracy against coverage: the gain from referring doubtful predictions to an expert."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ if TYPE_CHECKING:
 XAxis = Literal["coverage", "referred"]
 YAxis = Literal["accuracy", "risk"]
 
-#: Coverages at which the curve is known; with fewer rows, every number of rows.
+#: Number of coverages at which the curve is computed; with fewer rows, one per row.
 POINTS = 400
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What happens when predictions from some rank on are left to an expert.
+    """Result of keeping the predictions ranked highest and referring the others to an expert.
 
     Attributes
     ----------
     coverage : float
-        Share of the predictions that are kept.
+        Share of the predictions kept.
     kept, referred : int
-        Rows that are kept, and that go to an expert.
+        Number of rows kept, and referred to an expert.
     threshold : float
-        Predictions are kept from this value of the ranking on: confidence or margin at least, entropy (in nats)
-        at most so large; ``nan`` where none is kept.
+        Predictions are kept whose confidence or margin is at least, or whose entropy (in nats) is at most, this
+        value; ``nan`` if none is kept.
     accuracy, risk : float
-        Share of the kept predictions that are right, and wrong; ``nan`` where none is kept.
+        Share of the kept predictions that are right, and wrong; ``nan`` if none is kept.
     interval : Interval or None
-        Exact (Clopper-Pearson) interval of the accuracy; where all rows are kept, that of the metric.
+        Exact (Clopper-Pearson) interval of the accuracy; if all rows are kept, the interval of the metric.
     sentence : str
-        All of it in words.
+        The result in words.
     """
 
     coverage: float
@@ -88,25 +88,25 @@ class RiskCoverage(Figure):
     name : str
         Name of the predictions.
     split : str or None
-        The split that is drawn, or None for all rows.
+        The split shown, or None for all rows.
     ranking : {"confidence", "entropy", "margin"}
-        What predictions are ranked by.
+        Quantity by which predictions are ranked.
     n_classes : int
-        K; 0 where the data do not say.
+        Number of classes K; 0 if unknown.
     level : float
-        Level of band and intervals.
+        Level of the band and the intervals.
     steps : Steps
         Rows and right predictions per distinct value of the ranking.
     coverage : ndarray, shape (C,)
-        Shares of the rows that are kept, ascending, up to 1.
+        Share of the rows kept, ascending up to 1.
     risk : ndarray, shape (C,)
-        Error rate of the kept rows; inside a group of ties, the expected one.
+        Error rate of the kept rows; within a group of ties, its expectation.
     band : (ndarray, ndarray) or None, shape (C,) each
-        Percentile bootstrap interval of the risk, each coverage for itself.
+        Pointwise percentile bootstrap interval of the risk.
     perfect : ndarray, shape (C,)
-        The risk if every wrong prediction ranked below every right one.
+        Risk of a ranking with every wrong prediction below every right one.
     accuracy_interval : Interval or None
-        Of the accuracy of all predictions: that of the metric, so that every page says the same.
+        Interval of the accuracy of all predictions: that of the metric, so that all pages agree.
     redrawing : Redrawing
         Seed and number of the resamples.
 
@@ -145,25 +145,25 @@ class RiskCoverage(Figure):
         Parameters
         ----------
         data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
+            If a sample is given, arguments left out below take its settings.
         ranking : {"confidence", "entropy", "margin"}
-            What predictions are ranked by: the largest probability, the negative entropy of all
-            probabilities, or the largest minus the second largest.
+            Quantity by which predictions are ranked: the largest probability, the negative entropy of all
+            probabilities, or the largest minus the second largest probability.
         level : float
-            Level of band and intervals, between 0 and 1.
+            Level of the band and the intervals, between 0 and 1.
         band : bool
             Whether to compute the bootstrap band.
         seed, resamples : int
-            Of the resampling: its seed, and how often.
+            Seed and number of the bootstrap resamples.
         split : str, optional
             Only the rows of this split.
 
         Raises
         ------
         NotAvailable
-            For confidence-only data and another ranking than the confidence.
+            For confidence-only data with another ranking than the confidence.
         OptionError, InputError
-            As `calviz.evaluate` does.
+            Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
         sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
@@ -205,7 +205,7 @@ class RiskCoverage(Figure):
 
     @property
     def accuracy(self) -> float:
-        """Share of all predictions that are right."""
+        """Accuracy of all predictions."""
         return 1 - float(self.risk[-1])
 
     @property
@@ -214,7 +214,7 @@ class RiskCoverage(Figure):
         return area_under_risk(self.steps)
 
     def threshold_of(self, rank: float) -> float:
-        """A value of `steps` in the unit that people know: entropy in nats."""
+        """Convert a ranking value of `steps` to a threshold in its usual unit (entropy in nats)."""
         if self.ranking == "entropy":
             return (1 - rank) * math.log(max(self.n_classes, 2))
         return rank
@@ -225,7 +225,7 @@ class RiskCoverage(Figure):
         Parameters
         ----------
         coverage : float
-            From 0 to 1; the nearest whole number of rows is kept.
+            From 0 to 1; rounded to a whole number of rows.
         """
         if not 0 <= coverage <= 1:
             raise OptionError(f"'coverage' must lie between 0 and 1, got {coverage!r}.")
@@ -250,16 +250,16 @@ class RiskCoverage(Figure):
         return self._choice(kept, threshold)
 
     def at_risk(self, risk: float, *, others: bool = True) -> Choice:
-        """Keep the largest number of predictions whose error rate is at most this.
+        """Keep as many predictions as possible with an error rate of at most `risk`.
 
-        The threshold is chosen on these very rows, so that on others the risk is likely to be a little larger.
+        The threshold is chosen on the evaluated rows, so the risk on other rows is likely to be a little larger.
 
         Parameters
         ----------
         risk : float
             From 0 to 1.
         others : bool
-            Whether the sentence ends with the interval of the coverage that allows this risk, for which rows are resampled.
+            Whether the sentence also gives the interval of the coverage at this risk, which needs resampling.
         """
         if not 0 <= risk <= 1:
             raise OptionError(f"'risk' must lie between 0 and 1, got {risk!r}.")
@@ -280,7 +280,7 @@ class RiskCoverage(Figure):
     def coverage_interval(self, risk: float) -> Interval | None:
         """Percentile bootstrap interval of the coverage at a risk; None for a single row.
 
-        The threshold is chosen anew on each resample.
+        The threshold is chosen again on each resample.
         """
         if self.n == 1:
             return None
@@ -294,7 +294,7 @@ class RiskCoverage(Figure):
         tied = kept < ranking.rows[at] - 0.5
         lowest = self.steps.scores_at(np.array([self.steps.size - 1 - at]))
         limit = self.threshold_of(float(lowest[0]))
-        # Of rows that are not alike, as many as they stand for.
+        # For weighted or clustered rows, scale counts to the effective sample size.
         own = self.steps.__dict__.get(error_bars.DRAWN_BY)
         known = 1.0 if own is None else float(own.sample.view(event_sums).effective[0]) / self.n
         low, high = clopper_pearson((kept - errors) * known, kept * known, level=self.level)
@@ -339,7 +339,7 @@ class RiskCoverage(Figure):
         )
 
     def _condition(self, threshold: float) -> str:
-        # Enough digits to tell it from 0 and from 1.
+        # Enough digits to distinguish it from 0 and from 1.
         ends = (threshold, 1 - threshold) if threshold < 1 else (threshold,)
         decimals = decimals_for(*ends, figures=1, least=3, most=7)
         if self.ranking == "entropy":
@@ -371,20 +371,20 @@ class RiskCoverage(Figure):
         at: float | None = None,
         others: Sequence[RiskCoverage] = (),
     ) -> go.Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         theme, caption, width
-            As for every figure.
+            See `Figure.plot`.
         x : {"coverage", "referred"}
-            Share of the predictions that are kept, or that are referred to experts.
+            Share of the predictions kept, or referred to experts.
         y : {"accuracy", "risk"}
             Share of the kept predictions that are right, or wrong.
         at : float, optional
             A coverage to mark.
         others : sequence of RiskCoverage
-            Further curves (other rankings, other models, after recalibration); up to two with their bands.
+            Further curves (other rankings, other models, after recalibration); with at most two, their bands are drawn too.
         """
         for name, value, allowed in (("x", x, XAxis), ("y", y, YAxis)):
             if value not in get_args(allowed):
@@ -412,7 +412,7 @@ class RiskCoverage(Figure):
 
 
 def _accuracy_interval(sample: Sample, level: float) -> Interval | None:
-    """The interval that `calviz.evaluate` gives the accuracy."""
+    """Interval of the accuracy, the same as in `calviz.evaluate`."""
     if sample.data.n == 1:
         return None
     m, sums = METRICS["accuracy"], sample.view(top_label_sums)

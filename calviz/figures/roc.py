@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 Panel = Literal["roc", "precision-recall"]
-#: Points of a curve that are drawn; between them it is straight.
+#: Maximum number of points drawn per curve.
 POINTS = 400
 
 
@@ -45,17 +45,18 @@ class Roc(ScoreFigure):
     Attributes
     ----------
     name, split, reduction, n, level
-        As of every `ScoreFigure`.
+        See `ScoreFigure`.
     share : float
         Share of hits.
     cutoff : ndarray, shape (P,)
-        Scores from which rows count as decided for, descending; infinity decides for none.
+        Rows with at least this score are decided for; descending, starting with infinity, which decides for none.
     sensitivity, false_alarms, precision : ndarray, shape (P,)
-        Shares of the hits, of the misses and of the decisions for; ``nan`` without any.
+        Share of the hits decided for, share of the misses decided for, and share of hits among the decisions for; ``nan``
+        where the denominator is 0.
     auroc, auprc : float
-        ``nan`` where they are undefined.
+        Areas under the curves; ``nan`` where undefined.
     auroc_interval, auprc_interval : Interval or None
-        Percentiles of the bootstrap.
+        Percentile bootstrap intervals.
     """
 
     share: float
@@ -135,12 +136,12 @@ class Roc(ScoreFigure):
         Parameters
         ----------
         theme, caption, width
-            As for every figure.
+            See `Figure.plot`.
         panel : {"roc", "precision-recall"}
         at : Confusion, optional
-            Decisions at a cutoff, to be marked.
+            Decisions at a cutoff to mark.
         beside : sequence of Another
-            The same curve in another state.
+            The same curve in other states.
         """
         check_choice("panel", panel, ("roc", "precision-recall"))
         return self._drawn(theme, caption, width, panel=panel, at=at, beside=tuple(beside))
@@ -151,7 +152,7 @@ class Roc(ScoreFigure):
         return shorten(self.name, NAME), what, self.reading()
 
     def area_words(self, panel: Panel) -> str:
-        """The area below a curve with its interval."""
+        """Write the area under a curve with its interval."""
         roc = panel == "roc"
         value, ends = (
             (self.auroc, self.auroc_interval) if roc else (self.auprc, self.auprc_interval)
@@ -166,7 +167,7 @@ class Roc(ScoreFigure):
         return text
 
     def reading(self) -> str:
-        """Both areas."""
+        """Write both areas."""
         return f"{self.area_words('roc')}; {self.area_words('precision-recall')}, by chance {decimal(self.share, 3)}."
 
     def describe(self) -> str:

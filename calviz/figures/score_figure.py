@@ -1,4 +1,4 @@
-"""What figures of one pair of score and hit have in common: what they are of, and how it is asked for."""
+"""Common base of figures of one (score, hit) pair: their fields and their ``compute``."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from calviz.sample.sample import Sample
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScoreFigure(Figure):
-    """A figure of the scores of a sample and of their hits, with a band or an interval.
+    """A figure of the scores and hits of a sample, with a band or an interval.
 
     Attributes
     ----------
     name : str
         Name of the predictions.
     split : str or None
-        The split that is drawn, or None for all rows.
+        The split shown, or None for all rows.
     reduction : Reduction
-        What score and hit are.
+        Defines score and hit.
     n : int
         Number of rows.
     level : float
-        Level of bands and intervals; a curve's is of each of its points for itself (pointwise).
+        Level of bands (pointwise) and intervals.
     """
 
     name: str
@@ -48,21 +48,21 @@ class ScoreFigure(Figure):
         resamples: int | None = None,
         split: str | None = None,
     ) -> Self:
-        """Compute what is drawn.
+        """Compute the figure.
 
         Parameters
         ----------
         data, reduction, split
-            As of `calviz.evaluate`.
+            See `calviz.evaluate`.
         level : float
             Level of bands and intervals, between 0 and 1.
         seed, resamples : int
-            Seed of what is redrawn, and how often.
+            Seed and number of the resamples.
 
         Raises
         ------
         OptionError, InputError, NotAvailable
-            As `calviz.evaluate` does.
+            Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
@@ -71,7 +71,7 @@ class ScoreFigure(Figure):
     @classmethod
     @abstractmethod
     def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
-        """The figure of a sample; `head` holds the other fields of every such figure."""
+        """Compute the figure of a sample; `head` holds the other fields of this class."""
 
 
 def _head(sample: Sample) -> dict[str, Any]:

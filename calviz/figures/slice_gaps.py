@@ -1,4 +1,4 @@
-"""The gap of each slice with its interval, the most surely off first."""
+"""Gap of each slice with its interval, the most significant first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calviz.text.words import counted, points, shorten
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Slices that are drawn; the table has all.
+#: Maximum number of slices drawn.
 MOST = 20
 
 
@@ -26,13 +26,13 @@ MOST = 20
 class SliceGaps(Figure):
     """The first slices of `calviz.slices`, ready to draw.
 
-    A figure of a result and not of predictions: `calviz.slices` looks, this draws.
+    Drawn from a result, not from predictions: `calviz.slices` computes, this class draws.
 
     Attributes
     ----------
     result : Slices
     shown : tuple of Slice
-        Those that are drawn.
+        The drawn slices.
     """
 
     result: Slices
@@ -40,12 +40,12 @@ class SliceGaps(Figure):
 
     @classmethod
     def compute(cls, result: Slices, *, most: int = MOST) -> Self:
-        """Choose the slices that are drawn: the `most` that are most surely off.
+        """Choose the slices to draw: the `most` most significant ones.
 
         Raises
         ------
         OptionError
-            Where `most` is below 1.
+            If `most` is below 1.
         """
         if most < 1:
             raise OptionError(f"'most' must be 1 or more, got {most}.")
@@ -59,14 +59,14 @@ class SliceGaps(Figure):
         width: int | None = None,
         beside: Sequence[Another[FloatArray]] = (),
     ) -> go.Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         theme, caption, width
-            As for every figure.
+            See `Figure.plot`.
         beside : sequence of Another
-            Gaps of the same slices in another state, one for each that is drawn; nan for none.
+            Gaps of the same slices in another state: one per drawn slice, nan where there is none.
         """
         return self._drawn(theme, caption, width, beside=tuple(beside))
 
@@ -81,7 +81,7 @@ class SliceGaps(Figure):
         return shorten(r.name, NAME), facts(None, counted(r.rows, "row"), reduction)
 
     def answer(self) -> str:
-        """How many slices are off beyond chance, and which most surely."""
+        """Say how many slices are off beyond chance, and which is most significant."""
         r = self.result
         if not r.slices:
             return f"No slice has {r.min_rows:,} rows or more."
@@ -96,7 +96,7 @@ class SliceGaps(Figure):
         )
 
     def sentence(self, one: Slice) -> str:
-        """The gap of one slice in words."""
+        """Describe the gap of one slice in words."""
         size = points(abs(one.gap))
         if Reduction.of(self.result.reduction).kind in ("class", "positive"):
             kind = f"probabilities {size} points too {'high' if one.gap > 0 else 'low'}"

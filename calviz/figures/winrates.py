@@ -1,4 +1,4 @@
-"""Winrates of an arena, method by method, with their intervals."""
+"""Winrates of the methods of an arena, with their intervals."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from calviz.text.words import counted, listed
 class Winrates(Figure):
     """Winrates by every score, ready to draw.
 
-    A figure of a result: `calviz.arena.judge` computes, this draws.
+    Drawn from a result: `calviz.arena.judge` computes, this class draws.
 
     Attributes
     ----------
     title : str
     experiments : int
     methods : tuple of str, K of them
-        The best by the first score first.
+        Methods, best by the first score first.
     baseline : str or None
-        The method that does nothing.
+        The method that leaves the scores unchanged.
     values, low, high : mapping of str to ndarray, shape (K,)
-        By score; the ends are nan where there is no interval.
+        Winrates and ends of their intervals by score; the ends are nan where there is no interval.
     """
 
     title: str
@@ -72,7 +72,7 @@ class Winrates(Figure):
         return rows
 
     def caption(self) -> tuple[str, ...]:
-        """What is drawn; on how many experiments."""
+        """What is drawn; number of experiments: one line each."""
         return (
             f"Winrates, {self.title[:1].lower()}{self.title[1:]}",
             f"{counted(self.experiments, 'experiment')} · 95 % intervals",

@@ -1,9 +1,8 @@
-"""What other libraries call the ECE, by their own defaults; one file per library.
+"""What other libraries compute as the ECE with their default options; one file per library.
 
-Each file says, in its own words, what the functions of a library do to a sample when nobody sets an option,
-down to the side on which bins are closed, because that is what people compare. None of the libraries is
-needed to run it. `tests/unit/peers` checks every file against the library itself, or against values recorded
-with it (``benchmarks/record_conventions.py``).
+Each file reimplements what the functions of a library compute with default options, down to the side on which bins are
+closed, because those are the numbers that people compare. None of the libraries is needed at run time. `tests/unit/peers`
+checks every file against the library itself, or against values recorded with it (``benchmarks/record_conventions.py``).
 """
 
 from calviz.peers._measure import measure

@@ -1,4 +1,4 @@
-"""Sums per bin, for bins as other libraries have them."""
+"""Sums per bin, for the bins of other libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Pair = tuple[FloatArray, FloatArray]
 
 
 def gaps(score: FloatArray, hit: FloatArray, cell: IntArray, cells: int) -> _Pair:
-    """Rows per cell, and sum of score minus hit per cell, shape (cells,) each; sums in float64."""
+    """Return the rows per cell, and the sum of score minus hit per cell, shape (cells,) each; sums are in float64."""
     count: FloatArray = np.bincount(cell, minlength=cells).astype(np.float64)
     gap = np.bincount(cell, weights=score, minlength=cells)
     gap -= np.bincount(cell, weights=hit, minlength=cells)
@@ -23,23 +23,23 @@ def gaps(score: FloatArray, hit: FloatArray, cell: IntArray, cells: int) -> _Pai
 
 
 def mean_gap(score: FloatArray, hit: FloatArray, cell: IntArray, cells: int) -> float:
-    """The gaps' absolute values, averaged by rows."""
+    """Mean of the absolute gaps of the cells, weighted by their rows; all arrays have shape (n,)."""
     _, gap = gaps(score, hit, cell, cells)
     return float(np.abs(gap).sum() / score.size)
 
 
 def doubles(events: BinaryEvents) -> _Pair:
-    """Score and hit in float64, as NumPy compares float32 scores with float64 edges."""
+    """Convert score and hit to float64, shape (n,) each; NumPy compares float32 scores with float64 edges in float64."""
     return events.score.astype(np.float64), events.hit.astype(np.float64)
 
 
 def right_closed(score: FloatArray, bins: int) -> IntArray:
-    """Index of the bin (a, b] between equally spaced edges; the first also holds 0."""
+    """Index of the bin (a, b] between equally spaced edges, shape (n,); the first bin also contains 0."""
     return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], score, side="left")
 
 
 def positive_of_two(sample: Sample) -> BinaryEvents:
-    """Score and hit of a library that uses the positive class if there are two classes."""
+    """Score and hit for a library that judges the positive class if there are two classes."""
     is_two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
     if is_two and sample.reduction.kind == "top-label":
         return reduce(sample.data, Reduction("positive"))

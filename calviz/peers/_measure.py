@@ -1,4 +1,4 @@
-"""All conventions on one sample, and what they would be if the model were calibrated."""
+"""All conventions on one sample, and their means for a calibrated model."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from calviz.sample.redrawn_rows_and_labels import redrawn_labels
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.specs.convention import CONVENTIONS, Conventions, ConventionValue
 
-#: Redraws of the labels behind a mean under calibration, and probabilities that they may go through.
+#: Number of label redraws for a mean under calibration, and limit of the probabilities evaluated over all redraws.
 REDRAWS, WORK = 30, 1 << 23
-#: Fewer redraws than this say little.
+#: With fewer affordable redraws than this, no means are computed.
 LEAST_REDRAWS = 20
 
 
 def measure(sample: Sample, *, noise: bool = True) -> Conventions:
     """Compute calviz's ECE and the "ECE" of every convention.
 
-    What calviz's own would be if calibrated is the noise floor of the metric, from the same bins, seed and number of redraws.
-    The others are computed on few redraws: what calviz's own is off on these is taken off them as far as they vary
-    together (a control variate), so that a convention that gives the same value has the same mean.
+    The mean of calviz's own ECE for a calibrated model is the noise floor of the metric, with the same bins, seed and number
+    of redraws. The means of the others come from few redraws, with calviz's own ECE as a control variate, so that a
+    convention that always gives the same value as calviz has the same mean.
 
     Parameters
     ----------
     sample : Sample
-        Its bins are those of calviz's own ECE; the others have theirs.
+        Its bins are used for calviz's own ECE; the other conventions have their own.
     noise : bool
-        Whether to compute the means under calibration, where the size of the data allows it.
+        Whether to compute the means under calibration, if the data are not too large.
     """
     sums = chosen_bins(sample)
     own, values = float(sums.mean_gap), _values(sample)
@@ -78,7 +78,7 @@ def _affordable(data: Dataset) -> int:
 
 
 def _redrawn(data: Dataset, rng: np.random.Generator, redraws: int) -> Iterator[Dataset]:
-    """The same predictions with labels that they are calibrated for."""
+    """Yield the same predictions with labels redrawn from their probabilities."""
     if isinstance(data, Predictions):
         for labels in redrawn_labels(data.probs, rng, redraws):
             yield Predictions(probs=data.probs, labels=labels, class_names=data.class_names)
@@ -88,10 +88,10 @@ def _redrawn(data: Dataset, rng: np.random.Generator, redraws: int) -> Iterator[
 
 
 def _means(drawn: list[list[ConventionValue]], known: FloatArray, mean: float) -> dict[str, float]:
-    """Mean of each convention over the draws, shape (B,); `known` is calviz's own on these, and `mean` what that is on many."""
+    """Return the corrected mean of each convention; `known` (B,) is calviz's ECE on the redraws, `mean` its mean over many."""
     means = {}
     for column in zip(*drawn, strict=True):
-        # A draw may miss what a convention needs (labels of three classes): the mean is of the others.
+        # A redraw may lack what a convention needs (labels of three classes); average over the others.
         there = np.array([v.available for v in column])
         value = np.array([v.value for v in column])[there]
         means[column[0].convention.key] = _corrected(value, known[there], mean)
@@ -99,7 +99,7 @@ def _means(drawn: list[list[ConventionValue]], known: FloatArray, mean: float) -
 
 
 def _corrected(value: FloatArray, known: FloatArray, mean: float) -> float:
-    """Mean of the values, less what they share with how far `known` is off its mean; ``nan`` without any."""
+    """Mean of the values (B,) with `known` (B,) as a control variate of expectation `mean`; ``nan`` without values."""
     if not value.size:
         return math.nan
     off = known - known.mean()

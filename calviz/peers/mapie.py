@@ -1,7 +1,7 @@
 """MAPIE: ``expected_calibration_error`` and ``top_label_ece`` (1.6.0).
 
-``num_bins=50`` is the number of edges: 49 right-closed bins between ``np.linspace(0, 1, 50)``, and a bin of its
-own for scores of exactly 0.
+``num_bins=50`` is the number of edges: there are 49 right-closed bins between ``np.linspace(0, 1, 50)``, and a separate bin
+for scores of exactly 0.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def _cells(score: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 
 
 def ece(sample: Sample) -> float:
-    """Mean gap by rows."""
+    """Mean absolute gap, weighted by rows."""
     score, hit = doubles(sample.events)
     return mean_gap(score, hit, _cells(score), _EDGES)
 
 
 def top_label_ece(sample: Sample) -> float:
-    """The ECE of the rows of each predicted class, averaged over the classes that are ever predicted."""
+    """ECE of the rows of each predicted class, averaged over the classes that are predicted at least once."""
     data = sample.data
     predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
     if predicted is None:
@@ -51,8 +51,8 @@ CONVENTIONS.register(
     _convention(
         key="mapie",
         call="expected_calibration_error",
-        rule="49 equal-width bins (its 50 are edges), and one for scores of exactly 0",
-        why="Its bins are three times as narrow and hold fewer rows each, so that more of the noise counts as "
+        rule="49 equal-width bins (its 50 are the edges), and one for scores of exactly 0",
+        why="Its bins are a third as wide and hold fewer rows each, so that more of the noise counts as "
         "error.",
         reference="https://mapie.readthedocs.io/en/stable/api/metrics/",
         value=ece,

@@ -1,9 +1,9 @@
 """pycalib: ``conf_ECE``, ``binary_ECE``, ``ECE`` and ``classwise_ECE`` (0.1.0.dev6).
 
 ``conf_ECE`` and ``ECE`` count the rows in (u - 1/15, u] for u in ``np.arange(1/15, 1 + 1/15, 1/15)``: lower
-edges come by subtraction and miss the bin before by a rounding error, so that rows on an edge may fall between
-two bins and are lost, or into two. ``binary_ECE`` and ``classwise_ECE`` have bins [a, b) between
-``np.linspace(0, 1 + 1e-8, 16)``. ``ECE`` pools all entries of the table of probabilities.
+edges are computed by subtraction and differ from the previous upper edge by a rounding error, so that rows on an edge
+may fall between two bins and be lost, or into both. ``binary_ECE`` and ``classwise_ECE`` have bins [a, b) between
+``np.linspace(0, 1 + 1e-8, 16)``. ``ECE`` pools all entries of the matrix of probabilities.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BINS = 15
 
 
 class _Overlapping:
-    """Bins (u - 1/15, u], cut into the intervals that their edges make; sums per interval add up."""
+    """Bins (u - 1/15, u], which may overlap; their sums are computed from the intervals between all their edges."""
 
     def __init__(self) -> None:
         size = 1 / _BINS
         self.upper = np.arange(size, 1 + size, size)
         self.lower = self.upper - size
-        self.lower[self.lower == 0] = -np.inf  # that bin holds 0 as well
+        self.lower[self.lower == 0] = -np.inf  # the first bin also contains 0
         self.edges = np.unique(np.concatenate([self.lower, self.upper]))
         self.cells = self.edges.size + 1
 
@@ -56,7 +56,7 @@ def conf_ece(sample: Sample) -> float:
 
 
 def full_ece(sample: Sample) -> float:
-    """``ECE``: every probability of every row is a score of its own."""
+    """``ECE``: every probability of every row counts as a separate score."""
     data = full_predictions(sample)
     if data.n_classes == 2:
         raise NotAvailable(
@@ -73,7 +73,7 @@ def full_ece(sample: Sample) -> float:
 
 
 def classwise_ece(sample: Sample) -> float:
-    """``classwise_ECE``: the ECE of every class against the rest, averaged."""
+    """``classwise_ECE``: mean over classes of the one-vs-rest ECE."""
     data = full_predictions(sample)
     k = data.n_classes
     gap = np.zeros((k, _BINS))
@@ -88,9 +88,9 @@ def classwise_ece(sample: Sample) -> float:
 
 
 def _listed(probs: FloatArray) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
-    """Class and value of the probabilities that may lie above the first bin, and the sums of the others by class.
+    """Yield class and value of the probabilities that may lie above the first bin, and the sums of the others by class (K,).
 
-    Of many classes nearly all are in the first bin.
+    With many classes, nearly all probabilities are in the first bin.
     """
     k = probs.shape[1]
     for rows in row_blocks(probs, block_bytes=1 << 22):
@@ -119,7 +119,7 @@ CONVENTIONS.register(
         call="conf_ECE",
         rule="15 equal-width bins (a, b] of the top label; binary_ECE, [a, b), of other scores",
         why="Its bins have tiny gaps and overlaps: rows whose score lies on an edge may be lost or counted "
-        "twice; other rows agree.",
+        "twice; for other rows it agrees.",
         value=conf_ece,
     )
 )

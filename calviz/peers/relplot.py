@@ -1,9 +1,9 @@
-"""relplot: ``smECE`` (1.0.3), which it offers in place of an ECE.
+"""relplot: ``smECE`` (1.0.3), its replacement for an ECE.
 
-Residuals are spread over a grid, smoothed with a reflected Gaussian and read off at 200 places or more. The
-reflection counts mass on the two end points of the grid once instead of twice, so that scores within a step of
+Residuals are spread over a grid, smoothed with a reflected Gaussian kernel and evaluated at 200 points or more. The
+reflection counts mass on the two end points of the grid once instead of twice, so that scores within a grid step of
 0 and 1 get half their weight, and saturated predictions a larger error; `calviz.metrics.smooth` integrates the
-same definition exactly. The width is found in ten halvings: the least one that is not below the error at it.
+same definition exactly. The width is found by ten bisections: the smallest width that is not below its error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LEAST, _HALVINGS, _PLACES = 0.001, 10, 200
 
 
 def smece(sample: Sample) -> float:
-    """At the width where error and width meet."""
+    """Smooth ECE at the kernel width that equals the error."""
     score, hit = doubles(sample.events)
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
@@ -45,7 +45,7 @@ def _error(score: FloatArray, hit: FloatArray, width: float) -> float:
 
 
 def _grid(score: FloatArray, mass: FloatArray, size: int) -> FloatArray:
-    """The mass of every row, shared between its two neighbours on the grid."""
+    """Split the mass of every row (n,) linearly between its two neighbouring grid points, shape (size,)."""
     at = score * (size - 1)
     left = np.clip(at.astype(np.int64), 0, size - 2)
     share = at - left
@@ -67,7 +67,7 @@ CONVENTIONS.register(
         library="relplot",
         version="1.0.3",
         call="smECE",
-        rule="no bins: gaps smoothed with a kernel whose width is found from the data",
+        rule="no bins: gaps smoothed with a kernel whose width is chosen from the data",
         why="It smooths over scores instead of binning them, and gives scores next to 0 and 1 half their "
         "weight, which raises it where many are saturated.",
         reference="https://github.com/apple/ml-calibration",

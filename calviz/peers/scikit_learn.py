@@ -1,7 +1,7 @@
-"""scikit-learn, which draws calibration curves and has no ECE.
+"""scikit-learn, which has calibration curves but no ECE.
 
-``calibration_curve(y_true, y_prob, *, n_bins=5, strategy="uniform")`` (1.9.1) gives mean score and share of
-hits of the bins that have rows, and does not say how many. Bins are right-closed between
+``calibration_curve(y_true, y_prob, *, n_bins=5, strategy="uniform")`` (1.9.1) returns mean score and share of
+hits of the non-empty bins, but not their numbers of rows. Bins are right-closed between
 ``np.linspace(0, 1, 6)``, whose third inner edge is a little above 0.6.
 """
 
@@ -25,13 +25,13 @@ _convention = partial(
 
 
 def weighted(sample: Sample) -> float:
-    """The gaps of the curve, weighted by the rows of their bins."""
+    """Mean of the absolute gaps of the curve, weighted by the rows of the bins."""
     score, hit = doubles(sample.events)
     return mean_gap(score, hit, right_closed(score, _BINS), _BINS)
 
 
 def unweighted(sample: Sample) -> float:
-    """The plain mean of the gaps of the curve."""
+    """Unweighted mean of the absolute gaps of the curve."""
     score, hit = doubles(sample.events)
     count, gap = gaps(score, hit, right_closed(score, _BINS), _BINS)
     used = count > 0

@@ -1,11 +1,11 @@
 """torchmetrics: ``calibration_error`` (1.9.0), and probmetrics, which calls it.
 
 Bins are [a, b) between ``torch.linspace(0, 1, 16)``, and scores of exactly 1 have a bin of their own. The
-multiclass form takes the top label and casts it to float32; the binary form takes P(class 1) in the type that
-it comes in. It also sums in that type, which is not repeated here: values agree to some 1e-6.
+multiclass form uses the top label, cast to float32; the binary form uses P(class 1) in its own dtype.
+torchmetrics also sums in that dtype, which is not reproduced here: values agree to about 1e-6.
 
-probmetrics drops the classes that no label has, keeps probabilities 1e-7 from 0 and 1, makes rows sum to 1, and
-asks for the binary form where two classes are left.
+probmetrics drops classes without labels, clips probabilities to [1e-7, 1 - 1e-7], normalises rows to sum to 1, and
+uses the binary form if two classes are left.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BINS = 15
 
 
 def torch_linspace(bins: int, dtype: np.dtype[np.floating]) -> FloatArray:
-    """0, 1/M, ..., 1 as torch counts them: up from 0 in the lower half, down from 1 in the upper."""
+    """Return 0, 1/M, ..., 1, shape (M + 1,), as torch computes it: up from 0 in the lower half, down from 1 in the upper."""
     step = dtype.type(1) / dtype.type(bins)
     up = np.arange(bins + 1, dtype=dtype)
     edges = np.where(up < (bins + 1) // 2, up * step, 1 - up[::-1] * step)
@@ -40,14 +40,14 @@ def _ece(score: FloatArray, hit: BoolArray) -> float:
 
 
 def torchmetrics_ece(sample: Sample) -> float:
-    """Compute it for the top label in float32, for any other event in the type of the scores."""
+    """Compute the ECE for the top label in float32, for any other event in the dtype of the scores."""
     score, hit = sample.events.score, sample.events.hit
     is_top = sample.reduction.kind == "top-label"
     return _ece(score.astype(np.float32) if is_top else score, hit)
 
 
 def probmetrics_ece(sample: Sample) -> float:
-    """The same of the classes that occur, of the positive class where these are two."""
+    """Compute the ECE on the classes that occur, for the positive class if these are two."""
     data = sample.data
     if not isinstance(data, Predictions):
         return torchmetrics_ece(sample)
@@ -62,7 +62,7 @@ def probmetrics_ece(sample: Sample) -> float:
     score = np.empty(data.n, dtype=probs.dtype)
     hit = position == 1
     for rows in row_blocks(probs):
-        # Nothing is exactly 0 or 1, and the rows sum to 1 again.
+        # Keep probabilities away from 0 and 1, and let the rows sum to 1 again.
         block = np.clip(probs[rows][:, classes], 1e-7, 1 - 1e-7)
         block /= block.sum(axis=1, keepdims=True)
         if classes.size == 2:
@@ -81,7 +81,7 @@ CONVENTIONS.register(
         library="torchmetrics",
         version="1.9.0",
         call="calibration_error",
-        why="Bins are closed on the left, in single precision, and scores of exactly 1 have one of their "
+        why="Bins are closed on the left, with edges in single precision, and scores of exactly 1 have a bin of their "
         "own: it differs for scores on an edge or at 1.",
         reference="https://lightning.ai/docs/torchmetrics/stable/classification/calibration_error.html",
         value=torchmetrics_ece,
@@ -93,7 +93,7 @@ CONVENTIONS.register(
         library="probmetrics",
         version="1.3.0",
         call="ece-15",
-        why="It calls torchmetrics on the classes that occur, and where these are two always looks at the "
+        why="It calls torchmetrics on the classes that occur; if these are two, it always looks at the "
         "positive one.",
         reference="https://github.com/dholzmueller/probmetrics",
         value=probmetrics_ece,

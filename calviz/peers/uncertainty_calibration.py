@@ -1,8 +1,8 @@
 """uncertainty-calibration: ``get_ece`` and ``get_calibration_error`` (0.1.4).
 
-``get_ece`` has 15 right-closed bins between ``i / 15``. ``get_calibration_error(p=2, debias=True,
-mode="marginal")`` is the root of a debiased mean square, in 15 equal-mass bins of each class against the rest,
-or, where every column has fewer distinct values than a quarter of its rows, in one bin per distinct value.
+``get_ece`` has 15 right-closed bins with edges ``i / 15``. ``get_calibration_error(p=2, debias=True,
+mode="marginal")`` is the root of a debiased mean squared gap, in 15 equal-mass bins of each class against the rest
+or, if every column has fewer distinct values than a quarter of its rows, in one bin per distinct value.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _BINS = 15
 
 
 def ece(sample: Sample) -> float:
-    """Mean gap by rows."""
+    """Mean absolute gap, weighted by rows."""
     score, hit = doubles(sample.events)
     edges = np.arange(1, _BINS) / _BINS
     return mean_gap(score, hit, np.searchsorted(edges, score, side="left"), _BINS)
 
 
 def calibration_error(sample: Sample) -> float:
-    """Compute it for all classes for the top label, for score and event for any other reduction."""
+    """Compute the error over all classes under the top label, and of score and hit under any other reduction."""
     data = sample.data
     if not isinstance(data, Predictions) or sample.reduction.kind != "top-label":
         score, hit = sample.events.score, sample.events.hit
@@ -53,12 +53,12 @@ def calibration_error(sample: Sample) -> float:
 
 
 def _is_discrete(ordered: FloatArray) -> bool:
-    """Whether there are fewer distinct values than a quarter of the rows."""
+    """Whether there are fewer distinct values than a quarter of the rows; `ordered` is ascending."""
     return bool(1 + np.count_nonzero(ordered[1:] != ordered[:-1]) < ordered.size / 4)
 
 
 def _debiased_square(ordered: FloatArray, of_hits: FloatArray, *, by_value: bool) -> float:
-    """Mean over the rows of the bins' squared gaps, each less the variance of its share of hits."""
+    """Mean over rows of the squared gaps of the bins, each minus the variance of the share of hits of its bin."""
     ordered = ordered.astype(np.float64, copy=False)
     n = ordered.size
     if by_value:
@@ -92,7 +92,7 @@ CONVENTIONS.register(
         key="uncertainty_calibration",
         call="get_ece",
         rule="15 equal-width bins (a, b]",
-        why="It is the same definition as here, and differs only where other bins are chosen here.",
+        why="It is the same definition as calviz's, and differs only if other bins are chosen in calviz.",
         value=ece,
     )
 )
@@ -101,7 +101,7 @@ CONVENTIONS.register(
         key="uncertainty_calibration_l2",
         call="get_calibration_error",
         rule="root mean square gap of all classes, debiased, 15 equal-mass bins",
-        why="It is the root of the mean squared gap, less the bias that noise brings, of each class against "
+        why="It is the root of the mean squared gap, minus the bias due to noise, of each class against "
         "the rest in equal-mass bins.",
         value=calibration_error,
     )

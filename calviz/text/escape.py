@@ -1,7 +1,7 @@
-r"""Text from files and people, escaped for each place where it is shown: visible as written, never interpreted.
+r"""Escaping of text from files and users for each place where it is shown: visible as written, never interpreted.
 
-One function per target. Pages escape with `calviz.ui.widgets.text.md`, as only streamlit's Markdown needs that; the HTML of reports is
-escaped by its templates.
+There is one function per target. Pages escape with `calviz.ui.widgets.text.md`, as only streamlit's Markdown needs that; the
+HTML of reports is escaped by its templates.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 from calviz.text.words import shorten
 
-#: A cell that begins with one of these (the full-width ones too) is a formula to some spreadsheet, also after blanks.
+#: Some spreadsheets read a cell as a formula if it begins with one of these (full-width forms included), even after blanks.
 FORMULA = r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#|!~$])")
 _LATEX = {
@@ -34,7 +34,7 @@ _PLOTLY = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
 
 
 def spreadsheet_text(text: str) -> str:
-    """Text that a spreadsheet shows as text: an apostrophe comes before a formula sign.
+    """Escape text so that a spreadsheet does not read it as a formula: put an apostrophe before a formula sign.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def spreadsheet_text(text: str) -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""Text that LaTeX sets as it is written.
+    r"""Escape text so that LaTeX prints it as written.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def latex_text(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""Text that Markdown shows as it is written, on one line.
+    r"""Escape text so that Markdown shows it as written, on one line.
 
     Examples
     --------
@@ -69,24 +69,24 @@ def markdown_text(text: str) -> str:
 
 
 def plotly_text(text: str, limit: int | None = None) -> str:
-    """Text that plotly shows as it is written, none of it read as HTML or as a formula; shortened to a `limit`.
+    """Escape text so that plotly shows it as written, not as HTML or a formula; optionally shortened to `limit` characters.
 
-    plotly reads a subset of HTML (``<b>``, ``<br>``, ``<a href>``) in every text, and LaTeX between dollar signs where MathJax
-    is on the page.
+    plotly interprets a subset of HTML (``<b>``, ``<br>``, ``<a href>``) in every text, and LaTeX between dollar signs if MathJax
+    is loaded on the page.
 
     Examples
     --------
     >>> plotly_text("<b>$x$")
     '&lt;b&gt;&#36;x&#36;'
     """
-    # Not html.escape: plotly does not know &quot; and would show it.
+    # Not html.escape: plotly does not know &quot; and would show it literally.
     return re.sub(
         r"[&<>$]", lambda m: _PLOTLY[m[0]], text if limit is None else shorten(text, limit)
     )
 
 
 def terminal_text(text: str) -> str:
-    r"""Text on one line, with control characters spelled out, so that none reaches the terminal.
+    r"""Put text on one line, with control characters as escape sequences, so that none reaches the terminal.
 
     Examples
     --------

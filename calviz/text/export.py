@@ -1,4 +1,4 @@
-"""Tables that leave calviz: CSV that no spreadsheet takes for a program, Markdown and LaTeX."""
+"""Export of tables: CSV without formulas that a spreadsheet would run, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from calviz.text.escape import FORMULA, latex_text, markdown_text, spreadsheet_t
 if TYPE_CHECKING:
     import polars as pl
 
-#: What people write with a sign and is none.
+#: Signed numbers, which begin with a formula sign but are no formulas.
 _SIGNED_NUMBER = re.compile(r"[+-]\d[\d.,]*([\s\u00a0(].*)?")
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
-    """A table as CSV in UTF-8, header first, text cells and column names neutralised.
+    """Write a table as CSV in UTF-8 with a header; text cells and column names are escaped for spreadsheets.
 
-    Numbers stay numbers, a negative one with its minus sign.
+    Numbers stay numbers, negative ones with their minus sign.
     """
-    # Not before somebody wants a table: pages import this module when they are first opened.
+    # Imported only when a table is written: pages import this module when they are first opened.
     import polars as pl
 
     table = pl.DataFrame(
@@ -42,9 +42,9 @@ def _column(column: pd.Series[Any]) -> pl.Series:
 
 
 def markdown_table(frame: pd.DataFrame, *, caption: str = "", right: Sequence[str] = ()) -> str:
-    """A table of texts as Markdown, the columns in `right` flush right, a caption below.
+    """Write a table of texts as Markdown, with the columns in `right` aligned right and a caption below.
 
-    Cells are neutralised, as people paste tables into spreadsheets.
+    Cells are escaped for spreadsheets too, because people paste tables into them.
     """
     head = [_markdown_cell(str(name)) for name in frame.columns]
     rule = ["---:" if name in right else "---" for name in frame.columns]
@@ -58,7 +58,7 @@ def _markdown_cell(text: str) -> str:
 
 
 def latex_table(frame: pd.DataFrame, *, caption: str = "", right: Sequence[str] = ()) -> str:
-    """A table of texts as LaTeX (booktabs), the columns in `right` flush right."""
+    """Write a table of texts as LaTeX (booktabs), with the columns in `right` aligned right."""
     columns = "".join("r" if name in right else "l" for name in frame.columns)
     names = [latex_text(str(name)) for name in frame.columns]
     texts = frame.map(lambda value: latex_text(str(value))).set_axis(names, axis=1)

@@ -1,4 +1,4 @@
-"""How values of metrics are written: one unit and one number of decimals per metric, everywhere."""
+"""How values of metrics are written: with the same unit and number of decimals per metric everywhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def name_of(result: MetricResult) -> str:
-    """The name of a metric, with the point of the curve, or the bins, if they are not its usual ones."""
+    """Return the label of a metric, with the coverage or risk of its point, or its bins if they are not the default."""
     metric = METRICS[result.key]
     label, usual = metric.label, getattr(metric.view, "keywords", {}).get("scheme")
     scheme = result.params.get("scheme", usual)
@@ -27,7 +27,7 @@ def name_of(result: MetricResult) -> str:
 
 
 def precision_words(result: MetricResult) -> str:
-    """How near a number of a profile is to that of its rows; empty where these are at hand."""
+    """Say how close a number computed from a profile is to that of its rows; empty for numbers computed from rows."""
     if result.exact is None:
         return ""
     if result.exact:
@@ -36,12 +36,12 @@ def precision_words(result: MetricResult) -> str:
 
 
 def unit_of(metric: str) -> Unit:
-    """The unit of a metric, by its key."""
+    """Return the unit of a metric, given its key."""
     return METRICS[metric].unit
 
 
 def scale_of(metric: str, *, difference: bool = False) -> tuple[float, str]:
-    """What values are multiplied by, and the sign or word after them.
+    """Return the factor by which values are multiplied for display, and the sign or word after them.
 
     >>> scale_of("accuracy"), scale_of("accuracy", difference=True), scale_of("nll")
     ((100.0, '%'), (100.0, 'points'), (1.0, ''))
@@ -53,7 +53,7 @@ def scale_of(metric: str, *, difference: bool = False) -> tuple[float, str]:
 
 
 def value_text(metric: str, value: float) -> str:
-    """A value with its unit, in a sentence.
+    """Write a value with its unit, for a sentence.
 
     >>> value_text("accuracy", 0.912), value_text("ece", 0.0541), value_text("nll", 0.2571)
     ('91.2 %', '5.41 points', '0.257')
@@ -69,7 +69,7 @@ def value_text(metric: str, value: float) -> str:
 
 
 class Written:
-    """A metric's value, its interval and its noise floor, all with the same decimals.
+    """Writes the value of a metric, its interval and its noise floor with the same number of decimals.
 
     Parameters
     ----------
@@ -82,20 +82,20 @@ class Written:
         self.unit: Unit = metric.unit
         self.scale = 1.0 if self.unit == "plain" else 100.0
         self.plus = self.unit == "points" and metric.direction == "zero"
-        # An accuracy of 97.4 % and a gap of 5.37 points: one decimal less for shares.
+        # Shares get one decimal less than gaps: an accuracy of 97.4 %, a gap of 5.37 points.
         if self.unit == "percent":
             self.decimals = 1
         elif self.unit == "points":
             self.decimals = points_decimals(result.value)
         else:
-            # A squared or unbiased error may be small and still far above its noise.
+            # A squared or unbiased error may be small and yet far above its noise.
             self.decimals = decimals_for(result.value, figures=3, least=3, most=6)
 
     @classmethod
     def column(cls, results: Iterable[MetricResult]) -> Self:
-        """How a column of values of one metric is written: all with the same decimals.
+        """Choose the decimals for a column of values of one metric.
 
-        One for shares, two for points, four for other numbers, or what the smallest of them needs.
+        One decimal for shares, two for points, four for other numbers or more if the smallest value needs them.
         """
         given = list(results)
         there = [r for r in given if r.available and r.value != 0] or given
@@ -107,7 +107,7 @@ class Written:
         return made
 
     def of(self, value: float, *, unit: bool = True) -> str:
-        """Any value of the metric, in the same form."""
+        """Write any value of the metric in the same form."""
         text = decimal(value * self.scale, self.decimals, plus=self.plus)
         return f"{text}\u00a0%" if unit and self.unit == "percent" and text != "–" else text
 
@@ -118,21 +118,21 @@ class Written:
 
     @property
     def unit_words(self) -> str:
-        """The unit, for a label."""
+        """The unit for a label; empty for shares and plain numbers."""
         return {"percent": "", "points": "points", "plain": ""}[self.unit]
 
     def interval(self, interval: Interval | None) -> str:
-        """The interval in words."""
+        """Write an interval in words."""
         if interval is None:
             return "No interval: resampling changes nothing"
         low, high = self.of(interval.low, unit=False), self.of(interval.high)
         return f"95\u00a0% interval {low}\u00a0to\u00a0{high}"
 
     def noise(self, *, tail: str, verdict: Verdict | None = None) -> str:
-        """The noise floor in words.
+        """Write the noise floor in words.
 
-        A number is beyond noise where its p-value is at most 0.05 and the verdict, which adjusts for all that it tests,
-        found miscalibration at all. So no number says more than the verdict does.
+        A number is called beyond noise if its p-value is at most 0.05 and the verdict, which adjusts for all its
+        tests, found miscalibration too. So no number claims more than the verdict does.
         """
         floor = self.result.noise_floor
         if floor is None:
@@ -151,7 +151,7 @@ class Written:
         return f"as if calibrated ({self.of(floor.mean)})"
 
     def _largest_gap(self, verdict: Verdict | None) -> str:
-        """MCE is the gap of one bin, and judged as that bin is: by the interval of its share of hits."""
+        """Judge the MCE, which is the gap of one bin, like that bin: by the interval of its share of hits."""
         d = self.result.details
         outside = not d["hits_low"] <= d["mean_score"] <= d["hits_high"]
         where = " to ".join(ends(d["bin_low"], d["bin_high"], tolerance=0.06))
@@ -165,7 +165,7 @@ class Written:
         return text + self._why_apart(outside)
 
     def _why_apart(self, outside: bool) -> str:
-        """Why the interval of an MCE and that of its bin may not agree, where one is beside 0 and the other not."""
+        """Explain why the interval of an MCE and that of its bin disagree, if only one of them excludes a gap of 0."""
         interval = self.result.interval
         if interval is None or (interval.low > 0) == outside:
             return ""
@@ -175,18 +175,18 @@ class Written:
         return f"; {of}, and is not adjusted for their number: the bin is judged by its own"
 
 
-#: A remark on more metrics than this says how many they are: those in a table that have no remark of their own.
+#: A remark on more metrics than this gives their number instead of their names.
 NAMED = 12
 
 
 def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
-    """What has to be known about values, each remark once, with the names of the metrics that it is about."""
+    """Return each remark on the values once, after the names of the metrics that it concerns."""
     given = list(results)
     return _each_once(((r, r.note) for r in given if r.note), len(given))
 
 
 def missing(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
-    """Why metrics have no value, each reason once, with their names."""
+    """Return each reason for missing values once, after the names of the metrics concerned."""
     given = list(results)
     return _each_once(((r, r.reason or "undefined.") for r in given if not r.available), len(given))
 
@@ -202,8 +202,8 @@ def _each_once(said: Iterable[tuple[MetricResult, str]], of: int) -> tuple[tuple
 
 
 def alone(verdict: Verdict | None) -> str:
-    """A remark on several p-values in one table."""
-    text = "Each p-value stands alone: of 20 of a calibrated model about one is at most 0.05."
+    """Return a remark on several p-values in one table."""
+    text = "Each p-value stands alone: of 20 p-values of a calibrated model, about one is at most 0.05."
     if verdict is None or not verdict.tests:
         return text
     said = "beyond noise" if verdict.beyond_noise else "within noise"

@@ -10,16 +10,16 @@ from dataclasses import replace
 
 from calviz.core.reduction import Reduction
 
-#: Control characters, and those that are invisible or turn the direction of the text round.
+#: Control characters, and characters that are invisible or reverse the direction of text.
 _INVISIBLE = re.compile(
     r"[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+"
 )
-#: All white space but the one that does not break lines.
+#: All white space except the non-breaking space.
 _SPACE = re.compile(r"[^\S\u00a0]+")
 
 
 def shorten(text: object, limit: int = 40) -> str:
-    """Text on one line, without invisible characters, cut at `limit` with an ellipsis.
+    """Put text on one line, without invisible characters, cut to `limit` characters with an ellipsis.
 
     >>> shorten("a very long name", limit=7)
     'a very…'
@@ -29,7 +29,7 @@ def shorten(text: object, limit: int = 40) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """Text that begins with a capital letter, unless that is a symbol, and ends with a full stop.
+    """Make text begin with a capital letter, unless it begins with a symbol such as n, and end with a full stop.
 
     >>> as_sentence("not used: date (3 values)"), as_sentence("n = 1: not meaningful."), as_sentence("a class is chosen")
     ('Not used: date (3 values).', 'n = 1: not meaningful.', 'A class is chosen.')
@@ -40,7 +40,7 @@ def as_sentence(text: str) -> str:
 
 
 def together(text: str) -> str:
-    """Keep a number and its unit, and a p and its value, on one line.
+    """Keep a number and its unit, and "p" and its value, on one line with non-breaking spaces.
 
     >>> together("91.5 % (p = 0.17)") == "91.5\u00a0% (p\u00a0=\u00a00.17)"
     True
@@ -50,7 +50,7 @@ def together(text: str) -> str:
 
 
 def in_lines(text: str, width: int) -> str:
-    """Text that can be broken only into lines of nearly `width` characters, so that a narrow column does not make ten of it.
+    """Allow line breaks only about every `width` characters, so that a narrow column does not break text into many lines.
 
     >>> in_lines("Platt scaling, then isotonic", 15) == "Platt\u00a0scaling, then\u00a0isotonic"
     True
@@ -60,12 +60,12 @@ def in_lines(text: str, width: int) -> str:
     )
 
 
-#: What is said of every number and picture of one row.
+#: Said instead of any statement about a single row.
 SINGLE_ROW = "A single row says nothing about calibration."
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
-    """A number and its noun.
+    """Write a number with its noun.
 
     >>> counted(1, "row"), counted(10_000, "row"), counted(2, "class", "classes")
     ('1 row', '10,000 rows', '2 classes')
@@ -74,7 +74,7 @@ def counted(n: int, one: str, many: str | None = None) -> str:
 
 
 def bins_words(bins: int, scheme: str) -> str:
-    """How rows are binned.
+    """Say how rows are binned.
 
     >>> bins_words(15, "equal-width"), bins_words(11, "sturges")
     ('15 equal-width bins', "11 equal-width bins, by Sturges' rule")
@@ -85,7 +85,7 @@ def bins_words(bins: int, scheme: str) -> str:
 
 
 def listed(names: Sequence[str], *, most: int = 3, limit: int = 30) -> str:
-    """The first few names in quotes, and how many more there are.
+    """List the first few names in quotes, and say how many more there are.
 
     >>> listed(["a", "b", "c", "d", "e"])
     "'a', 'b', 'c' and 2 more"
@@ -96,7 +96,7 @@ def listed(names: Sequence[str], *, most: int = 3, limit: int = 30) -> str:
 
 
 def distinct(names: tuple[str, ...], limit: int = 60) -> dict[str, str]:
-    """Short forms of names for a list to choose from, no two the same; by name."""
+    """Map names to distinct short forms for a selection list."""
     seen: dict[str, int] = {}
     result: dict[str, str] = {}
     for position, name in enumerate(names):
@@ -109,7 +109,7 @@ def distinct(names: tuple[str, ...], limit: int = 60) -> dict[str, str]:
 
 
 def whole(value: float) -> str:
-    """A whole number.
+    """Write a number rounded to a whole number.
 
     >>> whole(10_000.0)
     '10,000'
@@ -118,7 +118,7 @@ def whole(value: float) -> str:
 
 
 def decimal(value: float, decimals: int = 3, *, plus: bool = False) -> str:
-    """A number with a true minus sign, and with a plus sign if that is wanted.
+    """Write a number with a true minus sign, and optionally with a plus sign.
 
     >>> decimal(-0.0537), decimal(-0.0001), decimal(2.5, 1, plus=True)
     ('−0.054', '0.000', '+2.5')
@@ -132,7 +132,7 @@ def decimal(value: float, decimals: int = 3, *, plus: bool = False) -> str:
 
 
 def number(value: float, figures: int = 3) -> str:
-    """A number with a given number of significant digits, but at most four decimals.
+    """Write a number with a given number of significant digits, but at most four decimals.
 
     >>> number(0.123456), number(1234.5)
     ('0.123', '1,234')
@@ -141,7 +141,7 @@ def number(value: float, figures: int = 3) -> str:
 
 
 def bound(value: float) -> str:
-    """An end of the range of a metric.
+    """Write an end of the range of a metric.
 
     >>> bound(1.0), bound(-0.5), bound(-math.inf)
     ('1', '−0.5', '−∞')
@@ -150,7 +150,7 @@ def bound(value: float) -> str:
 
 
 def points(value: float, decimals: int = 1, *, plus: bool = False) -> str:
-    """A difference of probabilities in percentage points, without the unit.
+    """Write a difference of probabilities in percentage points, without the unit.
 
     >>> points(0.0607), points(-0.0107), points(0.0607, plus=True)
     ('6.1', '−1.1', '+6.1')
@@ -159,7 +159,7 @@ def points(value: float, decimals: int = 1, *, plus: bool = False) -> str:
 
 
 def points_cell(value: float, decimals: int = 1, *, plus: bool = False) -> str:
-    """A difference in a column of points; empty if there is none.
+    """Write a difference for a column of percentage points; empty for nan.
 
     >>> points_cell(0.0607, 2), points_cell(math.nan)
     ('6.07', '')
@@ -168,7 +168,7 @@ def points_cell(value: float, decimals: int = 1, *, plus: bool = False) -> str:
 
 
 def signed_points(value: float, decimals: int = 1) -> str:
-    """The same with its sign.
+    """Write a difference for a column of percentage points, with its sign.
 
     >>> signed_points(0.0537), signed_points(-0.0014), signed_points(0.0)
     ('+5.4', '−0.1', '0.0')
@@ -179,7 +179,7 @@ def signed_points(value: float, decimals: int = 1) -> str:
 def points_text(
     value: float, interval: tuple[float, float] | None = None, level: float = 0.95
 ) -> str:
-    """A difference in points with its interval.
+    """Write a difference in percentage points, with its interval if given.
 
     >>> points_text(0.0541, (0.0482, 0.0603))
     '5.41 points (95 % CI 4.82 to 6.03)'
@@ -193,7 +193,7 @@ def points_text(
 
 
 def percent(value: float, decimals: int = 1) -> str:
-    """A share.
+    """Write a share in percent.
 
     >>> percent(0.0129)
     '1.3 %'
@@ -202,7 +202,7 @@ def percent(value: float, decimals: int = 1) -> str:
 
 
 def level_text(level: float) -> str:
-    """The level of an interval, with the digits that it was given with.
+    """Write the level of an interval, with as many digits as it was given.
 
     >>> level_text(0.95)
     '95 %'
@@ -211,7 +211,7 @@ def level_text(level: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """A time in the unit that suits.
+    """Write a time in seconds or milliseconds, whichever suits.
 
     >>> seconds_text(0.0004), seconds_text(0.0213), seconds_text(2.63), seconds_text(0.0)
     ('0.4 ms', '21 ms', '2.6 s', '0 ms')
@@ -224,7 +224,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def file_size(n: int) -> str:
-    """Bytes, in the unit that suits.
+    """Write a number of bytes in a suitable unit.
 
     >>> file_size(53), file_size(12_345)
     ('53 bytes', '12.3 kB')
@@ -240,9 +240,9 @@ def file_size(n: int) -> str:
 
 
 def outside(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """A difference of probabilities and the range that it lies outside of, in percentage points.
+    """Write a difference of probabilities and both ends of a range outside of which it lies, in percentage points.
 
-    They have enough decimals to differ from the ends of the range.
+    There are enough decimals to distinguish the difference from the ends.
 
     >>> outside(0.0601, -0.037, 0.0371), outside(0.0079, -0.0463, 0.0077)
     (('6.0', '−3.7', '3.7'), ('0.79', '−4.63', '0.77'))
@@ -255,7 +255,7 @@ def outside(value: float, low: float, high: float) -> tuple[str, str, str]:
 
 
 def p_value(p: float) -> str:
-    """A p-value by simulation, which cannot be smaller than one in the number of resamples.
+    """Write a simulated p-value, which cannot be smaller than about one over the number of resamples.
 
     >>> p_value(0.000999), p_value(0.0324), p_value(0.57)
     ('p ≤ 0.001', 'p = 0.032', 'p = 0.57')
@@ -265,7 +265,7 @@ def p_value(p: float) -> str:
 
 
 def p_number(p: float) -> str:
-    """A p-value in a column of p-values (see `p_value`).
+    """Write a p-value for a column of p-values (see `p_value`).
 
     >>> p_number(0.000999), p_number(0.0324), p_number(0.57), p_number(float("nan"))
     ('≤ 0.001', '0.032', '0.57', 'n/a')
@@ -278,7 +278,7 @@ def p_number(p: float) -> str:
 
 
 def decimals_for(*values: float, figures: int = 2, least: int = 1, most: int = 4) -> int:
-    """Number of decimals that shows a given number of significant digits of the smallest value that is not 0.
+    """Number of decimals that shows `figures` significant digits of the smallest non-zero value.
 
     >>> decimals_for(6.1, 5.2), decimals_for(0.043, 12.0), decimals_for(0.0537, figures=3)
     (1, 3, 4)
@@ -288,7 +288,7 @@ def decimals_for(*values: float, figures: int = 2, least: int = 1, most: int = 4
 
 
 def points_decimals(*values: float) -> int:
-    """Decimals of an error in percentage points, the same on cards, in findings, sentences and tables: two below ten points.
+    """Number of decimals for errors in percentage points, the same everywhere: two below ten points, else one.
 
     >>> points_decimals(0.0935), points_decimals(0.123), points_decimals(0.123, 0.004)
     (2, 1, 2)
@@ -297,7 +297,7 @@ def points_decimals(*values: float) -> int:
 
 
 def ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str, str]:
-    """Both ends of a range, with as few decimals as leave an error of this share of its width.
+    """Write both ends of a range with as few decimals as keep their error within `tolerance` times its width.
 
     >>> ends(0.8, 0.9), ends(0.8, 13 / 15), ends(0.8, 13 / 15, tolerance=0.06)
     (('0.8', '0.9'), ('0.800', '0.867'), ('0.80', '0.87'))
@@ -313,7 +313,7 @@ def ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str, str]
 
 
 def with_short_class(reduction: Reduction, limit: int = 24) -> Reduction:
-    """A reduction whose labels hold the name of its class shortened.
+    """Return a copy of a reduction with the name of its class shortened.
 
     >>> with_short_class(Reduction("class", class_name="a very long name"), 7).class_name
     'a very…'
@@ -322,7 +322,7 @@ def with_short_class(reduction: Reduction, limit: int = 24) -> Reduction:
 
 
 def too_high(reduction: Reduction) -> tuple[str, str]:
-    """The words for scores above and below the observed frequency.
+    """Return the words for scores above and below the observed frequency.
 
     >>> too_high(Reduction()), too_high(Reduction("positive"))
     (('Overconfident', 'Underconfident'), ('Forecast too high', 'Forecast too low'))
@@ -334,7 +334,7 @@ def too_high(reduction: Reduction) -> tuple[str, str]:
 
 
 def score_and_hit(reduction: Reduction) -> tuple[str, str]:
-    """Short names of the mean score and of the share of hits.
+    """Return short names of the mean score and of the share of hits.
 
     >>> score_and_hit(Reduction())
     ('mean confidence', 'accuracy')

@@ -1,4 +1,4 @@
-"""How the ECE by number of bins is drawn; plain arrays in, a plotly figure out."""
+"""How the ECE by number of bins is drawn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calviz.text.words import counted, level_text, points_text
 if TYPE_CHECKING:
     from calviz.figures.bin_sensitivity import BinSensitivity
 
-#: Pixels left and right of the panel, above and below it; its height.
+#: Margins (left, right, above, below) and height of the panel, in pixels.
 _MARGINS, _HEIGHT = (58, 18, 14, 50), 220
 
 
@@ -68,7 +68,7 @@ def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
             legendrank=rank,
         )
         yield curve | {
-            # Points, because a line alone cannot be clicked.
+            # Markers, because a line alone cannot be clicked.
             "mode": "lines+markers",
             "marker": {"size": 4, "symbol": symbol, "color": colour},
             "customdata": f.counts,
@@ -77,7 +77,7 @@ def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
 
 
 def _mark(f: BinSensitivity, p: Palette, room: float) -> Iterator[Trace]:
-    """The chosen number of bins."""
+    """Mark the chosen number of bins."""
     if f.chosen is None:
         return
     yield upright(f.bins, 0.0, room, p.ink)

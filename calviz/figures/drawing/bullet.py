@@ -1,4 +1,4 @@
-"""A number as a picture: the value, its interval, and what a calibrated model would show, on one line."""
+"""Bullet graph of a metric: its value, its interval, and what a calibrated model would show, on one line."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import METRICS
 from calviz.text.metric_values import Written
 
-#: Units of the drawing, which is stretched to its place; lines keep their thickness.
+#: Size of the drawing in its own units; it is stretched to the available space, while lines keep their thickness.
 WIDTH, HEIGHT = 200.0, 22.0
-#: What is what in a drawing.
+#: Legend of a drawing, in words.
 MARKS_WORDS = (
-    "Upright: the value. Line: its 95 % interval. Grey: what a calibrated model would show."
+    "Vertical mark: the value. Line: its 95 % interval. Grey: what a calibrated model would show."
 )
-#: Pixels of a drawing in a cell of a table.
+#: Size of a drawing in a table cell, in pixels.
 CELL = (96, 22)
-#: Share of the width left free at both ends.
+#: Share of the width left free at each end.
 _PAD = 0.04
 
 Scale = tuple[float, float]
-#: What an address may not hold as it is.
+#: Characters that must be escaped in a data URL.
 _SIGNS = str.maketrans({"#": "%23", "<": "%3C", ">": "%3E", " ": "%20"})
 
 
 @dataclass(frozen=True)
 class Bullet:
-    """What is drawn.
+    """The numbers that are drawn.
 
     Attributes
     ----------
     value : float
     interval : tuple of float, optional
-        Its ends.
+        Ends of the interval of the value.
     usual : tuple of float, optional
-        The range of a calibrated model; a single place where both ends are the same.
+        Range of a calibrated model; drawn as a single mark if both ends are equal.
     from_zero : bool
-        Whether the range begins at 0, which is then the left end of the drawing.
+        Whether this range begins at 0, which is then the left end of the drawing.
     """
 
     value: float
@@ -51,8 +51,8 @@ class Bullet:
     def of(cls, result: MetricResult) -> Bullet:
         """Take the numbers of a metric that has a value.
 
-        An error that noise makes larger has a grey range from 0 to where 95 % of calibrated models stay below; other
-        metrics have a grey upright at their mean.
+        For an error that noise makes larger, the grey range extends from 0 to the 95 % quantile of a calibrated model;
+        other metrics have a grey vertical mark at its mean.
         """
         floor, upper = result.noise_floor, METRICS[result.key].tail == "upper"
         usual = None
@@ -64,24 +64,24 @@ class Bullet:
 
     @classmethod
     def column(cls, results: Iterable[MetricResult | None]) -> list[Bullet | None]:
-        """One for each row of a table; None where there is no value."""
+        """Create one bullet per row of a table; None where there is no value."""
         return [None if r is None or not r.available else cls.of(r) for r in results]
 
     @property
     def seen(self) -> list[float]:
-        """All places that are drawn."""
+        """All values that the scale must contain."""
         return [self.value, *(self.interval or ()), *(self.usual or ())]
 
 
 def words(result: MetricResult, noise: str) -> str:
-    """What the picture says, in a sentence for those who do not see it."""
+    """Describe the drawing in a sentence (alternative text)."""
     written = Written(result)
     parts = [f"{METRICS[result.key].label} {written.value}", written.interval(result.interval)]
     return "; ".join(part for part in (*parts, noise) if part) + "."
 
 
 def shared_scale(bullets: Iterable[Bullet | None]) -> Scale:
-    """A scale on which all of them are drawn, with 0 on it."""
+    """Return a common scale of all bullets that contains 0."""
     seen = [0.0, *(place for one in bullets if one is not None for place in one.seen)]
     low, high = min(seen), max(seen)
     room = _PAD * ((high - low) or 1.0)
@@ -89,14 +89,14 @@ def shared_scale(bullets: Iterable[Bullet | None]) -> Scale:
 
 
 def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None) -> str:
-    """Draw it: a thick upright is the value, the line its 95 % interval, grey what a calibrated model would show.
+    """Draw a bullet: a thick vertical mark for the value, a line for its 95 % interval, grey for a calibrated model.
 
     Parameters
     ----------
     bullet : Bullet
     palette : Palette
     scale : tuple of float, optional
-        Both ends of a scale that it shares with others, on which 0 is marked; its own if left out.
+        Ends of a scale shared with other bullets, on which 0 is marked; by default a scale of its own.
     """
     start, end = scale or _own_scale(bullet)
 
@@ -111,7 +111,7 @@ def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None) -> str:
         left, right = (x(place) for place in bullet.usual)
         marks.append(
             f'<rect x="{left}" y="3" width="{max(right - left, 0.5):.2f}" height="{HEIGHT - 6:g}" '
-            # The edge stands out 3:1 from the paper, the area alone would not.
+            # The edge has a contrast of 3:1 to the background; the area alone would not.
             f'fill="{palette.neutral}" fill-opacity="0.45" stroke="{palette.neutral}" vector-effect="non-scaling-stroke"/>'
         )
     elif bullet.usual is not None:
@@ -137,7 +137,7 @@ def _own_scale(bullet: Bullet) -> Scale:
 
 
 def _cell(bullet: Bullet, palette: Palette, scale: Scale | None) -> str:
-    """The same in the size of a cell, in few characters, as there may be a thousand of them; as an address."""
+    """Draw a bullet for a table cell as a data URL, in few characters, as there may be a thousand of them."""
     start, end = scale or _own_scale(bullet)
     wide, tall = CELL
     unit = wide / (end - start)
@@ -174,21 +174,21 @@ def _upright(x: float, margin: float, colour: str, width: int) -> str:
 
 
 def address(drawing: str) -> str:
-    """A drawing as the address of an image, which nothing has to be fetched for."""
+    """Return a drawing as a data URL."""
     return f"data:image/svg+xml,{quote(drawing)}"
 
 
 def column(
     bullets: Sequence[Bullet | None], palette: Palette, *, shared: bool = True
 ) -> list[str | None]:
-    """Addresses of the drawings of a column, on one scale or each on its own.
+    """Return the drawings of a column as data URLs, on one scale or each on its own.
 
     Parameters
     ----------
     bullets : sequence of Bullet or None
     palette : Palette
     shared : bool
-        Whether all have one scale.
+        Whether all share one scale.
     """
     scale = shared_scale(bullets) if shared else None
     return [None if one is None else _cell(one, palette, scale) for one in bullets]

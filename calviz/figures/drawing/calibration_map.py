@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def draw(figure: CalibrationMap, sheet: Sheet, *, height: int) -> Picture:
-    """The map over the diagonal of no change, and the observed frequencies it should lead to."""
+    """Draw the map over the diagonal (no change), with the observed frequencies to which it should map."""
     f, p = figure, sheet.palette
     traces: list[Trace] = [diagonal(p)]
     if not f.is_function:

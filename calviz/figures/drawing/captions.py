@@ -1,4 +1,4 @@
-"""A caption above any drawn figure, so that a picture says by itself where it comes from."""
+"""A caption above any drawn figure, so that the image itself says what it shows."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from calviz.specs.figure import Theme
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: plotly's own margin and height, where a drawing sets none.
+#: plotly's default margin and height, used where a drawing sets none.
 _MARGIN, _HEIGHT = 80, 450
-#: Pixels between the caption and what was at the top before.
+#: Pixels between the caption and the former top of the drawing.
 _AIR = 8
 
 
 def captioned(
     drawn: go.Figure, lines: Sequence[str], *, theme: Theme = "light", characters: int = 62
 ) -> go.Figure:
-    """Put lines above a drawing, the first one bold; what is drawn keeps its size.
+    """Add lines of text above a drawing, the first one bold; the panels keep their size.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def captioned(
         Plain text, escaped here.
     theme : {"light", "dark"}
     characters : int
-        That fit on a line; longer lines are broken.
+        Number that fits on a line; longer lines are broken.
     """
     broken = wrapped(lines, characters)
     if not broken:

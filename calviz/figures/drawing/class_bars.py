@@ -1,4 +1,4 @@
-"""How the errors by class are drawn; plain arrays in, a plotly figure out."""
+"""How the errors by class are drawn."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from calviz.figures.class_bars import ClassBars, Order
     from calviz.figures.kernels.beside import Another
 
-#: Pixels of a bar with the space around it, of the curve's height, and around the panels.
+#: Height of a bar with the space around it, height of the curve, and margins of the panels, in pixels.
 _BAR, _CURVE = 22, 260
 _RIGHT, _TOP, _BOTTOM = 16, 12, 54
-#: Characters of a class name, and pixels of a character and beside the names.
+#: Maximum characters of a class name; width of a character, and space beside the names, in pixels.
 _NAME, _CHARACTER, _BESIDE = 18, 6.7, 22
-#: Names of the colours: above and below the range.
+#: Legend entries of the colours for errors above and below the range.
 LEGEND: dict[str, tuple[str, str]] = {
     "predicted-class": ("Overconfident", "Underconfident"),
     "true-class": ("More confident than if calibrated", "Less confident than if calibrated"),
     "one-vs-rest": ("Too high", "Too low"),
 }
-#: Points of the curve of all classes.
+#: Maximum number of points on the curve of all classes.
 _MOST_POINTS = 2_000
-#: Empty places between the bars of both ends.
+#: Space between the bars of both ends, in bars.
 _BREAK = 1.6
 
 
@@ -90,7 +90,7 @@ def draw(
 
 @dataclass(frozen=True)
 class _Bars:
-    """A bar per shown class, the first at the top."""
+    """One bar per shown class, the first at the top."""
 
     figure: ClassBars
     palette: Palette
@@ -102,7 +102,7 @@ class _Bars:
 
     @cached_property
     def left(self) -> int:
-        """Pixels for the longest name with its number of rows."""
+        """Width of the longest name with its number of rows, in pixels."""
         f = self.figure
         longest = max(
             (
@@ -119,7 +119,7 @@ class _Bars:
 
     @cached_property
     def y(self) -> FloatArray:
-        """Places from the top down; where classes are left out there is a space."""
+        """Positions from the top down, with a gap where classes are left out, shape (S,)."""
         place = np.arange(self.shown.size, dtype=np.float64)
         if self.cut:
             place[self.shown.size // 2 :] += _BREAK
@@ -127,11 +127,11 @@ class _Bars:
 
     @property
     def height(self) -> int:
-        # Of one bar alone, plotly cannot place the axes.
+        # With the height of a single bar, plotly cannot place the axes.
         return max(60, round(_BAR * (float(self.y[-1]) + 1) + 8)) if self.y.size else 60
 
     def traces(self) -> Iterator[Trace]:
-        """The range if calibrated, the bars, their intervals."""
+        """Yield the ranges of a calibrated model, the bars, and their intervals."""
         f, p, at = self.figure, self.palette, self.shown
         beyond = f.beyond[at]
         if f.band is not None:
@@ -166,7 +166,7 @@ class _Bars:
             yield self._outlines(other)
 
     def _outlines(self, other: Another[FloatArray]) -> Trace:
-        """The errors of the same classes in another state."""
+        """Draw the errors of the same classes in another state."""
         symbol, _, colour = outline(other.role, self.palette)
         name = plotly_text(other.name, 44)
         at = self.figure.class_index[self.shown]
@@ -233,11 +233,11 @@ class _Bars:
         )
 
     def zero(self) -> Iterator[dict[str, Any]]:
-        """A line where mean score and share of hits agree."""
+        """Draw a line where mean score and share of hits agree."""
         yield straight(self.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
 
     def highlight(self) -> Iterator[dict[str, Any]]:
-        """A frame round the selected class."""
+        """Draw a frame around the selected class."""
         for i, y in zip(self.shown, self.y, strict=True):
             if self.figure.class_index[i] == self.selected:
                 yield frame(
@@ -251,7 +251,7 @@ class _Bars:
                 )
 
     def labels(self) -> Iterator[dict[str, Any]]:
-        """How many classes are left out between the two ends, and what the panel is."""
+        """Say how many classes are left out between the two ends, and give the panel a heading."""
         p = self.palette
         if not self.cut:
             return
@@ -297,7 +297,7 @@ class _Bars:
 
 @dataclass(frozen=True)
 class _Curve:
-    """All classes in their order, as points."""
+    """All classes in drawing order, as points."""
 
     figure: ClassBars
     palette: Palette

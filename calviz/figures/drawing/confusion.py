@@ -17,9 +17,9 @@ from calviz.text.words import counted, percent, shorten
 if TYPE_CHECKING:
     from calviz.figures.confusion import By, Confusion
 
-#: Pixels of a row, right of the panel, above and below it.
+#: Height of a row, and margins right of, above and below the panel, in pixels.
 _ROW, _RIGHT, _TOP, _BOTTOM = 38, 12, 10, 62
-#: Characters of a name down the side and below, pixels of one, and beside them.
+#: Maximum characters of a name beside and below the panel; width of a character, and space beside the names, in pixels.
 _NAME, _BELOW, _CHARACTER, _BESIDE = 16, 9, 7.0, 40
 
 
@@ -31,7 +31,7 @@ def draw(
     shown: IntArray,
     selected: tuple[int, int] | None = None,
 ) -> Picture:
-    """Draw the cells between some classes: right ones blue, mistakes vermillion, darker where their share is larger."""
+    """Draw the cells of some classes: right predictions in blue, mistakes in vermillion, darker for larger shares."""
     p = sheet.palette
     names = [shorten(figure.class_names[k], _NAME) for k in shown]
     left = round(_CHARACTER * max(map(len, names))) + _BESIDE
@@ -66,7 +66,7 @@ def _framed(p: Palette, shown: IntArray, cell: tuple[int, int] | None) -> Iterat
 
 
 def _click(f: Confusion, by: By, shown: IntArray) -> Trace:
-    """Unseen points over the cells: a heat map does not say where it was clicked."""
+    """Invisible markers over the cells, because a heat map does not report where it was clicked."""
     place = np.full(len(f.class_names), -1)
     place[shown] = np.arange(shown.size)
     at = np.flatnonzero((place[f.true] >= 0) & (place[f.predicted] >= 0))
@@ -79,7 +79,7 @@ def _click(f: Confusion, by: By, shown: IntArray) -> Trace:
         "marker": {"symbol": "square", "size": _ROW - 2, "opacity": 0},
         "selected": {"marker": {"opacity": 0}},
         "unselected": {"marker": {"opacity": 0}},
-        # Lists: of a two-dimensional array the browser sends a click's row back as an object, {"0": true, "1": predicted}.
+        # Lists, because for a two-dimensional array the browser returns the clicked row as an object, {"0": true, "1": predicted}.
         "customdata": np.stack([f.true[at], f.predicted[at]], axis=1).tolist(),
         "hoverinfo": "text",
         "hovertext": [_hover(f, int(i), float(share[i]), by) for i in at],

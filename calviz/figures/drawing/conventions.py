@@ -1,4 +1,4 @@
-"""How the ECE by library is drawn; plain values in, a plotly figure out."""
+"""How the ECE by library is drawn."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from calviz.text.escape import plotly_text
 if TYPE_CHECKING:
     from calviz.figures.conventions import ConventionDots, Dot
 
-#: Pixels of a row, which holds two lines of text, the library and its function; and around the panel.
+#: Height of a row, which has two lines of text (library and function), and margins of the panel, in pixels.
 _ROW, _MARGINS = 36, (166, 14, 10, 50)
-#: A dot nearer to the left edge, as a share of the largest value, has no room for its number on that side.
+#: A dot closer than this to the left edge, as a share of the largest value, has no room for its number on the left.
 _FROM_EDGE = 0.25
 
 
@@ -83,7 +83,7 @@ def _traces(figure: ConventionDots, highest: float, p: Palette) -> Iterator[Trac
             edge_width=1,
             mode="markers+text",
             text=[f"{100 * dot.value:.2f}" for _, dot in chosen],
-            # Its text must not cross calviz's line just right of the dot.
+            # The text must not cross calviz's line just right of the dot.
             textposition=[
                 "middle left"
                 if 0.8 * own < 100 * dot.value < 0.98 * own and dot.value > _FROM_EDGE * highest

@@ -16,22 +16,22 @@ from calviz.text.words import level_text, with_short_class
 if TYPE_CHECKING:
     from calviz.figures.corp import CorpDiagram
 
-#: Pixels of the square's height, and around it.
+#: Height and margins of the square, in pixels.
 _INNER = 340
 _MARGINS = 58, 14, 12, 52
-#: Entries of the legend.
+#: Number of legend entries.
 _ENTRIES = 4
 
 
 def draw(figure: CorpDiagram, sheet: Sheet) -> Picture:
-    """The range of a calibrated model, the confidence band, and the curve over the diagonal."""
+    """Draw the range of a calibrated model, the confidence band, and the curve over the diagonal."""
     f, p = figure, sheet.palette
     level = level_text(f.level)
     x, low, high = f.score, *f.consistency
     below, above = f.confidence
     probability = f.probability
     if x.size == 1:
-        # All scores are equal: a short line shows what a single point hides.
+        # If all scores are equal, a short line makes visible what a single point would not.
         x = x + np.array([-0.05, 0.05])
         low, high, below, above, probability = (
             np.repeat(v, 2) for v in (low, high, below, above, probability)

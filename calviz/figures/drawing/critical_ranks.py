@@ -1,4 +1,4 @@
-"""How mean ranks and their critical difference are drawn; plain numbers in, a plotly figure out."""
+"""How mean ranks and their critical difference are drawn."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 34, 50, 24
 _NAME = 24
-#: Pixels of a bar that joins methods, and the share of the ranks that the picture leaves free beside them.
+#: Width in pixels of a bar that joins methods, and space left free beside the ranks, as a share of their span.
 _BAR, _AIR = 4, 0.04
 
 
 def draw(figure: CriticalRanks, sheet: Sheet) -> Picture:
-    """Draw a row per method, and a bar down the rows that are not told apart (see `CriticalRanks.plot`)."""
+    """Draw one row per method, and bars that join methods without significant difference (see `CriticalRanks.plot`)."""
     p, methods = sheet.palette, figure.methods
     ranks = np.array(list(figure.critical.ranks.values()))
     cliques = figure.critical.cliques()
     span = max(float(np.ptp(ranks)), figure.critical.difference, 1.0)
     step = 0.045 * span
-    # Bars stand in lanes at the right of the longest of their rows.
+    # Bars are placed in lanes to the right of the largest rank.
     bars = float(ranks.max()) + step * np.arange(1, len(cliques) + 1)
     low, high = float(ranks.min()) - _AIR * span, max(float(ranks.max()), *bars, 0.0) + _AIR * span
     high = max(high, float(ranks.min()) + figure.critical.difference + _AIR * span)
@@ -95,7 +95,7 @@ def _bars(figure: CriticalRanks, sheet: Sheet, places: Any) -> Iterator[Trace]:
 
 
 def _ruler(figure: CriticalRanks, sheet: Sheet, start: float) -> Iterator[dict[str, Any]]:
-    """The critical difference as a length, above the rows."""
+    """Draw the critical difference as a length above the rows."""
     style = {"color": sheet.palette.muted, "width": 2}
     end = start + figure.critical.difference
     place = {"type": "line", "xref": "x", "yref": "paper", "ysizemode": "pixel", "yanchor": 1}

@@ -1,4 +1,4 @@
-"""How the cumulative plot is drawn; plain arrays in, a plotly figure out."""
+"""How the cumulative plot is drawn."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from calviz.figures.cumulative import Cumulative, Panel
     from calviz.figures.kernels.beside import Another
 
-#: Pixels of a panel's plotting height, and around the panels.
+#: Height of a panel, and margins around the panels, in pixels.
 _PANEL = 270
 _MARGINS = _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 30, 52
-#: Between panels: titles and ticks of the axes stand there.
+#: Space between panels, for titles and ticks of the axes, in pixels.
 _ACROSS, _DOWN = 72, 80
-#: Pixels to either side of a line from which a range round it is seen.
+#: Half-width in pixels from which a range around a line is visible.
 _LEAST = 4
-#: Marks along a curve that stands beside, and characters of its name.
+#: Maximum number of markers on a further curve, and maximum characters of its name.
 _MARKS, _BESIDE = 8, 44
-#: Width that is assumed where none is known.
+#: Width assumed if none is known.
 _WIDTH = 880
 
 
@@ -68,7 +68,7 @@ def draw(
 
 
 def _named_once(traces: list[Trace]) -> list[Trace]:
-    """Panels share a legend: traces that look the same have one entry."""
+    """Give traces of the same name one entry in the legend that the panels share."""
     seen: set[str] = set()
     for trace in traces:
         name = trace.get("name", "")
@@ -79,7 +79,7 @@ def _named_once(traces: list[Trace]) -> list[Trace]:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Where panels stand."""
+    """Positions of the panels."""
 
     panels: int
     width: int
@@ -91,7 +91,7 @@ class _Grid:
 
     @property
     def inner(self) -> int:
-        """Pixels of all panels and the space between them."""
+        """Height of all panels and the space between them, in pixels."""
         rows = -(-self.panels // self.columns)
         return rows * _PANEL + (rows - 1) * _DOWN
 
@@ -129,7 +129,7 @@ class _Panel:
         return {"b": f.cumulative_score, "d": f.score}.get(self.panel, f.fractile)
 
     def traces(self) -> list[Trace]:
-        """Band, score, hits or probability, and the place of the maximum."""
+        """Return the band, the score, the hits or probability, and the mark at the maximum."""
         made = [*self._lines(), *self._others()]
         own = {"xaxis": f"x{self._suffix}", "yaxis": f"y{self._suffix}"}
         return [{**trace, **own} for trace in made]
@@ -145,13 +145,13 @@ class _Panel:
             score, hits = f.cumulative_score, f.cumulative_hits
             x, score, hits = (np.append(0.0, values) for values in (x, score, hits))
         elif x.size == 1:
-            # All scores are equal: a short line shows what a single point hides.
+            # If all scores are equal, a short line makes visible what a single point would not.
             x = np.array([0.0, 1.0]) if self.panel == "c" else x + np.array([-0.05, 0.05])
             score, hits = np.repeat(score, 2), np.repeat(hits, 2)
         yield from self._band(x, score)
         yield self._mark_line(score, hits)
         what = "cumulative score" if self._cumulative else "score"
-        # Against itself the score is a straight line.
+        # Plotted against itself, the score is a straight line.
         ends = [0, -1] if self.panel in ("b", "d") else slice(None)
         yield line(x[ends], score[ends], p.blue, name="Score", hovertemplate=_hover(what))
         what = "cumulative hits" if self._cumulative else "probability"
@@ -170,7 +170,7 @@ class _Panel:
             yield self._ends()
 
     def _others(self) -> Iterator[Trace]:
-        """Curves of other rows, where one line says what is to be said."""
+        """Draw curves of other rows, in the panels where a single line suffices."""
         for other in self.beside:
             f = other.what
             if self.panel == "gap":
@@ -195,7 +195,7 @@ class _Panel:
             }
 
     def frames(self) -> Iterator[dict[str, Any]]:
-        """A frame round a range of scores."""
+        """Draw a frame around the selected range of scores."""
         if self.selected is None:
             return
         ends = (max(self.selected[0], 0.0), self.selected[1])
@@ -228,7 +228,7 @@ class _Panel:
         name, fill = f"{level} range if calibrated", p.calibrated
         if self._cumulative and f.bound is not None:
             low = np.maximum(score - f.bound, 0)
-            # A range as thin as the line that lies on it cannot be seen, and is no entry of the legend.
+            # A range as thin as the line on it is invisible, and gets no legend entry.
             seen: dict[str, Any] = (
                 {"name": name} if f.bound * _PANEL > _LEAST * self._y_range()[1] else {}
             )
@@ -258,12 +258,12 @@ class _Panel:
         yield self._dots(x[[at]], gap[[at]])
 
     def _mark_line(self, score: FloatArray, hits: FloatArray) -> Trace:
-        """A thin line through the panel where the KS error is attained."""
+        """Draw a thin line through the panel where the gap is largest."""
         top = float(max(score.max(), hits.max()))
         return upright(float(self._x[self.figure.maximum]), 0.0, 1.04 * top, self.palette.muted)
 
     def _ends(self) -> Trace:
-        """Both ends of the largest gap."""
+        """Mark both ends of the largest gap."""
         f = self.figure
         m = f.maximum
         ends = np.array([f.cumulative_score[m], f.cumulative_hits[m]])
@@ -293,7 +293,7 @@ class _Panel:
         }[self.panel]
 
     def labels(self) -> Iterator[dict[str, Any]]:
-        """The panel's letter and title, and the size of the gap where nothing else is."""
+        """Label the panel with its letter and title, and with the size of the gap in a free corner."""
         p, f = self.palette, self.figure
         own = {"xref": f"x{self._suffix} domain", "yref": f"y{self._suffix} domain"}
         letter = "" if self.panel == "gap" else f"<b>{self.panel}</b>&nbsp; "
@@ -318,13 +318,13 @@ class _Panel:
             )
 
     def _free(self, *, up: bool) -> float:
-        """How high the label stands: of the gap between its range and 0, whose band it would cover."""
+        """Return the height of the label in the panel; in panel "gap" it stands between the extreme gap and the band around 0."""
         if self.panel == "gap":
             return 0.14 if up else 0.86
         return 0.96 if up else 0.04
 
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
-        """Both axes of the panel."""
+        """Return both axes of the panel."""
         p, f = self.palette, self.figure
         fractile = "Fractile (share of rows, lowest scores first)"
         x_title = {"b": "Cumulative score", "d": with_short_class(f.reduction, 18).score_label}.get(
@@ -379,7 +379,7 @@ class _Panel:
 def _lighter(
     x: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Half the points of a long smooth band, and its ends."""
+    """Keep every second point of a long smooth band, and its end."""
     some = np.arange(x.size)
     if x.size > BUCKETS:
         some = np.append(some[:-1:2], x.size - 1)

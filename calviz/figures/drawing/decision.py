@@ -1,4 +1,4 @@
-"""How the cost of decisions is drawn; plain arrays in, a plotly figure out."""
+"""How the cost of decisions is drawn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calviz.text.words import decimal, decimals_for, level_text
 if TYPE_CHECKING:
     from calviz.figures.decision import Decision
 
-#: Pixels around the panel; its height, also on a narrow page.
+#: Margins of the panel, and its height on wide and narrow pages, in pixels.
 _MARGINS = (70, 28, 26, 54)
 _TALL, _SMALL = 340, 280
 _DASHES = ("8px,3px", "2px,3px", "8px,3px,2px,3px")
@@ -41,7 +41,7 @@ def draw(figure: Decision, sheet: Sheet, *, others: tuple[Decision, ...]) -> Pic
 
 @dataclass(frozen=True)
 class _Costs:
-    """Curves, the two thresholds of each, and the costs of no rule at all."""
+    """The curves, their best thresholds, the threshold at face value, and the cost of referring everything."""
 
     figure: Decision
     palette: Palette
@@ -52,7 +52,7 @@ class _Costs:
         return (self.figure, *self.others)
 
     def traces(self) -> Iterator[Trace]:
-        """From back to front."""
+        """Yield the traces from back to front."""
         f, p = self.figure, self.palette
         if f.band is not None:
             low, high = (PER * end for end in f.band)
@@ -81,7 +81,7 @@ class _Costs:
         alone = len(self._every) == 1
         name = "Cost" if alone else plotly_text(f.name, 30)
         low, high = self._across
-        # Below its lowest score a curve keeps everything.
+        # Below the lowest score, everything is kept.
         yield line(
             np.append(low, f.threshold),
             PER * np.append(f.keep_all.cost, f.cost),
@@ -107,13 +107,13 @@ class _Costs:
 
     @property
     def _face(self) -> float | None:
-        """The threshold at face value, where it is on the axis."""
+        """The threshold at face value; None if it is not on the axis."""
         face = self.figure.costs.face_value
         low, high = self._across
         return face if low <= face <= high else None
 
     def face_label(self) -> Iterator[dict[str, Any]]:
-        """Name the line of the threshold at face value, above the panel."""
+        """Label the line of the threshold at face value, above the panel."""
         if self._face is None:
             return
         low, high = self._across
@@ -137,7 +137,7 @@ class _Costs:
 
     @property
     def _up(self) -> tuple[float, float]:
-        """The range of the axis: from 0 if that leaves room for the curves; costs far above the best are cut off."""
+        """Range of the cost axis, starting at 0 if the curves then still fill at least half of it."""
         ends = [f.cost for f in self._every] + list(self.figure.band or ())
         refer = self.figure.costs.referred
         low = PER * min(refer, *(float(e.min()) for e in ends))
@@ -148,7 +148,7 @@ class _Costs:
         return (low - (room if low else 0), high + room)
 
     def axes(self) -> dict[str, Any]:
-        """Confidence across, cost of a thousand predictions up."""
+        """Return the axes: confidence across, cost of 1,000 predictions up."""
         p = self.palette
         low, high = self._across
         dense = high - low < 0.02

@@ -1,4 +1,4 @@
-"""How learning curves are drawn; plain numbers in, a plotly figure out."""
+"""How learning curves are drawn."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from calviz.text.metric_values import scale_of
 if TYPE_CHECKING:
     from calviz.figures.learning_curve import LearningCurves
 
-#: Pixels around the panel; its height, also on a narrow page.
+#: Margins of the panel, and its height on wide and narrow pages, in pixels.
 _MARGINS = (66, 20, 14, 54)
 _TALL, _SMALL = 340, 280
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x")
 _DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
-#: Curves may leave the picture by this many times the distance that matters.
+#: The axis extends beyond the range of the main values by at most this multiple of it.
 _ROOM = 1.5
 
 
@@ -52,7 +52,7 @@ class _Curves:
         return scale_of(self.figure.metric)[0]
 
     def traces(self) -> Iterator[Trace]:
-        """Bands behind, then the lines to compare with, then the curves."""
+        """Yield the bands, then the reference lines, then the curves."""
         f, p = self.figure, self.palette
         methods = f.curve.methods
         colours = (p.blue, p.vermillion, p.green, p.purple)
@@ -104,7 +104,7 @@ class _Curves:
 
     @cached_property
     def _values(self) -> tuple[FloatArray, FloatArray]:
-        """The values that matter (lines, ends of the curves), and all that is drawn."""
+        """The main values (reference lines and ends of the curves), and all drawn values."""
         f = self.figure
         every = [f.points(method) for method in f.curve.methods]
         floor = () if f.noise_floor is None else (f.noise_floor,)
@@ -123,12 +123,12 @@ class _Curves:
         room = _ROOM * max(high - low, 0.02 * abs(high), 1e-6)
         low, high = max(low - room, float(drawn.min())), min(high + room, float(drawn.max()))
         pad = 0.06 * max(high - low, 1e-6)
-        # An axis that begins a little above 0 hides how near it is.
+        # An axis that begins a little above 0 would hide how close the values are to 0.
         start = 0.0 if 0 <= low < 0.35 * high else low - pad
         return start, high + pad
 
     def notes(self) -> Iterator[dict[str, Any]]:
-        """Say where a curve leaves the picture."""
+        """Note that some bands are cut off."""
         low, high = self._range
         drawn = self._values[1]
         if drawn.size and (drawn.max() > high or drawn.min() < low):
@@ -146,7 +146,7 @@ class _Curves:
             )
 
     def axes(self) -> dict[str, Any]:
-        """Rows on a logarithmic axis, with a tick at each number that was tried."""
+        """Return the axes: rows on a logarithmic scale with a tick at each number tried, and the metric."""
         f, p = self.figure, self.palette
         sizes = f.sizes or (1,)
         sign = scale_of(f.metric)[1]

@@ -1,4 +1,4 @@
-"""How paired differences of models are drawn; plain numbers in, a plotly figure out."""
+"""How paired differences of models are drawn."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def draw(figure: ModelDifferences, sheet: Sheet) -> Picture:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The reference at the top, then a row per model, the best first."""
+    """The reference at the top, then one row per model, best first."""
 
     figure: ModelDifferences
     palette: Palette
@@ -50,7 +50,7 @@ class _Rows:
 
     @property
     def left(self) -> int:
-        """Pixels for the longest name."""
+        """Width of the longest name in pixels."""
         return round(_CHARACTER * max(len(shorten(n, _NAME)) for n in self.names)) + _BESIDE
 
     @property
@@ -58,7 +58,7 @@ class _Rows:
         return scale_of(self.figure.metric, difference=True)[0]
 
     def traces(self) -> Iterator[Trace]:
-        """A point and its interval per model; beyond noise it is filled."""
+        """Yield one point with its interval per model, filled if the difference is beyond noise."""
         f, p = self.figure, self.palette
         looks = {
             "better": (p.blue, "circle"),
@@ -94,7 +94,7 @@ class _Rows:
             )
 
     def sides(self) -> Iterator[dict[str, Any]]:
-        """Which side is better, at both ends above the rows."""
+        """Label both sides with "better" and "worse", above the rows."""
         direction = METRICS[self.figure.metric].direction
         if direction not in ("lower", "higher"):
             return
@@ -117,12 +117,12 @@ class _Rows:
         f = self.figure
         every = [v for d in f.differences for v in (d.value, *d.interval)] + [0.0]
         low, high = self._scale * min(every), self._scale * max(every)
-        # Without any difference the picture still has a width.
+        # The axis needs a width even if all differences are 0.
         pad = max(0.06 * (high - low), 1e-3 * self._scale)
         return [low - pad, high + pad]
 
     def axes(self) -> dict[str, Any]:
-        """Names down the side, the difference along the bottom."""
+        """Return the axes: the difference along the bottom, names down the side."""
         p = self.palette
         unit = scale_of(self.figure.metric, difference=True)[1]
         metric = METRICS[self.figure.metric].label

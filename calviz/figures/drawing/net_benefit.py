@@ -1,4 +1,4 @@
-"""How net benefit is drawn; plain arrays in, a plotly figure out."""
+"""How net benefit is drawn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calviz.text.words import level_text
 if TYPE_CHECKING:
     from calviz.figures.net_benefit import NetBenefit, Shown
 
-#: Pixels around the panel; its height, also on a narrow page.
+#: Margins of the panel, and its height on wide and narrow pages, in pixels.
 _MARGINS = (70, 28, 26, 54)
 _TALL, _SMALL = 340, 280
 _DASHES = ("8px,3px", "8px,3px,2px,3px")
@@ -58,7 +58,7 @@ class _Curves:
     others: tuple[NetBenefit, ...]
 
     def traces(self) -> Iterator[Trace]:
-        """From back to front."""
+        """Yield the traces from back to front."""
         f, p, shown = self.figure, self.palette, self.shown
         if shown in f.bands:
             name = f"{level_text(f.level)} bootstrap range"
@@ -88,7 +88,7 @@ class _Curves:
         return line(f.cutoff, f.values[self.shown], colour, name=name, hovertemplate=hover, **own)
 
     def cutoff_label(self) -> Iterator[dict[str, Any]]:
-        """Name the marked cutoff, above the panel."""
+        """Label the marked cutoff above the panel."""
         if self.at is not None:
             anchor = "right" if self.at > 0.75 else "left" if self.at < 0.25 else "center"
             place = {"x": self.at, "y": 1, "yref": "paper", "yshift": 2, "xanchor": anchor}
@@ -96,7 +96,7 @@ class _Curves:
 
     @property
     def _up(self) -> tuple[float, float]:
-        """The range of the axis: what is far below 0 is cut off, as it says no more than that it is worse than nothing."""
+        """Range of the vertical axis; values far below 0 are cut off, as their size does not matter."""
         every = [f.values[self.shown] for f in (self.figure, *self.others)]
         band = self.figure.bands.get(self.shown)
         tops = [*every, self.figure.everybody[self.shown], *([band.high] if band else [])]
@@ -106,7 +106,7 @@ class _Curves:
         return max(min(lowest, 0.0) - 0.03 * high, -0.25 * high), 1.06 * high
 
     def axes(self) -> dict[str, Any]:
-        """Cutoff across, with what it says of costs; net benefit up."""
+        """Return the axes: cutoff across, net benefit up."""
         p = self.palette
         return {
             "xaxis": axis(p, "Cutoff: act from this score on", range=[0, 1], nticks=11),

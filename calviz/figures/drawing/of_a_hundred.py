@@ -1,4 +1,4 @@
-"""How squares of a hundred are drawn: filled what came true, framed what was promised and did not."""
+"""How grids of 100 squares are drawn: filled squares came true, framed ones were promised and did not."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from calviz.text.escape import plotly_text
 if TYPE_CHECKING:
     from calviz.figures.of_a_hundred import Kept, OfAHundred
 
-#: Squares in a row; pixels of a panel, of a square, and round the panels.
+#: Squares per row; sizes of a panel and of a square, and margins of the panels, in pixels.
 _ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
-#: Room between panels beside each other, and one above the other, as a share of all.
+#: Space between panels side by side, and between stacked ones, as a share of the total.
 _BESIDE, _ABOVE = 0.08, 0.18
 
 
 def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
-    """Draw a panel for each promise, side by side or one above the other."""
+    """Draw one panel per promise, side by side or stacked."""
     count = len(figure.panels)
     stacked = sheet.narrow and count > 1
     axes: dict[str, Any] = {}
@@ -58,7 +58,7 @@ def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
             "constraintoward": "top",
         }
         traces += _squares(panel, sheet.palette, own, named)
-        # A line for each number: beside another panel both do not fit on one.
+        # One line per number, because side by side both would not fit on one line.
         numbers = plotly_text(panel.words).replace(", ", ",<br>")
         title = f"<b>{plotly_text(panel.title)}</b><br>{numbers}"
         titles.append(
@@ -76,7 +76,7 @@ def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
 
 
 def _squares(panel: Kept, palette: Palette, own: str, named: set[str]) -> Iterator[Trace]:
-    """The squares by what became of them; the first row is full first."""
+    """Yield the squares grouped by outcome, filling the grid row by row."""
     promised, happened = panel.squares
     both, most = min(promised, happened), max(promised, happened)
     over = promised > happened

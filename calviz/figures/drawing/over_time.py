@@ -1,4 +1,4 @@
-"""How a metric over time is drawn; plain numbers in, a plotly figure out."""
+"""How a metric over time is drawn."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from calviz.figures.kernels.beside import Another
     from calviz.figures.over_time import OverTimeLine
 
-#: Pixels around the panel, of its height, also on a narrow page.
+#: Margins of the panel, and its height on wide and narrow pages, in pixels.
 _MARGINS = (66, 20, 14, 70)
 _TALL, _SMALL = 340, 280
-#: Names of periods that have room below the panel.
+#: Number of period names that fit below the panel, on wide and narrow pages.
 _NAMES, _FEW = 12, 5
 
 
@@ -42,7 +42,7 @@ def draw(figure: OverTimeLine, sheet: Sheet, *, beside: tuple[Another[FloatArray
             range=[-0.6, len(periods) - 0.4],
             tickmode="array",
             tickvals=at,
-            # The beginning of a period is enough to find it.
+            # The beginning of a period suffices to identify it.
             ticktext=[plotly_text(periods[i].name.split(" to ")[0], 16) for i in at],
         ),
         yaxis=axis(sheet.palette, figure.label + (f", {sign}" if sign else ""), nticks=7),
@@ -103,7 +103,7 @@ def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
 def _others(
     figure: OverTimeLine, palette: Palette, beside: tuple[Another[FloatArray], ...]
 ) -> Iterator[Trace]:
-    """Values of other rows, as outlines joined where neighbouring periods have some."""
+    """Draw values of other rows as outlines, joined where neighbouring periods have values."""
     scale = scale_of(figure.result.metric)[0]
     for other in beside:
         symbol, dash, colour = outline(other.role, palette)

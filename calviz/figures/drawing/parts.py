@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 Trace = dict[str, Any]
 
-#: Pixels of a line of the caption.
+#: Height of a line of the caption in pixels.
 LINE = 19
-#: Characters of a line of the caption that fit a phone.
+#: Characters of a caption line that fit on a phone.
 CAPTION_LINE = 46
-#: A selection is marked by the drawing, not by fading everything else.
+#: Turns off plotly's fading of unselected points; the drawing itself marks a selection.
 UNFADED: Trace = {
     "selected": {"marker": {"opacity": 1}},
     "unselected": {"marker": {"opacity": 1}},
@@ -30,7 +30,7 @@ UNFADED: Trace = {
 
 
 def packed(values: npt.NDArray[Any]) -> FloatArray:
-    """Coordinates in half the bytes: more digits than a screen has pixels."""
+    """Convert coordinates of any shape to single precision, which is more precise than a screen."""
     return np.asarray(values, dtype=np.float32)
 
 
@@ -50,7 +50,7 @@ def line(x: FloatArray, y: FloatArray, colour: str, **own: Any) -> Trace:
 
 
 def upright(x: float, low: float, high: float, colour: str) -> Trace:
-    """Draw a thin dotted line up through a panel, where something is marked."""
+    """Draw a thin dotted vertical line as a mark."""
     return line(
         np.array([x, x]),
         np.array([low, high]),
@@ -63,7 +63,7 @@ def upright(x: float, low: float, high: float, colour: str) -> Trace:
 
 
 def markers(x: Any, y: Any, colour: str, *, edge: str | None = None, **own: Any) -> Trace:
-    """Draw points; `size` and `symbol` are theirs, `edge` is the colour of their outline, `edge_width` its width."""
+    """Draw points of a `size` and `symbol`, with an outline of the colour `edge` and the width `edge_width`."""
     style: Trace = {"color": colour} | {k: own.pop(k) for k in ("size", "symbol") if k in own}
     if edge is not None:
         style["line"] = {"color": edge, "width": own.pop("edge_width", 2)}
@@ -71,7 +71,7 @@ def markers(x: Any, y: Any, colour: str, *, edge: str | None = None, **own: Any)
 
 
 def outline(role: Role, palette: Palette) -> tuple[str, str, str]:
-    """Symbol, dash and colour of what stands beside, so that it is told apart without colour."""
+    """Return symbol, dash and colour of further curves or points, so that they also differ without colour."""
     return {
         "selected": ("square-open", "1px,3px", palette.ink),
         "pinned": ("diamond-open", "5px,3px", palette.green),
@@ -80,7 +80,7 @@ def outline(role: Role, palette: Palette) -> tuple[str, str, str]:
 
 
 def whiskers(above: Any, below: Any, colour: str, *, thickness: float, width: int) -> Trace:
-    """Describe intervals of points by how far they reach to either side."""
+    """Describe the error bars of points by their lengths on both sides."""
     return {
         "type": "data",
         "symmetric": False,
@@ -93,7 +93,7 @@ def whiskers(above: Any, below: Any, colour: str, *, thickness: float, width: in
 
 
 def area(x: FloatArray, low: FloatArray, high: FloatArray, fill: str, **own: Any) -> Trace:
-    """Fill the band between two curves over the same places."""
+    """Fill the band between two curves with the same x values, shape (P,)."""
     return {
         "type": "scatter",
         "mode": "lines",
@@ -108,7 +108,7 @@ def area(x: FloatArray, low: FloatArray, high: FloatArray, fill: str, **own: Any
 
 
 def hatched(colour: str, palette: Palette, *, shape: str, tint: float, solidity: float) -> Trace:
-    """Describe the pattern of a bar, so that colour is not its only difference."""
+    """Describe the hatching of a bar, so that bars do not differ in colour only."""
     return {
         "shape": shape,
         "fillmode": "replace",
@@ -134,7 +134,7 @@ def frame(colour: str, **own: Any) -> dict[str, Any]:
 
 
 def wrapped(caption: Sequence[str], width: int = CAPTION_LINE) -> list[str]:
-    """Lines that fit a phone, broken between the parts that dots separate where that is possible."""
+    """Break a caption into lines of at most `width` characters, if possible at the dots between its parts."""
 
     def together(part: str) -> str:
         return part.replace(" ", "\u00a0") if len(part) <= width else part
@@ -155,7 +155,7 @@ def caption_label(
     above: int,
     over: tuple[str, str] = ("paper", "paper"),
 ) -> Iterator[dict[str, Any]]:
-    """Put the caption some pixels above the panels, or one of them, flush left; its first line is bold."""
+    """Put the caption `above` pixels above all panels or one of them, flush left; its first line is bold."""
     if not lines:
         return
     head, *rest = (plotly_text(text) for text in lines)
@@ -166,13 +166,13 @@ def caption_label(
 def heading(
     text: str, palette: Palette, over: tuple[str, str], above: int = 4, **own: Any
 ) -> dict[str, Any]:
-    """Put text some pixels above a panel, flush left; `over` names the panel's axes. The text must be escaped already."""
+    """Put text `above` pixels above a panel, flush left; `over` names the axes of the panel. `text` must be escaped."""
     place = {"x": 0, "y": 1, "yshift": above, "xanchor": "left", "yanchor": "bottom"}
     return label(text, palette, xref=over[0], yref=over[1], **place, **own)
 
 
 def label(text: str, palette: Palette, **own: Any) -> Trace:
-    """Put text into the drawing without an arrow; `text` is already safe."""
+    """Put text into the drawing without an arrow; `text` must be escaped."""
     return {
         "text": text,
         "showarrow": False,
@@ -183,7 +183,7 @@ def label(text: str, palette: Palette, **own: Any) -> Trace:
 
 
 def legend(palette: Palette, **own: Any) -> dict[str, Any]:
-    """Describe a legend in a row; a click on it hides nothing."""
+    """Describe a horizontal legend; clicks on it hide nothing."""
     return {
         "orientation": "h",
         "x": 0.5,

@@ -1,4 +1,4 @@
-"""A drawing as a paper prints it: no grey layers, no grid, black ink."""
+"""A drawing for printed papers: no grey areas, no grid, axes in the colour of the text."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from calviz.specs.figure import Theme
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Pixels of a drawing for each pixel of paper: letters of 12 pixels are 7 points high.
+#: Factor by which a drawing is scaled down in print: letters of 12 pixels become 7 points high.
 SHRINK = 1.3
-#: Inches of a column, and of both with the space between them, in the usual styles of conferences.
+#: Width in inches of one column, and of two with the space between them, in common conference styles.
 COLUMNS = {1: 3.25, 2: 6.75}
+#: Pixels per inch.
 _PIXELS = 96
 
 
 def drawn_width(columns: int) -> int:
-    """Pixels in which a figure is drawn that is as wide as one column or two."""
+    """Return the width, in pixels, at which to draw a figure of one or two columns."""
     return round(COLUMNS[columns] * _PIXELS * SHRINK)
 
 
 def printed(drawn: go.Figure, *, theme: Theme = "light") -> go.Figure:
-    """Take away what is there for the screen alone: grey areas behind the data, and the grid.
+    """Remove what is only meant for the screen: grey areas behind the data, and the grid.
 
     Parameters
     ----------
     drawn : plotly.graph_objects.Figure
         Changed in place.
     theme : {"light", "dark"}
-        In which it was drawn.
+        Theme in which it was drawn.
     """
     palette = PALETTES[theme]
     drawn.data = [trace for trace in drawn.data if not _is_grey(trace, palette)]
@@ -45,7 +46,7 @@ def printed(drawn: go.Figure, *, theme: Theme = "light") -> go.Figure:
 
 
 def _is_grey(trace: Any, palette: Palette) -> bool:
-    """Whether a trace is the area of a calibrated model."""
+    """Whether a trace is the grey area of a calibrated model."""
     if getattr(trace, "fill", None) in (None, "none"):
         return False
     return bool(trace.fillcolor == palette.calibrated)

@@ -1,4 +1,4 @@
-"""How a computed reliability diagram is drawn; plain arrays in, a plotly figure out."""
+"""How a computed reliability diagram is drawn."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from calviz.figures.kernels.beside import Beside
     from calviz.figures.reliability import Marks, Reliability
 
-#: Height of the figure in pixels, without caption, where its width is not known.
+#: Height of the figure in pixels, without the caption, if its width is not known.
 HEIGHT = 640
-#: Side of the square where there is room for it.
+#: Maximum side of the square in pixels.
 SIDE = 420
-#: Pixels beside, above and below the plotting area; of an entry of the legend.
+#: Margins left, right, above and below the plotting area, and width of a legend entry, in pixels.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 20, 58
 _ENTRY = 172
-#: Font sizes of the line above the histogram, and the mean width of a character as a share of them, in a wide font.
+#: Largest and smallest font size of the line above the histogram, and the mean width of its characters in em.
 _LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
-#: Shares of the plotting height: the histogram, and the strip with labels above it.
+#: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
 _HISTOGRAM, _STRIP = 0.18, 0.065
-#: Characters of a class name on an axis.
+#: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
 
 
@@ -77,7 +77,7 @@ def draw(
 
 
 def draw_small(figure: Reliability, sheet: Sheet, *, height: int) -> Picture:
-    """Draw points and gaps alone, for panels beside each other."""
+    """Draw only the square with points and gaps, for panels side by side."""
     traces = Traces(figure, sheet.palette)
     return square(
         [*traces.band(), diagonal(sheet.palette), *traces.stems(), *traces.points()],
@@ -98,7 +98,7 @@ class _Surroundings:
     width: int | None
 
     def height(self, width: int) -> int:
-        """Height, without caption, at which the square fills the width, up to its full size."""
+        """Return the height, without the caption, at which the square fills the width, up to its maximum side."""
         side = min(SIDE, max(width - _LEFT - _RIGHT, 100))
         entries = sum(
             t.get("name") is not None and t.get("visible", True) for t in self.traces.all()
@@ -107,7 +107,7 @@ class _Surroundings:
         return round(_TOP + side / (1 - _HISTOGRAM - _STRIP) + _BOTTOM + LINE * lines) + 14
 
     def _means(self) -> list[tuple[float, str, str, str]]:
-        """Mean score and share of hits of all rows: place, text, colour, dash."""
+        """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
         f, p = self.figure, self.palette
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
         return [
@@ -116,13 +116,13 @@ class _Surroundings:
         ]
 
     def mean_lines(self) -> Iterator[dict[str, Any]]:
-        """Where they lie, in the histogram."""
+        """Draw both means as lines in the histogram."""
         for x, _, colour, dash in reversed(self._means()):
             top = 100 * float(self.figure.share.max())
             yield straight(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
 
     def mean_labels(self) -> dict[str, Any]:
-        """Explain the lines in one line above the histogram, where nothing overlaps it."""
+        """Explain both lines in a line of text above the histogram, where nothing overlaps it."""
         means = self._means()
         parts = [
             f'<span style="color:{colour}"><b>{"—" if dash == "solid" else "- -"}</b></span> {text}'
@@ -150,7 +150,7 @@ class _Surroundings:
         return max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
 
     def tallest(self) -> dict[str, Any]:
-        """The rows of the tallest bar, which give the scale of all."""
+        """Label the tallest bar with its number of rows, which gives the scale of all bars."""
         f = self.figure
         most = int(np.argmax(f.count))
         left, right = float(self.traces.left[most]), float(self.traces.right[most])
@@ -171,7 +171,7 @@ class _Surroundings:
         )
 
     def worst(self) -> Iterator[dict[str, Any]]:
-        """Say in the picture where the scores are furthest off, beyond noise, in the corner that points leave free."""
+        """Label the bin that is furthest off beyond noise, in the corner that the points leave free."""
         f, p = self.figure, self.palette
         at = f.worst
         if at is None or self.traces.marks == "bars":
@@ -204,12 +204,12 @@ class _Surroundings:
         }
 
     def frame(self) -> dict[str, Any]:
-        """A frame round the square, whose x axis is drawn below the histogram."""
+        """Draw a frame around the square, whose x axis is drawn below the histogram."""
         own = {"xref": "x domain", "yref": "y domain", "layer": "below"}
         return frame(self.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **own)
 
     def highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
-        """The selected bins, from top to bottom."""
+        """Draw frames around the selected bins, over the full height of both panels."""
         edges = self.figure.sums.edges
         if selected is None:
             return
@@ -231,7 +231,7 @@ class _Surroundings:
             )
 
     def axes(self) -> dict[str, Any]:
-        """One x axis for both; the square stays square, whatever the page's width."""
+        """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
         p, reduction = self.palette, with_short_class(self.figure.reduction, _AXIS_NAME)
         unit: dict[str, Any] = {
             "range": [0, 1],
@@ -251,7 +251,7 @@ class _Surroundings:
                 scaleanchor="x",
                 scaleratio=1,
                 constrain="domain",
-                # On a narrow page, room that the square does not need goes to both sides of it.
+                # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
                 constraintoward="middle",
                 domain=[_HISTOGRAM + _STRIP, 1],
             ),

@@ -1,4 +1,4 @@
-"""The parts of a reliability diagram: bars, gaps, band, points, histogram."""
+"""The traces of a reliability diagram: bars, gaps, band, points, histogram."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from calviz.figures.kernels.beside import Beside
     from calviz.figures.reliability import Marks, Reliability
 
-#: With more bins than this, outlines and large points would hide what they show.
+#: With more bins than this, outlines and large points would overlap too much.
 _MANY_BINS = 30
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
 
@@ -36,12 +36,12 @@ class Traces:
 
     @cached_property
     def left(self) -> FloatArray:
-        """Left ends of the bins, on the axis."""
+        """Left ends of the bins, clipped to the axis, shape (M,)."""
         return np.clip(self.figure.low, 0, 1)
 
     @cached_property
     def right(self) -> FloatArray:
-        """Right ends of the bins, on the axis."""
+        """Right ends of the bins, clipped to the axis, shape (M,)."""
         return np.clip(self.figure.high, 0, 1)
 
     @property
@@ -49,7 +49,7 @@ class Traces:
         return self.figure.sums.edges.size - 1 > _MANY_BINS
 
     def all(self) -> list[Trace]:
-        """All traces, in drawing order: what is compared with, then what is seen."""
+        """Return all traces in drawing order."""
         if self.marks == "bars":
             seen = [*self.bars(), *self.band(), self.diagonal()]
         else:
@@ -63,7 +63,7 @@ class Traces:
         ]
 
     def _bars(self, which: BoolArray, base: FloatArray, height: FloatArray, **own: Any) -> Trace:
-        """Bars over the chosen bins; a click or hover on one gives its bin."""
+        """Draw bars over the chosen bins; each carries the index of its bin as ``customdata``."""
         return {
             "type": "bar",
             "x": ((self.left + self.right) / 2)[which],
@@ -76,7 +76,7 @@ class Traces:
         }
 
     def bars(self) -> Iterator[Trace]:
-        """Observed frequency, the gap to the mean score, and the space above, which can be clicked."""
+        """Yield bars of the observed frequency, the gap to the mean score, and the clickable space above."""
         f, p = self.figure, self.palette
         everywhere = np.ones(f.bin.shape, dtype=np.bool_)
         nothing = np.zeros(f.bin.shape)
@@ -91,7 +91,7 @@ class Traces:
             hovertext=self._hover,
             legendrank=1,
         )
-        # Empty bars are as easy to hit as tall ones, and their label stands at the observed frequency.
+        # The space above makes short bars as easy to hit as tall ones; its label appears at the observed frequency.
         yield self._bars(
             everywhere,
             nothing + 1,
@@ -133,7 +133,7 @@ class Traces:
         }
 
     def _click(self) -> Trace:
-        """The whole height of a bin, which can be clicked."""
+        """Draw invisible bars over the full height, so that bins can be clicked anywhere."""
         everywhere = np.ones(self.figure.bin.shape, dtype=np.bool_)
         nothing = np.zeros(self.figure.bin.shape)
         return self._bars(
@@ -147,7 +147,7 @@ class Traces:
         )
 
     def stems(self) -> Iterator[Trace]:
-        """The gap: from the observed frequency to the mean score, which is where the diagonal is."""
+        """Yield the gaps as vertical lines from the observed frequency to the diagonal, at the mean score."""
         f, p = self.figure, self.palette
         high, low = too_high(f.reduction)
         kinds = (
@@ -173,7 +173,7 @@ class Traces:
                 )
 
     def band(self) -> Iterator[Trace]:
-        """Where a calibrated model would fall: one box per bin, with a lid and a floor, behind everything."""
+        """Yield the consistency band behind everything: one box per bin, with edges at both ends for bars."""
         f, p = self.figure, self.palette
         if f.band is None:
             return
@@ -189,7 +189,7 @@ class Traces:
             "line": {"width": 0},
             "name": f"{self._level} range if calibrated",
             "legendrank": 5,
-            # Bars lie below lines: without this the grey would be painted over their hatching.
+            # plotly draws bars below lines; without this the grey would cover their hatching.
             "zorder": -1,
         }
         if self.marks == "bars":
@@ -202,7 +202,7 @@ class Traces:
             }
 
     def diagonal(self) -> Trace:
-        """Perfect calibration."""
+        """Draw the diagonal of perfect calibration."""
         return {
             "type": "scatter",
             "mode": "lines",
@@ -215,7 +215,7 @@ class Traces:
         }
 
     def points(self) -> Iterator[Trace]:
-        """Observed frequency at the mean score, with its exact interval; bins of few rows are faint."""
+        """Yield the observed frequencies at the mean scores, with exact intervals; bins of few rows are faint."""
         few = self.figure.count < FEW_ROWS
         words = f"{score_and_hit(self.figure.reduction)[1].capitalize()}, {self._level} interval"
         if self.marks == "bars":
@@ -259,7 +259,7 @@ class Traces:
         )
 
     def _outlines(self, other: Beside) -> Trace:
-        """Points of something else, as outlines joined by a thin line, so that they are told apart without colour."""
+        """Draw further points as outlines joined by a thin line, so that they also differ without colour."""
         p = self.palette
         symbol, dash, colour = outline(other.role, p)
         hit = score_and_hit(self.figure.reduction)[1].capitalize()
@@ -283,14 +283,14 @@ class Traces:
 
     @cached_property
     def _sizes(self) -> FloatArray:
-        """Pixels across: areas in proportion to the rows, down to what can be seen."""
+        """Diameters of the points in pixels, shape (M,): areas proportional to the rows, down to a visible minimum."""
         if self.marks == "bars":
             return np.full(self.figure.bin.shape, 4.0 if self._dense else 7.0)
         least, all_rows = (4, 14) if self._dense else (6, 22)
         return np.asarray(np.maximum(least, all_rows * np.sqrt(self.figure.share)))
 
     def histogram(self) -> Iterator[Trace]:
-        """Share of the rows per bin, and the space above, which can be clicked."""
+        """Yield bars of the share of rows per bin, and the clickable space above."""
         everywhere = np.ones(self.figure.bin.shape, dtype=np.bool_)
         base = np.zeros(self.figure.bin.shape)
         same: Trace = {
@@ -344,19 +344,19 @@ def _range(pair: tuple[FloatArray, FloatArray], m: int) -> str:
 
 
 def curve_traces(figure: Reliability, palette: Palette) -> Iterator[Trace]:
-    """Lines that differ in dash and name as well as in colour."""
+    """Yield the bin-free curves, which differ in dash and name as well as in colour."""
     looks = {
         "kernel": ("Kernel-smoothed", palette.green, "solid"),
         "isotonic": ("Isotonic (CORP)", palette.ink, "3px,2px"),
     }
     for rank, (kind, curve) in enumerate(figure.curves.items(), start=7):
         name, colour, dash = looks[kind]
-        # All scores equal: a line without length would not be seen.
+        # If all scores are equal, the curve is drawn as a marker, because a line without length is invisible.
         point = float(np.ptp(curve.score)) == 0
         own: Trace = {"dash": dash, "name": name, "hoverinfo": "skip", "legendrank": rank}
         few = curve.rows < FEW_ROWS
         if few.any() and not few.all() and not point:
-            # What rests on few rows swings: it is there, and faint.
+            # Stretches with few rows fluctuate strongly, so they are drawn faint.
             faint = palette.tint(colour, 0.45)
             yield line(curve.score, curve.probability, faint, width=1.5, **own, showlegend=False)
             solid = np.where(few, np.nan, curve.probability)

@@ -1,4 +1,4 @@
-"""How the risk-coverage curve is drawn; plain arrays in, a plotly figure out."""
+"""How the risk-coverage curve is drawn."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from calviz.text.words import level_text, percent
 if TYPE_CHECKING:
     from calviz.figures.risk_coverage import RiskCoverage, XAxis, YAxis
 
-#: Pixels around the panel; its height, also on a narrow page.
+#: Margins of the panel, and its height on wide and narrow pages, in pixels.
 _MARGINS = (64, 28, 14, 54)
 _TALL, _SMALL = 380, 300
-#: Pixels across in which a point of the curve is met.
+#: Diameter, in pixels, of the area around a point of the curve that reacts to the pointer.
 _NEAR = 14
 _DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
 
@@ -49,7 +49,7 @@ def draw(
 
 @dataclass(frozen=True)
 class _Curves:
-    """Band, curves and references, in the coordinates that were asked for."""
+    """Band, curves and reference lines, in the requested coordinates."""
 
     figure: RiskCoverage
     palette: Palette
@@ -64,7 +64,7 @@ class _Curves:
         return 100 * (1 - risk if self.y == "accuracy" else risk)
 
     def traces(self) -> Iterator[Trace]:
-        """From back to front."""
+        """Yield the traces from back to front."""
         f, p = self.figure, self.palette
         if f.band is not None:
             x = self._across(f.coverage)
@@ -102,7 +102,7 @@ class _Curves:
                 other.risk,
                 colours[i % 3],
                 self._name(other),
-                # The same colour comes back with another dash.
+                # A repeated colour gets another dash.
                 dash=_DASHES[1 + (i + i // 3) % 3],
                 legendrank=2 + i,
             )
@@ -120,9 +120,9 @@ class _Curves:
         click: bool = False,
         **own: Any,
     ) -> Iterator[Trace]:
-        """A curve, and unseen points on it, one for each percent, which say their numbers and, with `click`, are clicked.
+        """Yield a curve and one invisible marker per percent of coverage, with hover text and, with `click`, clickable.
 
-        A line does not say where it was clicked, and would be nearer to the pointer than its points.
+        A line does not report where it was clicked, so it takes no hover that would compete with the markers.
         """
         drawn = line(
             self._across(coverage), self._up(risk), colour, name=name, hoverinfo="skip", **own
@@ -135,7 +135,7 @@ class _Curves:
             packed(self._across(percent / 100)),
             packed(self._up(np.interp(percent / 100, coverage, risk))),
             colour,
-            # Of points that lie on each other, plotly takes the largest.
+            # Of overlapping points, plotly picks the largest.
             size=_NEAR if click else _NEAR / 2,
             opacity=0,
             selected={"marker": {"opacity": 0}},
@@ -159,7 +159,7 @@ class _Curves:
         return float(self._across(np.array(at))), float(self._up(np.asarray(risk)))
 
     def mark(self, at: float | None) -> Iterator[Trace]:
-        """The chosen coverage: a line down to the axis and a point on the curve."""
+        """Mark the chosen coverage with a vertical line and a point on the curve."""
         if at is None:
             return
         x, y = self._marked(at)
@@ -178,14 +178,14 @@ class _Curves:
         )
 
     def mark_label(self, at: float | None) -> Iterator[dict[str, Any]]:
-        """What is kept and how good it is, beside the point."""
+        """Label the marked point with the share kept and its accuracy or risk."""
         if at is None:
             return
         x, y = self._marked(at)
-        # Where the curve never is: below-left of a falling one, above-right of one that falls to 0, ...
+        # Place the label where the curve never is: below an accuracy curve, above a risk curve, ...
         upper = self.y == "risk"
         low, high = self._range()
-        # ... unless an axis is too near for two lines of text.
+        # ... unless the axis is too close for two lines of text.
         if not 0.15 < (y - low) / (high - low) < 0.85:
             upper = y < (low + high) / 2
         right = (self.x == "referred" and x < 75) or x < 25
@@ -203,9 +203,9 @@ class _Curves:
         )
 
     def _range(self) -> tuple[float, float]:
-        """The range of the axis, which begins where the curves do: differences of a few points matter."""
+        """Return the range of the vertical axis, fitted to the curves, because differences of a few points matter."""
         curves = [self.figure.risk, *(o.risk for o in self.others)]
-        # The first few rows swing from 0 to 1; what they do is not what the curve is about.
+        # Ignore the first few rows, whose risk fluctuates between 0 and 1.
         worst = max(float(c[c.size // 20 :].max()) for c in curves)
         if self.figure.band is not None:
             end = self.figure.band[1]
@@ -216,7 +216,7 @@ class _Curves:
         return (100 - room, 100 + top) if self.y == "accuracy" else (-top, room)
 
     def axes(self) -> dict[str, Any]:
-        """Both axes, in percent."""
+        """Return both axes, in percent."""
         p = self.palette
         across = {
             "coverage": "Coverage: share of predictions kept",

@@ -1,4 +1,4 @@
-"""How ROC and precision-recall curves are drawn; plain arrays in, a plotly figure out."""
+"""How ROC and precision-recall curves are drawn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from calviz.figures.roc import Panel, Roc
     from calviz.sample.cutoff import Confusion
 
-#: Pixels of the square with its axes, and of the line above it.
+#: Height of the square with its axes, and of the line of text above it, in pixels.
 _HEIGHT, _ABOVE = 350, 24
 
 
@@ -52,7 +52,7 @@ def draw(
     text = "<br>".join(
         [
             figure.area_words(panel),
-            # The whole name is wider than the square.
+            # The role instead of the name, which may be wider than the square.
             *(f"{o.role.capitalize()}: {o.what.area_words(panel)}" for o in beside),
         ]
     )
@@ -83,7 +83,7 @@ def _curve(f: Roc, colour: str, roc: bool, name: str = "", **own: Any) -> Trace:
     x, y = (f.false_alarms, f.sensitivity) if roc else (f.sensitivity, f.precision)
     there = np.isfinite(x) & np.isfinite(y)
     shown = np.where(np.isfinite(f.cutoff), f.cutoff, 1.0)[there]
-    # Between two cutoffs precision is not on a straight line.
+    # Precision must not be interpolated linearly between cutoffs, so it is drawn in steps.
     drawn = line(x[there], y[there], colour, shape="linear" if roc else "vh", **own)
     extra = f"<extra>{plotly_text(name, 44)}</extra>"
     return drawn | {

@@ -1,4 +1,4 @@
-"""The sheet that a figure is drawn on: colours, width, the caption above and the legend below."""
+"""The sheet on which a figure is drawn: colours, width, caption above and legend below."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 #: Traces and layout, the arguments of a plotly figure.
 Picture = dict[str, Any]
 
-#: Below this width panels stand one above the other, and labels are short.
+#: Below this width in pixels, panels are stacked and labels are short.
 _NARROW = 620
-#: Pixels of a character of the caption, and its fewest characters on a line.
+#: Width of a character of the caption in pixels, and minimum number of characters per line.
 _CHARACTER, _FEWEST = 7.6, 24
-#: Pixels of an entry of the legend without its text, and of a letter; the width of a narrow place on a desk, where none is known.
+#: Widths of a legend entry without its text and of a letter, and of a narrow column on a desktop, assumed if none is known; in pixels.
 _ENTRY, _LETTER, _USUAL = 48, 6.4, 560
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a figure is drawn on.
+    """Colours, caption and width for a drawing.
 
     Attributes
     ----------
     palette : Palette
         The colours of the theme.
     caption : tuple of str
-        Lines above the picture, plain text; none where there is no caption.
+        Lines of plain text above the picture; empty without a caption.
     width : int or None
-        Pixels that the page has for it, where that is known.
+        Width available on the page, in pixels, if known.
     """
 
     palette: Palette
@@ -44,11 +44,11 @@ class Sheet:
 
     @property
     def narrow(self) -> bool:
-        """Whether panels are stacked."""
+        """Whether the page is so narrow that panels are stacked."""
         return self.width is not None and self.width < _NARROW
 
     def _legend_room(self, traces: Sequence[Trace], beside: int) -> int:
-        """Pixels for the legend below a panel with these margins; plotly sets entries in a row, or in columns of equal width."""
+        """Height in pixels of the legend; `beside` is the width taken by margins."""
         return _legend_room(traces, (self.width or _USUAL) - beside)
 
     def picture(
@@ -70,18 +70,18 @@ class Sheet:
         ----------
         traces : iterable of dict
         inner : int
-            Pixels of the panels' height.
+            Height of all panels, in pixels.
         margins : tuple of int
-            Pixels left and right of the panels, above them without the caption, and below them without the legend.
+            Pixels left of, right of, above (without the caption) and below (without the legend) the panels.
         entries : bool
-            Whether traces that have a name are in a legend.
+            Whether to show a legend of the named traces.
         above, air : int
-            Pixels between the panels and the caption, and what the caption takes beyond its lines.
+            Pixels between the panels and the caption, and extra height for the caption beyond its lines.
         legend_over : {"paper", "container"}
-            Whether the legend is centred below the panels or on the page.
+            Whether to centre the legend below the panels or on the page.
         annotations : iterable of dict
         **own
-            Axes, shapes and what else a layout has.
+            Axes, shapes and other entries of the layout.
         """
         left, right, top, bottom = margins
         drawn = list(traces)
@@ -93,7 +93,7 @@ class Sheet:
         shown: dict[str, Any] = {"showlegend": False}
         if below:
             place = {"xref": legend_over, "yref": "container", "y": below / height}
-            # Of one entry alone plotly would draw none, and leave its room empty.
+            # By default, plotly draws no legend for a single entry, and its space would stay empty.
             shown = {"legend": legend(self.palette, **place), "showlegend": True}
         return {
             "data": drawn,
@@ -108,13 +108,14 @@ class Sheet:
         }
 
     def caption_lines(self, left: int) -> list[str]:
-        """Break the caption for the width beside the left margin, or for a phone where it is not known."""
+        """Break the caption to fit right of the left margin, or to fit a phone if the width is not known."""
         if self.width is None:
             return wrapped(self.caption)
         return wrapped(self.caption, max(_FEWEST, round((self.width - left) / _CHARACTER)))
 
 
 def _legend_room(traces: Iterable[Any], width: float) -> int:
+    """Estimate the height of a legend in pixels; plotly puts entries in one row, or in columns of equal width."""
     names = [
         str(t["name"])
         for t in traces
@@ -128,19 +129,19 @@ def _legend_room(traces: Iterable[Any], width: float) -> int:
 
 
 def _of(trace: Any, name: str) -> Any:
-    # A trace of plotly's own has no `get`.
+    # plotly's own traces have no `get`.
     return trace[name] if name in trace else None  # noqa: SIM401
 
 
 def with_legend_for(drawn: go.Figure, width: int) -> go.Figure:
-    """Give the legend below a drawing the room that it needs at this width, which is known only on the page.
+    """Adjust the space of the legend below a drawing to a width that only became known on the page.
 
     Parameters
     ----------
     drawn : plotly.graph_objects.Figure
-        Drawn for no known width; changed in place.
+        Drawn without a known width; changed in place.
     width : int
-        Pixels, of the whole drawing.
+        Width of the whole drawing in pixels.
     """
     layout = drawn.layout
     if layout.legend.yref != "container" or not layout.height or layout.legend.y is None:

@@ -1,4 +1,4 @@
-"""How the gaps of slices are drawn; plain numbers in, a plotly figure out."""
+"""How the gaps of slices are drawn."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from calviz.figures.kernels.beside import Another
     from calviz.figures.slice_gaps import SliceGaps
 
-#: Pixels of a row, of one with its name above it, and around the panel.
+#: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
 _ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
-#: Characters of a name, beside and above its row, and pixels of one.
+#: Maximum characters of a name beside and above its row, and width of a character in pixels.
 _NAME, _ABOVE, _CHARACTER = 52, 46, 6.5
 
 
@@ -30,7 +30,7 @@ def draw(figure: SliceGaps, sheet: Sheet, *, beside: tuple[Another[FloatArray], 
     limit = _ABOVE if above else _NAME
     names = [plotly_text(s.name, limit) for s in figure.shown]
     longest = max((min(len(s.name), limit) for s in figure.shown), default=0)
-    # Beside their rows names would take most of a narrow page.
+    # On a narrow page, names beside their rows would take most of the width.
     left = _RIGHT if above else round(_CHARACTER * longest) + 20
     return sheet.picture(
         [*_traces(figure, palette), *(_outlines(other, palette) for other in beside)],
@@ -97,7 +97,7 @@ def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
 
 
 def _outlines(other: Another[FloatArray], palette: Palette) -> Trace:
-    """The gaps of the same slices in another state."""
+    """Draw the gaps of the same slices in another state."""
     symbol, _, colour = outline(other.role, palette)
     name = plotly_text(other.name, 44)
     return markers(
@@ -108,7 +108,7 @@ def _outlines(other: Another[FloatArray], palette: Palette) -> Trace:
         symbol=symbol,
         edge=colour,
         name=name,
-        # A click on one selects the slice, as one on its mark does.
+        # So that a click selects the slice, as on the main marker.
         customdata=[[i] for i in range(other.what.size)],
         hovertemplate="%{x:.2f} points<extra>" + name + "</extra>",
     )

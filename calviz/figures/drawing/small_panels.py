@@ -1,4 +1,4 @@
-"""Small square panels that stand side by side on one scale: reliability diagrams and calibration maps."""
+"""Small square panels to be shown side by side on one scale: reliability diagrams and calibration maps."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from calviz.figures.drawing.parts import Trace, line, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 
-#: Pixels round the square; the largest circle, for all rows.
+#: Margins of the square, and diameter of a circle for all rows, in pixels.
 _MARGINS, _CIRCLE = (54, 8, 8, 46), 26
 
-#: Pixels of the height from which there are more ticks.
+#: Height in pixels from which there are more ticks.
 _MANY_TICKS = 300
 
 
 def circles(x: FloatArray, y: FloatArray, share: FloatArray, p: Palette) -> Trace:
-    """Observed frequencies; areas are in proportion to the rows."""
+    """Draw observed frequencies as circles with areas proportional to the rows; arrays have shape (M,)."""
     return markers(
         x,
         y,
@@ -34,15 +34,15 @@ def circles(x: FloatArray, y: FloatArray, share: FloatArray, p: Palette) -> Trac
 
 
 def diagonal(p: Palette) -> Trace:
-    """Where score and frequency agree, or a map changes nothing."""
+    """Draw the diagonal, where score and frequency agree or a map changes nothing."""
     ends = np.array([0.0, 1.0])
     return line(ends, ends, p.ink, width=1, dash="4px,3px", hoverinfo="skip")
 
 
 def square(traces: list[Trace], sheet: Sheet, height: int, x: str, y: str, **own: Any) -> Picture:
-    """Lay out a square whose height, with axes, is given in pixels."""
+    """Lay out a square panel; `height` is in pixels and includes the axes."""
     p = sheet.palette
-    # On a small square few ticks, so that titles stand free of their labels.
+    # Few ticks on a small square, so that tick labels do not touch the titles.
     step = 0.25 if height >= _MANY_TICKS else 0.5
     unit = {"range": [0, 1], "tickmode": "linear", "dtick": step, "tickformat": ".2~f"}
     return sheet.picture(

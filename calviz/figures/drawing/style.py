@@ -1,4 +1,4 @@
-"""Colours, fonts and axes of all figures, and how a picture leaves the browser."""
+"""Colours, fonts and axes of all figures, and the settings for saving them from the browser."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FONT = '"Source Sans 3", "Source Sans Pro", "Helvetica Neue", Helvetica, Arial, 
 class Palette:
     """The colours of a theme.
 
-    The four data colours are those of Okabe and Ito that stand out 3:1 from white; on the dark background they are
-    lighter, for 6:1. Each has one role: blue is what is seen, vermillion too high, purple too low, green what is aimed at.
-    Colour is never the only difference: patterns, dashes and shapes go with it.
+    The four data colours are those of Okabe and Ito with a contrast of at least 3:1 to white; on the dark background they are
+    lighter, with at least 6:1. Each has one role: blue is observed, vermillion too high, purple too low, green the target.
+    Colour is never the only difference: patterns, dashes and shapes differ too.
     """
 
     paper: str
@@ -27,7 +27,7 @@ class Palette:
     muted: str
     grid: str
     neutral: str
-    #: How solid the range of a calibrated model is.
+    #: Opacity of the range of a calibrated model.
     haze: float = 0.16
     blue: str = "#0072B2"
     vermillion: str = "#D55E00"
@@ -36,17 +36,17 @@ class Palette:
 
     @property
     def calibrated(self) -> str:
-        """Where a calibrated model would fall: the same grey in all figures, see-through."""
+        """Transparent grey for the range of a calibrated model, the same in all figures."""
         return self.glaze(self.ink, self.haze)
 
     def tint(self, colour: str, share: float) -> str:
-        """`colour` mixed into the paper, opaque."""
+        """Mix a `share` of `colour` into the paper colour; opaque."""
         ink, paper = _rgb(colour), _rgb(self.paper)
         mixed = (round(p + share * (i - p)) for i, p in zip(ink, paper, strict=True))
         return "#{:02x}{:02x}{:02x}".format(*mixed)
 
     def glaze(self, colour: str, opacity: float) -> str:
-        """`colour`, see-through."""
+        """Return `colour` with an opacity."""
         return f"rgba({', '.join(str(v) for v in _rgb(colour))}, {opacity})"
 
 
@@ -77,9 +77,9 @@ def _rgb(colour: str) -> tuple[int, int, int]:
 def axis(
     palette: Palette, title: str = "", *, size: int = 14, standoff: int = 10, **own: Any
 ) -> dict[str, Any]:
-    """An axis: thin frame, quiet grid, small ticks; not to be dragged, so that a phone can scroll.
+    """Describe an axis with thin frame, light grid and small ticks; dragging is off, so that a phone can scroll.
 
-    The title is already safe; `size` is that of its letters, `standoff` its distance.
+    `title` must be escaped; `size` is its font size, `standoff` its distance from the axis.
     """
     font = {"size": size, "color": palette.ink}
     return {
@@ -102,7 +102,7 @@ def axis(
 
 
 def row_axis(palette: Palette, names: Sequence[str], **own: Any) -> dict[str, Any]:
-    """An axis with one row per name, from the top down; equal names keep separate rows."""
+    """Describe an axis with one row per name, from the top down; equal names keep separate rows."""
     return axis(
         palette,
         range=[len(names) - 0.5, -0.5],
@@ -115,7 +115,7 @@ def row_axis(palette: Palette, names: Sequence[str], **own: Any) -> dict[str, An
 
 
 def layout(palette: Palette, **own: Any) -> dict[str, Any]:
-    """Everything that plotly would else take from its default template, which streamlit changes."""
+    """Describe a layout with everything that plotly would otherwise take from its default template, which streamlit changes."""
     return {
         "template": "none",
         "autosize": True,
@@ -140,17 +140,17 @@ def layout(palette: Palette, **own: Any) -> dict[str, Any]:
 
 
 def plot_config(filename: str = "calviz", *, image: str = "png") -> dict[str, Any]:
-    """The configuration that goes with a figure into the browser.
+    """Return plotly's configuration for showing a figure in the browser.
 
-    No logo, nothing is sent anywhere, and the picture that a person takes home is made in
-    the browser at three times the size on screen.
+    There is no logo, nothing is sent anywhere, and images are saved by the browser itself at three times
+    their size on screen.
 
     Parameters
     ----------
     filename : str
-        Name of the picture, without its ending; characters that a file name should not have are replaced.
+        File name of the saved image, without its ending; unsuitable characters are replaced.
     image : {"png", "svg"}
-        Its format.
+        Format of the saved image.
     """
     return {
         "displaylogo": False,

@@ -1,4 +1,4 @@
-"""How winrates are drawn; plain numbers in, a plotly figure out."""
+"""How winrates are drawn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 10, 50, 27
 _NAME, _CHARACTER, _BESIDE = 24, 6.3, 18
-#: Rows that the scores of one method are moved apart.
+#: Offset of the scores of one method from the middle of its row, in rows.
 _APART = 0.17
 
 
@@ -44,7 +44,7 @@ def draw(figure: Winrates, sheet: Sheet) -> Picture:
 
 
 def name_room(names: tuple[str, ...]) -> int:
-    """Pixels for the longest name."""
+    """Return the width of the longest name in pixels."""
     return round(_CHARACTER * max(len(shorten(name, _NAME)) for name in names)) + _BESIDE
 
 

@@ -1,1 +1,1 @@
-"""Curves and tables that only figures, and the pages around them, show: arrays in, arrays out, no plotly."""
+"""Computations that only figures, and the pages around them, need: curves, bands and tables from arrays to arrays, without plotly."""

@@ -1,4 +1,4 @@
-"""What stands beside that of all rows in a figure: some of its rows, the rows before recalibration, another state."""
+"""Further curves or points in a figure of all rows: a subset of the rows, the rows before recalibration, another state."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from calviz.sample.sample import Sample
 if TYPE_CHECKING:
     from calviz.figures.reliability import Reliability
 
-#: What the points are, which says how they are drawn.
+#: Role of the further curve or points, which determines how they are drawn.
 Role = Literal["selected", "pinned", "before"]
 F = TypeVar("F")
 
 
 @dataclass(frozen=True, eq=False)
 class Another(Generic[F]):
-    """What is drawn beside a figure, or the numbers of it that are.
+    """A figure, or an array of its values, to draw in addition to the main one.
 
     Attributes
     ----------
     name : str
-        In the legend.
+        Name in the legend.
     role : {"selected", "pinned", "before"}
-    what : figure, or ndarray
+    what : figure or ndarray
+        The figure or values to draw.
     """
 
     name: str
@@ -39,16 +40,17 @@ class Another(Generic[F]):
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """Points of bins that have rows, in ascending order.
+    """Points of the non-empty bins of another reliability diagram, in ascending order.
 
     Attributes
     ----------
     name : str
-        In the legend.
+        Name in the legend.
     role : {"selected", "pinned", "before"}
     mean_score, observed : ndarray of float64, shape (M,)
+        Mean score and share of hits per bin.
     count : ndarray, shape (M,)
-        Rows.
+        Rows per bin.
     """
 
     name: str
@@ -59,12 +61,12 @@ class Beside:
 
     @classmethod
     def of(cls, other: Reliability, name: str, role: Role) -> Self:
-        """The points of another diagram."""
+        """Take the points of another diagram."""
         return cls(name, role, other.mean_score, other.observed, np.asarray(other.count, float))
 
     @classmethod
     def of_rows(cls, sample: Sample, sums: BinSums, rows: IntArray, name: str) -> Self:
-        """Some of the rows of a sample, in the bins of its diagram."""
+        """Bin some rows of a sample, given by their indices, in the bins of its diagram."""
         events, weights = sample.scored, sample.weights
         some = BinaryEvents(events.score[rows], events.hit[rows])
         own = None if weights is None else weights[rows]

@@ -1,4 +1,4 @@
-"""The ECE for every number of bins at once."""
+"""The ECE for all numbers of bins in one pass."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from calviz.sample.binning import BinSums, bin_between, redrawn
 from calviz.sample.sample import Sample
 from calviz.specs.metric import takes_weights
 
-#: Resamples that are drawn at a time, so that their cells fit the memory.
+#: Number of resamples drawn at a time, to limit memory.
 _BLOCK = 50
 
 
 @dataclass(frozen=True, eq=False)
 class BinSweep:
-    """Sums over cells so fine that every binning is made of whole cells.
+    """Sums over cells that are fine enough that each bin of every binning is a union of cells.
 
     Attributes
     ----------
     cells : BinSums
-        Sums over the cells between all edges of all binnings.
+        Sums over the cells between neighbouring edges of all binnings.
     cuts : tuple of ndarray of int
-        Per number of bins: the cells at which its bins begin, and the number of all cells.
+        Per number of bins: index of the first cell of each bin, then the total number of cells.
     calibrated : callable, optional
-        How the cells are redrawn where rows are not alike.
+        Function that redraws the cells of weighted or clustered rows; None if they are redrawn from the sums.
     """
 
     cells: BinSums
@@ -42,7 +42,7 @@ class BinSweep:
         return self._errors(self.cells)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> FloatArray:
-        """ECE per number of bins with the hits redrawn from the scores, shape (B, M)."""
+        """ECE per number of bins with hits redrawn from the scores, shape (B, M)."""
         sizes = [min(_BLOCK, resamples - done) for done in range(0, resamples, _BLOCK)]
         draw = self.calibrated or self.cells.under_calibration
         drawn = [self._errors(draw(rng, size)) for size in sizes]
@@ -59,7 +59,7 @@ class BinSweep:
 
 @takes_weights
 def bin_sweep(sample: Sample, *, scheme: Scheme = "equal-width", most: int = 100) -> BinSweep:
-    """Cells for 1 to `most` bins of a scheme; the scores are sorted once and gone through once.
+    """Build the cells for 1 to `most` bins of a scheme; scores are sorted once and traversed once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What it costs to keep sure predictions and to leave doubtful ones to an expert."""
+"""Cost of keeping confident predictions and referring doubtful ones to an expert."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from calviz.sample.steps import Steps
 
 @dataclass(frozen=True)
 class Costs:
-    """What each outcome of a prediction costs, in any one unit; a gain is a negative cost.
+    """Cost of each outcome of a prediction, in any common unit; a gain is a negative cost.
 
     Attributes
     ----------
     wrong, referred, right : float
-        Of a kept prediction that is wrong, of one that an expert decides, of a kept one that is right.
+        Cost of a kept wrong prediction, of a referred prediction, and of a kept right prediction.
 
     Raises
     ------
     OptionError
-        Where a cost is not finite, or a wrong prediction does not cost more than a right one.
+        If a cost is not finite, or a wrong prediction does not cost more than a right one.
     """
 
     wrong: float = 10.0
@@ -45,27 +45,27 @@ class Costs:
 
     @property
     def face_value(self) -> float:
-        """The confidence from which keeping costs less than referring, if confidences are true probabilities.
+        """Smallest confidence at which keeping costs at most as much as referring, if confidences are true probabilities.
 
-        ``conf * right + (1 - conf) * wrong <= referred`` (Chow 1970; with right = 0: refer where
-        1 - conf > referred / wrong). Below 0 nothing is worth a referral, above 1 everything is.
+        It solves ``conf * right + (1 - conf) * wrong <= referred`` (Chow 1970; with right = 0: refer where
+        1 - conf > referred / wrong). Below 0, nothing should be referred; above 1, everything should.
         """
         return (self.wrong - self.referred) / (self.wrong - self.right)
 
     def total(self, kept: FloatArray, errors: FloatArray, n: FloatArray | float) -> FloatArray:
-        """Cost of n predictions, given how many are kept and how many of these are wrong."""
+        """Total cost of `n` predictions of which `kept` are kept and `errors` of these are wrong, shape (...)."""
         return np.asarray(
             self.wrong * errors + self.right * (kept - errors) + self.referred * (n - kept)
         )
 
 
 def kept_and_wrong(view: Steps, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rows, and wrong ones among them, whose score is at least the threshold, shape (..., T) each.
+    """Number of rows with a score of at least the threshold, and of wrong ones among them, shape (..., T) each.
 
     Parameters
     ----------
     view : Steps
-        May carry a leading axis of resamples.
+        May have a leading axis of resamples.
     threshold : ndarray, shape (T,)
     """
     first = np.searchsorted(view.score, threshold, side="left")
@@ -77,21 +77,21 @@ def kept_and_wrong(view: Steps, threshold: FloatArray) -> tuple[FloatArray, Floa
 
 
 def cost_at(view: Steps, threshold: FloatArray, costs: Costs) -> FloatArray:
-    """Mean cost of a prediction if those from the threshold on are kept, shape (..., T)."""
+    """Mean cost per prediction if predictions with at least the threshold (T,) are kept, shape (..., T)."""
     kept, errors = kept_and_wrong(view, threshold)
     n = np.asarray(view.n)[..., None]
     return np.asarray(costs.total(kept, errors, n) / n)
 
 
 def best_threshold(view: Steps, costs: Costs) -> float:
-    """The threshold of least cost on these rows; of several, the one that refers the fewest rows.
+    """Return the threshold of least cost on these rows; among ties, the one that refers the fewest rows.
 
-    It lies half-way between two neighbouring scores; 0 keeps every row, and infinity none.
+    The threshold lies half-way between two neighbouring scores; 0 keeps every row, infinity none.
     """
     ranking = ranked(view)
     kept = np.append(0.0, ranking.rows)
     cost = costs.total(kept, np.append(0.0, ranking.errors), float(view.n))
-    # Equal costs are equal whatever the order of summation.
+    # The slack treats costs as equal that differ only by the order of summation.
     slack = 1e-12 * max(1.0, float(np.abs(cost).max()))
     steps = int(np.flatnonzero(cost <= cost.min() + slack)[-1])
     if steps == 0:

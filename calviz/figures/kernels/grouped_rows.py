@@ -1,4 +1,4 @@
-"""Rows between thresholds put together: resampling them is exact however many scores there are."""
+"""Resampling of rows grouped between thresholds: exact for any number of distinct scores."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from calviz.sample.steps import Steps
 
 
 def resampled_between(view: Steps, thresholds: FloatArray, redrawing: Redrawing) -> Steps:
-    """Resampled rows and hits between neighbouring thresholds (T,), as steps that stand at their lower threshold.
+    """Resample rows and hits grouped between neighbouring thresholds (T,); each step is placed at its lower threshold.
 
-    The first step is below all thresholds. Rows between two thresholds are alike to whoever decides by these.
+    The first step is below all thresholds. Grouping loses nothing, as decisions by these thresholds treat all rows of a group alike.
     """
-    if error_bars.DRAWN_BY in view.__dict__:  # rows that are not alike are drawn as they are
+    if error_bars.DRAWN_BY in view.__dict__:  # weighted or clustered rows are resampled ungrouped
         return error_bars.resampled(view, "bootstrap", **redrawing)
     order = np.unique(thresholds)
     group = np.searchsorted(order, view.score, side="right")

@@ -1,4 +1,4 @@
-"""Where isotonic curves fall when labels are redrawn, or rows resampled, and the curve is fitted again."""
+"""Bands of isotonic curves that are refitted to redrawn labels or resampled rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calviz.sample.steps import Steps
 
 
 def isotonic_at(view: Steps, score: FloatArray) -> FloatArray:
-    """The isotonic curve of one sample at some scores (P,), shape (P,): linear between steps, constant beyond them."""
+    """Evaluate the isotonic curve of one sample at scores (P,), shape (P,): linear between steps, constant beyond them."""
     used = view.count > 0
     count, hits = view.count[used], view.hits[used]
     fitted = isotonic_regression(hits / count, weights=count)
@@ -20,9 +20,9 @@ def isotonic_at(view: Steps, score: FloatArray) -> FloatArray:
 
 
 def isotonic_band(drawn: Steps, score: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Pointwise quantiles of the curves of all resamples at some scores (P,), shape (P,) each."""
+    """Pointwise quantiles of the curves of all resamples at scores (P,), shape (P,) each."""
     curves = np.empty((drawn.count.shape[0], score.size))
-    # Where the scores lie between two steps, if all steps have rows.
+    # Fractional positions of the scores among the steps, valid if all steps have rows.
     place = np.interp(score, drawn.score, np.arange(drawn.size))
     below = place.astype(np.intp)
     above = np.minimum(below + 1, drawn.size - 1)

@@ -1,4 +1,4 @@
-"""From which confidence on each level of a group column can be believed."""
+"""Confidence from which predictions can be trusted, for each level of a group column."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from calviz.sample.slices import USUAL_RATE, slices
 from calviz.specs.metric import takes_weights
 from calviz.text.words import shorten
 
-#: Levels with fewer rows are named and not judged, as nothing could be said of them.
+#: Levels with fewer rows are listed but not judged.
 LEAST_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The levels of a group column, the most surely off first.
+    """The levels of a group column, most significantly off first.
 
     Attributes
     ----------
     found : Slices
-        Each level against a calibrated model, adjusted for all.
+        Each level compared with a calibrated model, adjusted for the number of levels.
     choices : tuple of Choice
-        For each slice of `found`, the largest share of its rows with at most so many errors.
+        For each slice of `found`, the largest share of its rows that can be kept at the given risk.
     few : tuple of str
         Levels with fewer than `LEAST_ROWS` rows.
     """
@@ -36,43 +36,41 @@ class Levels:
     few: tuple[str, ...]
 
     def word(self, level: Slice) -> str:
-        """Whether the scores of a level are off, in a word or two."""
+        """Say in a word or two whether the scores of a level are off."""
         if level not in self.found.off:
             return "within noise"
         return "too high" if level.gap > 0 else "too low"
 
 
 def check_column(data: Dataset, column: str) -> None:
-    """Raise OptionError where there is no such group column."""
+    """Raise OptionError if there is no such group column."""
     if column not in data.groups:
         known = ", ".join(shorten(name) for name in data.groups) or "there is none"
-        raise OptionError(
-            f"there is no group column '{shorten(column)}' to look by; known: {known}."
-        )
+        raise OptionError(f"there is no group column '{shorten(column)}'; known: {known}.")
 
 
 @takes_weights
 def levels_of(sample: Sample, column: str, risk: float) -> Levels:
-    """Look at the levels of a group column.
+    """Judge each level of a group column.
 
     Parameters
     ----------
     sample : Sample
     column : str
     risk : float
-        Share of errors among the predictions that are kept, at most.
+        Largest allowed share of errors among the kept predictions.
 
     Raises
     ------
     OptionError
-        Where there is no such group column, or nothing can be said by it.
+        If there is no such group column, or no level of it can be judged.
     """
     check_column(sample.data, column)
     counts = sample.data.groups[column].counts()
     try:
         found = slices(sample, [column], pairs=False, min_rows=LEAST_ROWS, rate=USUAL_RATE)
     except NotAvailable as error:
-        raise OptionError(f"nothing can be said by '{shorten(column)}': {error}") from None
+        raise OptionError(f"no level of '{shorten(column)}' can be judged: {error}") from None
     parts = (Sample.of(sample, where=s.where) for s in found.slices)
     return Levels(
         found,

@@ -1,4 +1,4 @@
-"""The probability of a hit as a curve: kernel, isotonic, and smoothed along the fractiles."""
+"""Estimates of the probability of a hit as a curve: kernel, isotonic, and smoothed along the fractiles."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from calviz.sample.steps import Steps
 
 CurveKind = Literal["kernel", "isotonic"]
 
-#: Points of a kernel curve that are drawn; it is smooth between them.
+#: Number of drawn points of a kernel curve, which is smooth between them.
 _POINTS = 400
-#: Cells of the grid along the fractiles per half-width of the kernel.
+#: Grid cells along the fractiles per half-width of the kernel.
 KERNEL_CELLS = 32
-#: Where the kernels hold less than this many rows per unit of the score and row, there is no curve.
+#: The kernel curve has no values where the density of the scores (per unit of score, as a share of the rows) is below this.
 LEAST_DENSITY = 1e-7
-#: Scores closer together than this are one score.
+#: With a half-width below this, all scores count as one score.
 NARROWEST = 1e-9
 
 
 class Curve(NamedTuple):
-    """Estimated probability of a hit against the score, and the rows that it rests on there, shape (P,) each.
+    """Estimated probability of a hit against the score, and the number of rows behind each estimate, shape (P,) each.
 
-    For the kernel these are the rows within its half-width; for the isotonic curve those of the level.
+    For the kernel curve these are the rows within its half-width; for the isotonic curve, those of the same constant piece.
     """
 
     score: FloatArray
@@ -42,17 +42,17 @@ class Curve(NamedTuple):
 
 
 def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, Curve]:
-    """Estimate the curves that were asked for.
+    """Estimate the requested curves.
 
     Raises
     ------
     OptionError
-        On an unknown curve.
+        If a curve is unknown.
     """
     made: dict[CurveKind, Curve] = {}
     for kind in kinds:
         if kind not in get_args(CurveKind):
-            raise OptionError(f"'curves' are among kernel and isotonic; got {kind!r}.")
+            raise OptionError(f"'curves' must be among kernel and isotonic; got {kind!r}.")
         view = sample.view(steps)
         if kind == "kernel":
             x, y = kernel_curve(view)
@@ -80,7 +80,7 @@ def _half_width(view: Steps) -> float:
 
 
 def _rows_within(view: Steps, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Rows with scores from low to high, shape (P,)."""
+    """Number of rows with scores from `low` to `high`, shape (P,)."""
     upto = np.append(0.0, np.cumsum(view.count))
     return np.asarray(
         upto[np.searchsorted(view.score, high, "right")]
@@ -91,8 +91,8 @@ def _rows_within(view: Steps, low: FloatArray, high: FloatArray) -> FloatArray:
 def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
     """Kernel estimate of the probability of a hit given the score: nodes and values, shape (N,) each.
 
-    The estimate that KDE-ECE compares with the diagonal: triweight kernel with mirror images at 0 and 1. It is
-    given from the smallest to the largest score, where there are rows.
+    This is the estimate that the KDE-ECE compares with the diagonal: a triweight kernel with reflection at 0 and 1. It
+    is given between the smallest and the largest score, where there are rows.
 
     References
     ----------
@@ -113,7 +113,7 @@ def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
 
 
 def isotonic_curve(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Isotonic (PAV) probability of a hit: first score, last score and value of each level.
+    """Isotonic (PAV) probability of a hit: first score, last score and value of each constant piece, shape (L,) each.
 
     References
     ----------
@@ -127,21 +127,21 @@ def isotonic_curve(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 @once_per_view
 def fractiles(view: Steps) -> FloatArray:
-    """Share of the rows with a score up to each step, shape (G,)."""
+    """Share of the rows with at most the score of each step, shape (G,)."""
     return np.asarray(np.cumsum(view.count) / view.n)
 
 
 def smoothed_gap(view: Steps, upto: FloatArray) -> FloatArray:
     """Score minus probability of a hit per step, smoothed along the fractiles, shape (..., G).
 
-    The derivative of the cumulative gap: a mean over the neighbouring fractiles with a triweight kernel and
-    mirror images at both ends. Smoothing the gap and not the hits leaves a calibrated model without bias however
-    steep its scores are. Tied rows are one step and share a value.
+    The derivative of the cumulative gap, smoothed over neighbouring fractiles with a triweight kernel and reflection at
+    both ends. Smoothing the gap instead of the hits avoids bias for a calibrated model, however steeply its scores
+    rise. Tied rows form one step and share a value.
 
     Parameters
     ----------
     view : Steps
-        All its resamples have the same rows.
+        If it holds resamples, all have the same number of rows per step.
     upto : ndarray, shape (G,)
         The fractile at the end of each step.
 
@@ -164,14 +164,14 @@ def smoothed_gap(view: Steps, upto: FloatArray) -> FloatArray:
 
 
 def _triweight(width: float) -> FloatArray:
-    """Weights of the kernel of a half-width given in cells."""
+    """Weights of the triweight kernel with a half-width in cells."""
     reach = math.ceil(width)
     kernel = np.maximum(1 - (np.arange(-reach, reach + 1) / width) ** 2, 0) ** 3
     return np.asarray(kernel / kernel.sum())
 
 
 def _between(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
-    """Linear interpolation along the last axis of y, (..., G) at (M,) to (..., M)."""
+    """Interpolate linearly along the last axis of `y`: from (..., G) to (..., M), at points (M,)."""
     right = np.clip(np.searchsorted(x, at), 1, x.size - 1)
     left = right - 1
     share = (at - x[left]) / (x[right] - x[left])

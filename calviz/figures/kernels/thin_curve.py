@@ -1,4 +1,4 @@
-"""Fewer points of a long curve, its extremes kept."""
+"""Thinning of long curves that keeps their extremes."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 
-#: Buckets of a drawn curve: a panel is a few hundred pixels wide.
+#: Number of buckets of a drawn curve; a panel is a few hundred pixels wide.
 BUCKETS = 300
 
 
 def extremes(values: FloatArray, *, buckets: int = BUCKETS) -> IntArray:
-    """Indices of the smallest and the largest of each bucket of neighbours, and of both ends, ascending.
+    """Return the ascending indices (P,) of both ends and of the minimum and maximum of each bucket of neighbours.
 
-    A curve through these points has the same minimum and maximum, and looks the same.
+    A curve through these points looks the same and has the same minimum and maximum.
 
     Parameters
     ----------
     values : ndarray, shape (G,)
-        What the extremes are looked for in, along the curve.
+        Values along the curve, whose extremes are kept.
     buckets : int
-        So many; a curve of up to twice as many points stays as it is.
+        Number of buckets; a curve of at most twice as many points is not thinned.
     """
     size = values.size
     if size <= 2 * buckets:

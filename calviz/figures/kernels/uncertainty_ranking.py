@@ -1,4 +1,4 @@
-"""Which predictions to trust first: confidence, entropy or margin."""
+"""Rankings of predictions by certainty: confidence, entropy or margin."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from calviz.specs.metric import reweighted_by
 
 Ranking = Literal["confidence", "entropy", "margin"]
 
-#: Blocks of rows of about this many bytes, with room for a copy in the cache.
+#: Size of a block of rows in bytes, small enough that a copy also fits into the cache.
 _BLOCK_BYTES = 1 << 18
 
 
 def negative_entropy(probs: FloatArray) -> FloatArray:
-    """``sum_k p_k ln p_k`` per row in nats, shape (n,); 0 where one class has all probability."""
+    """``sum_k p_k ln p_k`` of each row of `probs` (n, K), in nats, shape (n,); 0 if one class has probability 1."""
     out = np.empty(probs.shape[0])
     tiny = np.finfo(probs.dtype).tiny
 
@@ -38,7 +38,7 @@ def negative_entropy(probs: FloatArray) -> FloatArray:
 
 
 def margin(probs: FloatArray) -> FloatArray:
-    """Largest minus second largest probability per row, shape (n,)."""
+    """Largest minus second largest probability of each row of `probs` (n, K), shape (n,)."""
     out = np.empty(probs.shape[0])
 
     def work(rows: slice) -> None:
@@ -56,17 +56,17 @@ def margin(probs: FloatArray) -> FloatArray:
     grouped=True,
 )
 def ranking_steps(sample: Sample, *, by: Ranking = "confidence") -> Steps:
-    """Rows and right predictions per distinct value of a ranking, ascending; the top label's, whatever the reduction.
+    """Rows and right predictions per distinct value of a ranking, ascending; of the top label, whatever the reduction.
 
-    The values lie in [0, 1], the highest to be trusted most: confidence, margin, or ``1 - entropy / ln K``.
+    The values lie in [0, 1], with the most certain predictions highest: confidence, margin, or ``1 - entropy / ln K``.
 
     Raises
     ------
     NotAvailable
-        For confidence-only data and another ranking than the confidence.
+        For confidence-only data with another ranking than the confidence.
     """
     if by == "confidence":
-        # The very same view, so that it is resampled once.
+        # The same cached view, so that it is resampled only once.
         return sample.view(top_label_steps)
     value = ranking_values(sample, by)
     events = BinaryEvents(value, sample.top_scored.hit)
@@ -76,14 +76,14 @@ def ranking_steps(sample: Sample, *, by: Ranking = "confidence") -> Steps:
 
 
 def ranking_values(sample: Sample, by: Ranking) -> FloatArray:
-    """What the rows are ranked by, shape (n,): the highest to be trusted most.
+    """Values by which the rows are ranked, shape (n,), with the most certain predictions highest.
 
     Raises
     ------
     NotAvailable
-        For confidence-only data and another ranking than the confidence.
+        For confidence-only data with another ranking than the confidence.
     OptionError
-        On another ranking.
+        If the ranking is unknown.
     """
     if by == "confidence":
         return sample.top_scored.score
@@ -105,9 +105,9 @@ def _ranked_events(sample: Sample, view: Steps) -> BinaryEvents:
 
 
 def errors_along(view: Steps, kept: FloatArray) -> FloatArray:
-    """Expected errors among the first rows by rank, for each of C counts, shape (..., C).
+    """Expected number of errors among the rows ranked highest, for each of C counts, shape (..., C).
 
-    Inside a group of ties, which rows are kept is left to chance: the expectation is linear.
+    Within a group of ties, rows are kept at random, so the expectation is linear.
 
     Parameters
     ----------
@@ -121,14 +121,14 @@ def errors_along(view: Steps, kept: FloatArray) -> FloatArray:
     out = np.empty((rows.shape[0], kept.size))
     for line, upto, wrong in zip(out, rows, errors, strict=True):
         line[:] = np.interp(kept, upto, wrong)
-        # From no row to the first step, without a copy of all steps that begins with 0.
+        # Interpolate between 0 rows and the first step without copying all steps to prepend a 0.
         first = kept < upto[0]
         line[first] = kept[first] * (wrong[0] / max(upto[0], 1e-300))
     return out.reshape(*view.count.shape[:-1], kept.size)
 
 
 def area_under_risk(view: Steps) -> float:
-    """Area under the risk-coverage curve (AURC): linear between steps, flat below the first one."""
+    """Area under the risk-coverage curve (AURC): linear between steps, constant before the first one."""
     ranking = ranked(view)
     risk = ranking.errors / ranking.rows
     heights = np.append(risk[0], (risk[1:] + risk[:-1]) / 2)

@@ -70,7 +70,7 @@ def test_a_folder_of_tasks_is_read_as_one_and_judged_by_task(tmp_path):
     assert "33.3 %" in lines["four_choices"]  # its accuracy
     wrong = CliRunner().invoke(main, ["audit", str(tmp_path), "--by", "site"])
     assert wrong.exit_code == 2
-    assert "no group column 'site' to look by; known: task, subject." in wrong.stderr
+    assert "no group column 'site'; known: task, subject." in wrong.stderr
 
 
 def test_questions_with_other_numbers_of_choices_by_choice_by_number_and_by_length(tmp_path):

@@ -79,7 +79,7 @@ def test_the_observed_are_those_of_the_reliability_diagram():
 
 def test_other_rows_are_refused():
     before, after = pair(3)
-    with pytest.raises(OptionError, match="the same rows: there are 2,000 and 5"):
+    with pytest.raises(OptionError, match="the same rows, got 2,000 and 5"):
         CalibrationMap.compute(before, after.take(np.arange(5)))
 
 

@@ -60,7 +60,7 @@ def test_the_classes_with_the_most_mistakes_come_first_and_others_can_be_asked_f
     # Not in binary: the browser would send a row of it back as an object, whose keys were taken for the classes.
     assert [3, 1] in json.loads(clicked.to_json())["data"][-1]["customdata"]
     assert [row.count(text) for row in wrong["text"] for text in ("10",)] == [0, 1, 0]
-    with pytest.raises(OptionError, match="from 0 to 29"):
+    with pytest.raises(OptionError, match="between 0 and 29"):
         figure.plot(classes=[30])
     with pytest.raises(OptionError, match="true or predicted"):
         figure.share("both")

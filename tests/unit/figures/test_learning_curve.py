@@ -42,7 +42,7 @@ def test_the_answer():
     figure = LearningCurves.compute(curve())
     assert figure.answer() == (
         "50 labels already, the fewest tried, are enough for Method A: from there on its ECE is better than "
-        "that of the uncalibrated model in 95 % of the draws, and beyond the noise of the 900 rows that judge. With 400, Method B has the best ECE: 1.00 points, "
+        "that of the uncalibrated model in 95 % of the draws, and beyond the noise of the 900 evaluation rows. With 400, Method B has the best ECE: 1.00 points, "
         "against 10.0 points uncalibrated."
     )
     a, b = figure.needed()
@@ -59,7 +59,7 @@ def test_the_answer_where_nothing_helps():
     )
     assert figure.answer() == (
         "With up to 400 labels no method is reliably better than the uncalibrated model by ECE, beyond the noise of the 900 "
-        "rows that judge. "
+        "evaluation rows. "
         "With all 400 none is better."
     )
     assert "not better than the uncalibrated model" in figure.sentence(figure.needed()[0])
