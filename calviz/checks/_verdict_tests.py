@@ -76,8 +76,8 @@ def looks(sample: Sample) -> tuple[Sample, ...]:
 def joint(sample: Sample) -> Joint:
     """Test a sample; p-values are adjusted for all tests made here.
 
-    Under each reduction (`looks`): MCS, ECE, KS, the miscalibration part of the Brier score and Spiegelhalter's statistic;
-    for all classes, NLL and Brier score. Functions of hits and scores share their redrawn labels. NLL and
+    Under each reduction (`looks`): MCS, ECE, KS and the miscalibration part of the Brier score; with a single reduction also
+    Spiegelhalter's statistic. For all classes: NLL and Brier score. Functions of hits and scores share their redrawn labels. NLL and
     Brier score of more than two classes are drawn separately, as if they were independent of the rest: that
     is conservative, since |NLL| and the others increase together (Šidák 1967; Royen 2014).
     """
