@@ -1,11 +1,11 @@
-"""Make every file in this folder again: ``python sample_data/make.py [name ...]``.
+"""Recreate every file in this folder: ``python sample_data/make.py [name ...]``.
 
 Offline and seeded: the real data sets come with scikit-learn, the simulated ones from NumPy.
-README.md says what the files are for. Only this script writes ``manifest.json``.
+README.md explains the purpose of the files. Only this script writes ``manifest.json``.
 
-The simulated files come out the same wherever NumPy draws the same numbers. The fitted models come
-out the same with the versions in the manifest; other versions of scikit-learn or of the linear
-algebra library may change the digits, not the story.
+The simulated files are the same wherever NumPy draws the same numbers. The fitted models are the
+same with the versions in the manifest; other versions of scikit-learn or of the linear algebra
+library may change digits, not the conclusions.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class Made:
     Attributes
     ----------
     columns : mapping of str to ndarray, shape (n,)
-        Columns beside the scores, in order.
+        Columns other than the scores, in order.
     models : mapping of str to ndarray, shape (n, K)
         Probabilities per model, in the order of `classes`.
     classes : tuple of str
     truth : mapping
-        What is known in closed form, for the simulated sets.
+        True values known in closed form or by quadrature, for the simulated sets.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -68,7 +68,7 @@ class Made:
     truth: Mapping[str, Any] = field(default_factory=dict)
 
     def table(self) -> pa.Table:
-        """The Parquet table: columns as they are, one float32 column ``<model>:<class>`` per score."""
+        """Build the Parquet table: the columns as they are, and one float32 column ``<model>:<class>`` per score."""
         arrays: dict[str, Any] = {}
         for name, column in self.columns.items():
             array = pa.array(column.tolist() if column.dtype.kind in "OU" else column)
@@ -81,12 +81,12 @@ class Made:
 
 # --- digits: ten classes, three models --------------------------------------------------------
 
-#: How the picture of a digit was spoilt before the models saw it.
+#: How the image of a digit was degraded before the models saw it.
 CONDITIONS = ("clean", "noisy", "rotated", "shifted", "faint")
 
 
 def degrade(images: np.ndarray, condition: str, rng: np.random.Generator) -> np.ndarray:
-    """Spoil pictures, shape (n, 8, 8) with ink in [0, 1], in one of the `CONDITIONS`."""
+    """Degrade images, shape (n, 8, 8) with values in [0, 1], by one of the `CONDITIONS`."""
     n = len(images)
     if condition == "noisy":
         images = images + rng.normal(0, 0.25, images.shape)
@@ -109,13 +109,13 @@ def degrade(images: np.ndarray, condition: str, rng: np.random.Generator) -> np.
 
 
 def _all_conditions(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Every picture in every condition, shape (n * 5, 64): picture by picture."""
+    """Every image in every condition, image by image; shape (n * 5, 64)."""
     versions = np.stack([degrade(images, c, rng) for c in CONDITIONS], axis=1)
     return versions.reshape(-1, 64)
 
 
 def make_digits(seed: int = 1) -> Made:
-    """Three classifiers on held-out handwritten digits, each picture in five conditions."""
+    """Three classifiers on held-out handwritten digits, each image in five conditions."""
     rng = np.random.default_rng(seed)
     pixels, labels = load_digits(return_X_y=True)
     images = pixels.reshape(-1, 8, 8) / 16
@@ -134,21 +134,21 @@ def make_digits(seed: int = 1) -> Made:
     )
     picture_of_row = np.tile(np.repeat(train, len(CONDITIONS)), copies)
 
-    # Trained long after every training picture is right, without regularisation, on clean
-    # pictures only: sure of itself, also where it has never looked.
+    # Trained without regularisation on clean images only, long after it classifies all of them
+    # correctly: overconfident, also on conditions it has never seen.
     mlp = MLPClassifier(
         (200, 100), alpha=0, max_iter=300, tol=0, n_iter_no_change=10_000, random_state=0
     )
     # Heavy shrinkage pulls all probabilities towards 1/10.
     logistic = LogisticRegression(C=0.1, max_iter=1_000)
-    # Trained on what it will meet; its temperature is fitted on training pictures that the trees
-    # have not seen (all copies of a picture stay in one fold).
+    # Trained on the conditions of the test rows; its temperature is fitted on training images that
+    # the trees have not seen (all copies of an image stay in one fold).
     folds = list(GroupKFold(10).split(spoilt[0], groups=picture_of_row))
     trees = CalibratedClassifierCV(
         ExtraTreesClassifier(100, random_state=0), method="temperature", cv=folds, ensemble=False
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the MLP is meant to use up all of its epochs
+        warnings.simplefilter("ignore")  # the MLP is meant to use all of its epochs
         mlp.fit(*clean)
     logistic.fit(*spoilt)
     trees.fit(*spoilt)
@@ -176,7 +176,7 @@ def make_digits(seed: int = 1) -> Made:
 
 
 class Margin:
-    """A linear support vector machine whose margin is stretched onto [0, 1], as people do.
+    """A linear support vector machine whose margin is rescaled to [0, 1], as is often done.
 
     ``p = 1/2 + d / (2 max |d|)``, the maximum over the training rows: no Platt scaling, so the
     scores crowd around one half (Niculescu-Mizil & Caruana 2005).
@@ -186,13 +186,13 @@ class Margin:
         self.model = make_pipeline(StandardScaler(), LinearSVC(random_state=seed))
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Margin:
-        """Fit the machine and note its widest margin."""
+        """Fit the machine and store its widest margin."""
         self.model.fit(X, y)
         self.widest = float(np.abs(self.model.decision_function(X)).max())
         return self
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Stretched margins, shape (n, 2)."""
+        """Rescaled margins, shape (n, 2)."""
         p = np.clip(0.5 + self.model.decision_function(X) / (2 * self.widest), 0, 1)
         return np.column_stack([1 - p, p])
 
@@ -201,7 +201,7 @@ def make_breast_cancer(seed: int = 1) -> Made:
     """Five classifiers on the Wisconsin diagnostic set, out of fold (10 folds)."""
     data = load_breast_cancer()
     X = data.data
-    labels = (data.target == 0).astype(np.int8)  # 1 = malignant, the class one looks for
+    labels = (data.target == 0).astype(np.int8)  # 1 = malignant, the class to detect
     models: dict[str, Callable[[], Any]] = {
         "naive Bayes": GaussianNB,
         "SVM margin": lambda: Margin(seed),
@@ -343,7 +343,7 @@ LOWEST = 0.2
 
 
 def rest_weights() -> np.ndarray:
-    """How the classes that are not on top share the rest: 1/j, normalised, shape (99,)."""
+    """Shares of the other 99 classes in the remaining probability: 1/j, normalised; shape (99,)."""
     weights = 1 / np.arange(1, CLASSES)
     return weights / weights.sum()
 
@@ -351,8 +351,8 @@ def rest_weights() -> np.ndarray:
 def hundred_truth() -> dict[str, dict[str, float]]:
     """True top-label calibration errors, by quadrature (absolute error below 1e-10).
 
-    Row: the top class has the true probability Q, the other 99 share 1 - Q in the fixed
-    proportions w, in random order. Reported is ``p_k ~ q_k ** s``; so the confidence is
+    In each row the top class has the true probability Q, and the other 99 share 1 - Q in the fixed
+    proportions w, in random order. The reported probability is ``p_k ~ q_k ** s``, so the confidence is
 
         c = Q^s / (Q^s + (1 - Q)^s S),   S = sum_j w_j^s,
 
@@ -376,7 +376,7 @@ def hundred_truth() -> dict[str, dict[str, float]]:
 
 
 def make_simulated_100_classes(seed: int = 100, n: int = 6_000) -> Made:
-    """100 classes, labels drawn from the true probabilities, a sharpened version reported."""
+    """100 classes with labels drawn from the true probabilities, of which a sharpened version is reported."""
     rng = np.random.default_rng(seed)
     top = LOWEST + (1 - LOWEST) * np.sqrt(rng.random(n))
     order = rng.permuted(np.tile(np.arange(CLASSES), (n, 1)), axis=1)
@@ -408,7 +408,7 @@ MAKERS: dict[str, Callable[[], Made]] = {
 
 
 def write(made: Made, path: Path) -> None:
-    """Write Parquet: zstd, float columns split by byte, which compresses them better."""
+    """Write Parquet with zstd; float columns are split by byte, which compresses them better."""
     table = made.table()
     floats = [f.name for f in table.schema if pa.types.is_floating(f.type)]
     others = [f.name for f in table.schema if not pa.types.is_floating(f.type)]
@@ -423,7 +423,7 @@ def write(made: Made, path: Path) -> None:
 
 
 def describe(made: Made, path: Path) -> dict[str, Any]:
-    """The manifest's entry of one file."""
+    """Return the manifest's entry for one file."""
     column = made.columns["label"]
     labels = (
         column
@@ -459,7 +459,7 @@ def describe(made: Made, path: Path) -> dict[str, Any]:
 
 
 def main(names: list[str]) -> None:
-    """Make the named files (all of them without a name) and bring the manifest up to date."""
+    """Make the named files (all if none is named) and update the manifest."""
     unknown = [name for name in names if name not in MAKERS]
     if unknown:
         sys.exit(f"there is no sample set '{unknown[0]}'; known: {', '.join(MAKERS)}.")
@@ -467,7 +467,7 @@ def main(names: list[str]) -> None:
     known = json.loads(manifest_path.read_text()) if manifest_path.exists() else {}
     for name in names or MAKERS:
         path = FOLDER / f"{name}.parquet"
-        with threadpool_limits(1):  # the order of sums, and so the fits, depend on the threads
+        with threadpool_limits(1):  # the fits depend on the order of sums, and so on threads
             made = MAKERS[name]()
         write(made, path)
         known[name] = describe(made, path)

@@ -24,18 +24,18 @@ from calviz.sample.sample import Sample
 from calviz.specs.metric import takes_weights
 from calviz.text.words import counted, decimals_for, listed, percent, points
 
-#: Labels are redrawn this often, and the tail of the draws is fitted. Where it seems to be beyond noise, but is not far
-#: beyond, more draws decide: few do not know the tail well.
+#: Number of redraws of the labels, to which a tail is fitted; the larger number decides where the p-value is below the level,
+#: but not below `FAR`, because few draws determine the tail poorly.
 REDRAWS, MORE_REDRAWS, FAR = 100, 400, 1e-8
-#: Rows, and probabilities, that labels are redrawn for: about half a second. Of larger data, some rows are judged.
+#: Largest numbers of rows and of probabilities for which labels are redrawn (about half a second). Larger data are judged on some rows.
 MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 22
-#: Each of the three tests (means of the classes, class-wise ECE, class-wise KS).
+#: Level of each of the three tests (means of the classes, class-wise ECE, class-wise KS).
 LEVEL = CLASS_TEST / 3
 
 
 @dataclass(frozen=True, eq=False)
 class AgainstNoise:
-    """A class-wise error, what a calibrated model would show on average, and the probability of as much."""
+    """A class-wise error, its mean for a calibrated model, and the p-value."""
 
     value: float
     calibrated: float
@@ -55,11 +55,11 @@ class OneVsRest:
     ----------
     sample : Sample
     beyond : ndarray, shape (K,)
-        How far each class's mean probability minus frequency lies outside its range, with its sign.
+        Distance by which each class's mean probability minus frequency lies outside its range, signed; 0 inside.
     ece, ks : AgainstNoise
         Class-wise ECE and class-wise KS.
     rows : int
-        Rows that these two were judged on; fewer than there are for large data.
+        Number of rows on which these two were computed; for large data, fewer than all.
     """
 
     sample: Sample
@@ -75,12 +75,12 @@ class OneVsRest:
 
     @property
     def off(self) -> bool:
-        """Whether any of the three tests sees more than a calibrated model would show."""
+        """Whether any of the three tests finds more than a calibrated model would show."""
         return self.means_off or self.ece.off or self.ks.off
 
     @property
     def words(self) -> str:
-        """What is off, with its numbers."""
+        """Text that names what is off, with its numbers."""
         parts = []
         for name, found in (("class-wise ECE", self.ece), ("class-wise KS", self.ks)):
             if found.off:
@@ -95,7 +95,7 @@ class OneVsRest:
 
 
 def means_off(sample: Sample, beyond: FloatArray) -> str:
-    """Which classes are off on average: "2 of 3 classes are ..., most 'z': ..."."""
+    """Text that names the classes that are off on average: "of 3 classes against the rest, 2 are too high on average, most 'z', ..."."""
     view, names = sample.view(class_gaps), sample.data.class_names
     k = int(np.abs(beyond).argmax())
     forecast, frequency = (float(v[k]) / view.n for v in (view.powers[0], view.rows))
@@ -113,10 +113,10 @@ def means_off(sample: Sample, beyond: FloatArray) -> str:
 
 @takes_weights
 def one_vs_rest(sample: Sample) -> OneVsRest | None:
-    """Test every class against the rest; None for data without the probabilities of all classes, a profile of two, and rows that are not alike.
+    """Test every class against the rest; None for data without probabilities of all classes, a profile of two classes, and weighted or clustered rows.
 
-    The p-values of class-wise ECE and KS come from labels redrawn from the rows' probabilities. For large
-    data these are drawn for some rows only (`MOST_ROWS`, `MOST_ENTRIES`), chosen at random.
+    The p-values of class-wise ECE and KS come from labels redrawn from the rows' probabilities; for large
+    data, on a random part of the rows (`MOST_ROWS`, `MOST_ENTRIES`).
     """
     data = sample.data
     if data.cells is None:
@@ -158,10 +158,10 @@ def _against(metric: Callable[[Any], FloatArray], view: Any, seed: int) -> Again
 
 
 def of_the_top_label(sample: Sample) -> str:
-    """Return " of the top label" if "no miscalibration" holds only for that, and "" if it holds for all classes.
+    """Return " of the top label" if "no miscalibration" holds only for the top label, "" if it holds for all classes.
 
-    It holds for that alone where the other probabilities are not in the file, or are not as calibrated as the top
-    one; of other reductions than the top label, the sentence names the score itself.
+    It holds only for the top label if the file lacks the other probabilities, or if those are miscalibrated. Under other
+    reductions the sentence itself names the score.
     """
     if sample.reduction.kind != "top-label":
         return ""

@@ -1,4 +1,4 @@
-"""What the verdict and the checks on miscalibration are based on: gaps, and the size of gaps that noise alone makes."""
+"""Evidence for the verdict and the checks of miscalibration: gaps, and the gaps that noise alone produces."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from calviz.sample.false_alarm_levels import OVERALL
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.specs.metric import takes_weights
 
-#: Below this nothing is said of calibration: any estimate is mostly noise.
+#: With fewer rows there is no statement on calibration: any estimate is mostly noise.
 MIN_ROWS = 30
-#: With fewer hits or misses than this, resampled rows know too little of them.
+#: With fewer hits or misses than this, resampling rows is unreliable.
 FEW = 10
-#: Scores that are off on average are said to be off the other way as well where the lesser side has at least this
-#: share of the ECE.
+#: Scores that are off on average are called off in the other direction as well if the smaller side is at least this share of
+#: the ECE.
 LESSER_SHARE = 0.25
-#: With two classes, the other view of them is spoken of where it is off by this many times as much.
+#: With two classes, the verdict is about their other view if its error is larger by this factor.
 WORSE = 1.25
 
 Direction = Literal["over", "under", "mixed", "off", "none"]
@@ -42,7 +42,7 @@ class Evidence:
     Attributes
     ----------
     reduction : Reduction
-        What the numbers are about: the sample's own reduction or, with two classes, the other view of them where that one is
+        The reduction that the numbers are about: the sample's own or, with two classes, the other view of them if that is
         worse.
     rows : int
     score, observed : float
@@ -53,17 +53,17 @@ class Evidence:
         Bootstrap interval of `mcs`; None if resampling changes nothing.
     ece : float
     floor : NoiseFloor
-        The ECE of a calibrated model on the same number of rows.
+        The ECE of a calibrated model with the same scores.
     ece_below : float
-        With 95 % confidence the true ECE is below this.
+        Upper bound of the true ECE at 95 % confidence.
     direction : {"over", "under", "mixed", "off", "none"}
-        Which way it is off, beyond noise; "off" where neither is shown of the mean, "mixed" where both are.
+        Direction of the error beyond noise; "off" if no direction is shown, "mixed" if both are.
     sides : tuple of bool
-        Whether it is shown that scores are too high somewhere, and too low somewhere.
+        Whether scores are shown to be too high somewhere, and too low somewhere.
     too_high, too_low : BinGap or None
-        The bin that is most certainly off, in either direction that is shown.
+        The bin that is most certainly off, for each direction that is shown.
     tests : tuple of CalibrationTest
-        All that was tested, under every reduction that was looked at; empty with fewer than `MIN_ROWS` rows.
+        All tests, under every reduction considered; empty with fewer than `MIN_ROWS` rows.
     """
 
     reduction: Reduction
@@ -83,22 +83,22 @@ class Evidence:
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether anything at all is off beyond noise, adjusted for all that was tested."""
+        """Whether anything is off beyond noise, adjusted for all tests."""
         return self.direction != "none"
 
     def test(self, key: str) -> CalibrationTest | None:
-        """The test of a metric under the reduction that the numbers are about."""
+        """Return the test of a metric under the reduction that the numbers are about."""
         own = (t for t in self.tests if t.key == key and t.reduction in (self.reduction.key, ""))
         return next(own, None)
 
     def shows(self, key: str) -> bool:
-        """Whether a metric is off beyond noise, adjusted for all that was tested."""
+        """Whether a metric is off beyond noise, adjusted for all tests."""
         test = self.test(key)
         return test is not None and test.adjusted <= OVERALL
 
     @property
     def shows_itself(self) -> bool:
-        """Whether scores and hits under its own reduction show it, not only metrics that look at all classes."""
+        """Whether tests of scores and hits under its own reduction show the error, not only those of all classes."""
         return any(t.adjusted <= OVERALL for t in self.tests if t.reduction == self.reduction.key)
 
     @property
@@ -108,12 +108,12 @@ class Evidence:
 
     @property
     def _apart(self) -> bool:
-        # Both ways of seeing noise have to agree: the interval is narrow where all rows hit.
+        # Test and interval have to agree: the interval alone is too narrow if all rows are hits.
         return self.interval is None or not self.interval.low <= 0 <= self.interval.high
 
     @property
     def strongest(self) -> CalibrationTest:
-        """The test that is most certainly beyond noise; of equals, the first."""
+        """The test with the strongest evidence; the first of equals."""
         own = [t for t in self.tests if t.reduction in (self.reduction.key, "")]
         return min(own, key=lambda t: (t.adjusted, t.p_value))
 
@@ -126,7 +126,7 @@ class Evidence:
 
 @takes_weights
 def evidence(sample: Sample) -> Evidence:
-    """Weigh a sample; intervals and noise floors are those of an evaluation of the same sample."""
+    """Collect the evidence on a sample; intervals and noise floors are those of an evaluation of the same sample."""
     if sample.data.rows < MIN_ROWS:
         return _seen(sample, None)
     tests = sample.once(joint)
@@ -139,14 +139,14 @@ def evidence(sample: Sample) -> Evidence:
 
 
 def _worth(look: Sample, sample: Sample, tests: Joint) -> bool:
-    """The sample itself is, and another view of it where it shows something of its own."""
+    """Whether a view is a candidate: the sample itself always is, its other view if a test of that view shows an error."""
     key = look.reduction.key
     own = [t for t in tests.tests if t.reduction == key and t.adjusted <= OVERALL]
     return look is sample or bool(own)
 
 
 def _extent(seen: Evidence) -> float:
-    """How large the error is without noise: noise adds less to a large error than it shows on its own."""
+    """Size of the error without noise, whose square is subtracted: noise adds less to a large error than its own size."""
     beyond = math.sqrt(max(seen.ece**2 - seen.floor.mean**2, 0.0))
     return max(abs(seen.mcs) if seen.shows("mcs") else 0.0, beyond)
 
@@ -192,7 +192,7 @@ def _seen(sample: Sample, tests: Joint | None) -> Evidence:
 
 
 def _directed(seen: Evidence, sums: BinSums) -> Evidence:
-    """The same with its direction and its worst bins."""
+    """Add the direction and the worst bins to the evidence."""
     high, low = seen.sides
     average = seen.off_on_average
     high, low = high or (average and seen.mcs > 0), low or (average and seen.mcs < 0)
@@ -212,7 +212,7 @@ def _directed(seen: Evidence, sums: BinSums) -> Evidence:
 
 
 def _lesser(sums: BinSums) -> float:
-    """The smaller one of the weighted gaps upwards and downwards."""
+    """Smaller one of the two sums of weighted gaps, upwards and downwards."""
     weighted = sums.weight * sums.gap
     up = float(np.maximum(weighted, 0).sum())
     return min(up, up - float(weighted.sum()))
@@ -221,8 +221,8 @@ def _lesser(sums: BinSums) -> float:
 def _below(whole: BinSums, reach: Interval | None) -> float:
     """Upper bound of the true ECE at 95 % confidence: the upper end of its interval.
 
-    Where (nearly) all rows hit, or none, resampling alone knows too little of what else could have been: the ECE is
-    at least |MCS|, of whose hits there is an exact interval.
+    If (nearly) all rows are hits, or none, resampling is unreliable: the bound is then at least that of |MCS|, with an
+    exact interval for the share of hits.
     """
     score = float(whole.score_sum.sum()) / float(whole.n)
     hits, n = (float(v.sum()) for v in whole.trials)
@@ -234,7 +234,7 @@ def _below(whole: BinSums, reach: Interval | None) -> float:
 
 
 def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:
-    """The bins that stay furthest from their adjusted interval, with scores too high and too low."""
+    """Return the bins furthest outside their adjusted interval, with scores too high and too low."""
     index, score, low, high = bin_intervals(sums)
     found: list[BinGap | None] = []
     for worst in bins_off(sums):

@@ -1,4 +1,4 @@
-"""All tests that the verdict makes of a sample, on the same redrawn labels."""
+"""All tests behind the verdict on a sample, computed on the same redrawn labels."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.specs.metric import takes_weights
 
-#: A part of how the verdict tests: how much of the level a test has, against 1 of the others. "Off on average?" is asked first of all; NLL sees
-#: scores that are too extreme or too modest best.
+#: Weights of the tests, which divide the level between them; 1 for all others. Whether scores are off on average comes first; NLL is the
+#: most sensitive to scores that are too extreme or too moderate.
 WEIGHTS = {"mcs": 3.0, "nll": 1.5}
-#: Neighbouring bins are merged until there are at most this many; all runs of these are tested.
+#: Neighbouring bins are merged until at most this many remain; all runs of these are tested.
 MOST_BINS = 40
-#: Probabilities this close to 0 and 1 count as this far away, in double precision.
+#: Probabilities closer to 0 or 1 than this are clipped (double precision).
 _EPS = float(np.finfo(np.float64).eps)
-#: Scores of both halves that differ by less, folded, are one step.
+#: Folded scores that differ by less than this are one step.
 _SAME = 1e-7
 
 
@@ -40,7 +40,7 @@ _SAME = 1e-7
 class Sides:
     """p-values of the scores being too high somewhere, and too low somewhere, under one reduction.
 
-    Each is valid even where the scores are off the other way everywhere: fewer hits than calibrated ones only make it larger.
+    Each is valid even if the scores are off in the other direction everywhere: that only makes the p-value larger.
     """
 
     too_high: float
@@ -55,7 +55,7 @@ class Joint:
     ----------
     tests : tuple of CalibrationTest
     sides : dict of str to Sides
-        By the written form of the reduction.
+        By the key of the reduction.
     """
 
     tests: tuple[CalibrationTest, ...]
@@ -63,10 +63,10 @@ class Joint:
 
 
 def looks(sample: Sample) -> tuple[Sample, ...]:
-    """The sample, and with two classes their other view: each hides what the other shows."""
+    """Return the sample and, with two classes, their other view: each may hide what the other shows."""
     two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
     if two and sample.reduction.kind in ("top-label", "positive", "class"):
-        # The other view of one class alone is the top label as well.
+        # For a single class, the other view is the top label too.
         other = sample.reduction.other_of_two(sample.data) or Reduction()
         return sample, sample.but(reduction=other)
     return (sample,)
@@ -74,12 +74,12 @@ def looks(sample: Sample) -> tuple[Sample, ...]:
 
 @takes_weights
 def joint(sample: Sample) -> Joint:
-    """Test a sample; p-values are adjusted for all that is tested here.
+    """Test a sample; p-values are adjusted for all tests made here.
 
-    Under each reduction (`looks`): MCS, ECE, KS, the miscalibration part of the Brier score and Spiegelhalter's statistic;
-    of all classes NLL and Brier score. What is a function of hits and scores shares its redrawn labels. NLL and
-    Brier score of more than two classes are drawn apart, as if they were independent of the rest: that
-    is careful, since |NLL| and the others go up together (Šidák 1967; Royen 2014).
+    Under each reduction (`looks`): MCS, ECE, KS and the miscalibration part of the Brier score; with a single reduction also
+    Spiegelhalter's statistic. For all classes: NLL and Brier score. Functions of hits and scores share their redrawn labels. NLL and
+    Brier score of more than two classes are drawn separately, as if they were independent of the rest: that
+    is conservative, since |NLL| and the others increase together (Šidák 1967; Royen 2014).
     """
     seen = looks(sample)
     two = len(seen) == 2
@@ -87,7 +87,7 @@ def joint(sample: Sample) -> Joint:
     view = base.view(steps)
     calibrated = resampled(view, "under_calibration", **sample.redrawing)
     edges = {s.reduction.key: chosen_bins(s).edges for s in seen}
-    # The class that ties go to is the first one.
+    # At ties, the first class is predicted.
     fold = partial(_folded, ties_flip=two and base.reduction.class_index(base.data) == 1)
     keys = [s.reduction.key for s in seen]
     measured = _measured(view.as_drawn(), seen, base, fold, edges)
@@ -138,7 +138,7 @@ def _measured(
     fold: partial[Steps],
     edges: dict[str, FloatArray],
 ) -> dict[tuple[str, str], FloatArray]:
-    """All statistics of some resamples, shape (b,) each, by metric and reduction."""
+    """Compute all statistics of a block of resamples, shape (b,) each, by metric and reduction."""
     found: dict[tuple[str, str], FloatArray] = {}
     for one in seen:
         own = part if one is base else fold(part)
@@ -146,7 +146,7 @@ def _measured(
         for name, value in _statistics(own, edges[key]):
             found[name, key] = value
     if len(seen) == 2:
-        # Both views have it in common, and of two classes it is the Brier score.
+        # Brier score and NLL of two classes are the same in both views.
         found["brier", ""] = _brier(part)
         found["nll", ""] = _nll(part)
     else:
@@ -171,9 +171,9 @@ def _statistics(part: Steps, edges: FloatArray) -> Iterator[tuple[str, FloatArra
 
 
 def _runs(gap: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Largest standardised gap of any run of neighbouring bins, upwards and downwards, shape (b,) each.
+    """Largest standardised gap over all runs of neighbouring bins, upwards and downwards, shape (b,) each.
 
-    One more is added to the variance, so that runs with next to no rows do not decide.
+    1 is added to the variance, so that runs with hardly any rows do not dominate.
     """
     if variance.size > MOST_BINS:
         starts = np.linspace(0, variance.size, MOST_BINS, endpoint=False).astype(np.intp)
@@ -186,7 +186,7 @@ def _runs(gap: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def _spiegelhalter(part: Steps) -> FloatArray:
-    """Spiegelhalter's statistic, its scale being the same in all resamples; 0 where it is undefined."""
+    """Spiegelhalter's statistic, scaled equally in all resamples; 0 where it is undefined."""
     weight = 1 - 2 * np.clip(part.score, 0, 1)
     top = ((part.hits - part.count * part.score) * weight).sum(axis=-1)
     variance = float((part.count[0] * weight**2 * part.score * (1 - part.score)).sum())
@@ -232,7 +232,7 @@ def _all_classes(
 
 
 def _folded(part: Steps, *, ties_flip: bool) -> Steps:
-    """Steps of the top label from those of one of two classes; equal scores of the two are one step.
+    """Turn the steps of one of two classes into steps of the top label; equal scores are merged into one step.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def _folded(part: Steps, *, ties_flip: bool) -> Steps:
     mean, mean_square = (
         np.add.reduceat(rows * column[order], starts) / count for column in (score, square)
     )
-    # A mean of equal scores may be a rounding error off, and then on the other side of the edge of a bin.
+    # By rounding, the mean of equal scores may lie on the other side of the edge of a bin.
     ends = np.append(starts[1:], score.size) - 1
     mean = np.clip(mean, score[order[starts]], score[order[ends]])
     return Steps(mean, np.broadcast_to(count, hits.shape), hits, mean_square, part.params)

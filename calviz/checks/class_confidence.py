@@ -1,4 +1,4 @@
-"""CAL013: true classes whose confidence is not what a calibrated model would show on their rows."""
+"""CAL013: true classes whose confidence differs from what a calibrated model would show on their rows."""
 
 from __future__ import annotations
 

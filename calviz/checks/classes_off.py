@@ -1,4 +1,4 @@
-"""What the findings about classes say, in a few words for the verdict."""
+"""The findings about classes, in a few words for the verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS: tuple[tuple[ClassView, str], ...] = (
 
 
 def classes_off(sample: Sample) -> tuple[str, ...]:
-    """Which groups of classes lie outside the range of a calibrated model: "2 of 10 predicted classes are off"."""
+    """Return texts on the classes outside the range of a calibrated model: "2 of 10 predicted classes are off"."""
     said = []
     for view, noun in _KINDS:
         try:
@@ -41,7 +41,7 @@ def _count(off: BoolArray, noun: str, more: str = "") -> str:
 
 
 def classes_unseen(sample: Sample) -> str:
-    """The errors that the predicted classes have too few rows to show, as the end of a sentence; "" if they have enough."""
+    """Return the end of a sentence on errors that the predicted classes have too few rows to show; "" if they have enough."""
     if sample.reduction.kind != "top-label" or (sample.data.n_classes or 0) == 2:
         return ""
     try:

@@ -20,30 +20,30 @@ from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, shorten
 
-#: A column clusters rows where it has at least this many levels, and at most this many rows per level.
+#: A column is taken for clusters if it has at least this many levels, and at most this many rows per level.
 LEVELS, ROWS_PER_LEVEL = 20, 50
-#: Intervals that are too narrow by less than this factor are left alone.
+#: Intervals that are too narrow by less than this factor are not reported.
 FACTOR = 1.1
-#: Rows that repeat their scores are copies where their residuals agree this much (a tie is not a copy).
+#: Rows with equal scores are copies if their residuals correlate at least this much (a tie is not a copy).
 COPIES = 0.8
-#: Rows that are nearly certain repeat each other without being copies.
+#: Rows with scores above this may be equal without being copies.
 CERTAIN = 0.999
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """How much the residuals of rows of one cluster agree.
+    """Correlation of the residuals within clusters.
 
     Attributes
     ----------
     p_value : float
-        Of the sum of their products, under independence.
+        p-value of the sum of their products, under independence.
     icc : float
         Intraclass correlation.
     size : float
-        Mean rows in a row's own cluster.
+        Mean, over rows, of the number of rows in the row's cluster.
     clusters : int
-        Clusters with two rows or more.
+        Number of clusters with at least two rows.
     """
 
     p_value: float
@@ -58,9 +58,9 @@ class Dependence:
 
 
 def residuals(sample: Sample, bins: int = 15) -> tuple[FloatArray, FloatArray]:
-    """Hit minus the rate at its score, and that rate, shape (n,) each.
+    """Return hit minus the hit rate at its score, and that rate, shape (n,) each.
 
-    What miscalibration over the scores explains is no dependence: the mean residual of each bin is taken off.
+    Miscalibration along the scores is not dependence: the rate is the score plus the mean residual of its bin.
     """
     events = sample.events
     edges = equal_mass_edges(events.score, bins)
@@ -73,14 +73,14 @@ def residuals(sample: Sample, bins: int = 15) -> tuple[FloatArray, FloatArray]:
 
 
 def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dependence:
-    """Test whether residuals agree within clusters.
+    """Test whether residuals correlate within clusters.
 
-    The sum over pairs of rows of one cluster of the product of their residuals has mean 0 where rows are
+    The sum, over pairs of rows of one cluster, of the product of their residuals has mean 0 if rows are
     independent; its variance and third moment follow from those of the residuals (v = p (1 - p), t = v (1 - 2p)):
     over clusters, ``2 [(sum v)^2 - sum v^2]`` and ``8 [ordered triples of v] + 4 [(sum t)^2 - sum t^2]``.
     """
     rows = np.bincount(cluster)
-    # A row alone is no pair: it adds nothing to any of these sums.
+    # A row alone in its cluster forms no pair: it adds nothing to any of these sums.
     several = np.flatnonzero(rows[cluster] > 1)
     if 2 * several.size < cluster.size:
         residual, rate = residual[several], rate[several]
@@ -107,7 +107,7 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
 
 
 def dependent_rows(sample: Sample) -> Iterator[Finding]:
-    """Test ids and group columns that repeat, and rows that are copies; report the strongest dependence."""
+    """Test repeated ids, group columns and copies of rows as clusters; report the strongest dependence."""
     candidates = list(_candidates(sample))
     if not candidates:
         return
@@ -126,12 +126,12 @@ def dependent_rows(sample: Sample) -> Iterator[Finding]:
         "warning",
         f"Rows {words} are not independent: over {counted(found.clusters, 'cluster')} of {found.size:.3g} rows the "
         f"residuals correlate by {found.icc:.2f}, so intervals are too narrow by a factor of about {effect**0.5:.1f} and "
-        f"p-values too small (design effect {effect:.1f}); keep one row of each, or judge by cluster.",
+        f"p-values too small (design effect {effect:.1f}); keep one row per cluster, or resample by cluster.",
     )
 
 
 def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
-    """Columns that may cluster the rows: words, code per row, and the least correlation that counts."""
+    """Iterate over possible clusterings: words, code per row, and the smallest correlation that counts."""
     data = sample.data
     if data.n < LEVELS:
         return
@@ -145,7 +145,7 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
         if LEVELS <= levels < data.n and (rows**2).sum() <= ROWS_PER_LEVEL * data.n:
             yield f"with the same '{shorten(name, 30)}'", column.codes.astype(np.intp), 0.0
     if isinstance(data, Predictions):
-        # Rows that are nearly certain are equal by rounding: they stay out.
+        # Nearly certain rows may be equal by rounding: they are left out.
         open_ = np.flatnonzero(sample.top_events.score < CERTAIN)
         found = _same_numbers(row_hashes(data.probs)[open_]) if open_.size else None
         if found is not None:
@@ -157,8 +157,8 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
 
 
 def _same_numbers(keys: npt.NDArray[np.uint64]) -> IntArray | None:
-    """Which rows have equal numbers, shape (n,), in ascending order of these; None if fewer than `LEVELS` numbers repeat."""
-    # With the row in its low bits one plain sort moves both, in a quarter of the time of an argsort.
+    """Codes of equal keys, shape (n,), in the order of the keys; None if fewer than `LEVELS` keys repeat."""
+    # With the row number in the low bits, one plain sort moves both, in a quarter of the time of an argsort.
     low = np.uint64((1 << (keys.size - 1).bit_length()) - 1)
     packed = keys & ~low
     packed |= np.arange(keys.size, dtype=np.uint64)
@@ -178,7 +178,7 @@ def _same_numbers(keys: npt.NDArray[np.uint64]) -> IntArray | None:
 
 def _codes(keys: npt.NDArray[Any]) -> IntArray:
     try:
-        from pandas import factorize  # many times as fast on texts as sorting them
+        from pandas import factorize  # many times faster on strings than sorting them
     except ImportError:
         return np.unique(keys, return_inverse=True)[1].astype(np.intp)
     return np.asarray(factorize(keys)[0], dtype=np.intp)

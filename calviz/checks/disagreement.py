@@ -1,4 +1,4 @@
-"""CAL012: metrics that say different things, and why."""
+"""CAL012: metrics that disagree, and why."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def disagreement(sample: Sample) -> Iterator[Finding]:
 def _mean_hides(seen: Evidence) -> Iterator[Finding]:
     if seen.shows("ece") and not seen.off_on_average and abs(seen.mcs) < 0.25 * seen.ece:
         score, hit = score_and_hit(seen.reduction)
-        # That both directions are there is said where both are shown.
+        # The reason is given only if both directions are shown.
         why = (
             ", because scores that are too high and too low cancel in the mean"
             if all(seen.sides)
@@ -50,13 +50,13 @@ def _without_bins(seen: Evidence) -> Iterator[Finding]:
         f"KS {points(ks.value, points_decimals(ks.value))} points ({p_words(ks.adjusted)}), "
         f"ECE {points(ece.value, points_decimals(ece.value))} points ({p_words(ece.adjusted)})"
     )
-    # Between the two levels lies what is not clear enough to call a disagreement.
+    # p-values between the two levels are not clear enough to call a disagreement.
     if seen.shows("ks") and ece.p_value > 2 * FILE:
         yield Finding(
             "CAL012",
             "info",
             f"KS sees an error that the ECE does not, {sizes}: it is small and spread over many scores, "
-            "and bins drown it in noise.",
+            "and binning drowns it in noise.",
         )
     elif seen.shows("ece") and ks.p_value > 2 * FILE:
         yield Finding(

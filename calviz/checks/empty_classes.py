@@ -1,4 +1,4 @@
-"""CAL006: classes that no row has as its label, where several have some (of one class alone CAL005 says enough)."""
+"""CAL006: classes that are the label of no row, if several others have rows (for a single class, see CAL005)."""
 
 from __future__ import annotations
 

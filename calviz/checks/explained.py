@@ -1,4 +1,4 @@
-"""The verdict for somebody who does not know the words: five sentences without a symbol."""
+"""The verdict for readers who do not know the terms: five sentences without symbols."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 from calviz.text.words import SINGLE_ROW, counted, decimal, ends, points_decimals, shorten
 
-#: Of a hundred rows, which is how people take in a share.
+#: Shares are given per hundred rows, as people understand them best.
 HUNDRED = 100
 
 
 def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
-    """Say what a verdict means: what was seen, what follows, where, an example, and what to do.
+    """Explain a verdict: what was seen, what follows, where it is worst, an example, and what to do.
 
     The numbers are those of the verdict, with its digits.
 
@@ -26,7 +26,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     sample : Sample
         The rows that were judged.
     verdict : Verdict
-        Of these rows.
+        The verdict on these rows.
 
     Returns
     -------
@@ -71,7 +71,7 @@ class _Said:
         return self.verdict.rows < MIN_ROWS
 
     def seen(self, rows: str) -> str:
-        """What the model said, and what happened."""
+        """Sentence on what the model said, and what happened."""
         r = self.reduction
         if self.verdict.rows == 1:
             if r.kind == "top-label":
@@ -99,7 +99,7 @@ class _Said:
         return f"On {rows}, {text}."
 
     def follows(self) -> str:
-        """Whether that is a fault, and how large."""
+        """Sentence on whether that is an error, and how large it is."""
         v = self.verdict
         if v.rows == 1:
             return SINGLE_ROW
@@ -133,7 +133,7 @@ class _Said:
         return f"No fault was found in its probabilities, but there are so few rows that only an error {below} can be promised."
 
     def where(self) -> str:
-        """Where it is worst, or that no place stands out."""
+        """Sentence on where it is worst, or that no place stands out."""
         v, worst = self.verdict, self.verdict.worst
         apart = _points(abs(v.mcs), v.mcs_decimals)
         if worst is not None:
@@ -156,7 +156,7 @@ class _Said:
         return f"What it said and what happened differ by {apart} on average, which chance can explain."
 
     def example(self) -> str:
-        """What it means for a hundred rows."""
+        """Sentence on what it means for a hundred rows."""
         v, worst = self.verdict, self.verdict.worst
         if not v.tells_apart:
             return "Its probabilities hardly tell the classes apart, so decisions gain little from them either way."
@@ -173,7 +173,7 @@ class _Said:
         return f"Where it promises that {promised} of {HUNDRED} come true, expect about that many."
 
     def to_do(self) -> str:
-        """What to do about it."""
+        """Sentence on what to do about it."""
         v = self.verdict
         if v.beyond_noise:
             return (
@@ -188,7 +188,7 @@ class _Said:
 
 
 def _of_hundred(share: float) -> str:
-    """How many of a hundred; some that round to none are not none, nor nearly all all."""
+    """Number per hundred; a share that rounds to 0 or 100 without being either is "fewer than 1" or "more than 99"."""
     if 0 < share < 0.5 / HUNDRED:
         return "fewer than 1"
     if 1 - 0.5 / HUNDRED < share < 1:
@@ -201,7 +201,7 @@ def _about(number: str) -> str:
 
 
 def _share(value: float, digits: int) -> str:
-    """A share without a sign: "91.5 percent", with the digits that it has on all pages."""
+    """Format a share without a percent sign: "91.5 percent", with the same digits as on all pages."""
     return f"{decimal(HUNDRED * value, digits)} percent"
 
 
@@ -210,5 +210,5 @@ def _points(value: float, decimals: int) -> str:
 
 
 def _ends_percent(end: str) -> str:
-    """An end of a range as it is written elsewhere, in percent: "0.87" is "87"."""
+    """Format an end of a range, as it is written elsewhere, in percent: "0.87" is "87"."""
     return f"{HUNDRED * float(end):.10g}"

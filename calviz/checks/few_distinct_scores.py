@@ -12,7 +12,7 @@ from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted
 
-#: Heavily tied: on average at least this many rows share a score.
+#: Scores are heavily tied if at least this many rows share a score on average.
 ROWS_PER_SCORE = 10
 
 

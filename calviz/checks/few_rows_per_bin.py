@@ -13,7 +13,7 @@ from calviz.sample.sample import Sample, chosen_bins
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted
 
-#: It matters where at least this share of the bins with rows is so.
+#: It is a warning if at least this share of the non-empty bins has few rows.
 MANY = 0.5
 
 

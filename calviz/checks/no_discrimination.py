@@ -13,17 +13,17 @@ from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, decimal, decimals_for, percent
 
-#: Standard normal quantiles: of a one-sided test at 1 %, and of a one-sided 95 % bound.
+#: Standard normal quantiles for a one-sided test at 1 % and a one-sided 95 % bound.
 BEYOND_NOISE, BOUND = 2.326, 1.645
 #: Absence of evidence is not enough: the effect must be shown to be below this (an AUROC of about 0.64) ...
 CLEAR = 0.5
-#: ... and below this (an AUROC of about 0.53) it is next to nothing, however surely it is there.
+#: ... and below this (an AUROC of about 0.53) it is negligible, however significant.
 TINY = 0.1
 
 
 @dataclass(frozen=True)
 class Shuffled:
-    """The probabilities beside shuffled labels; None if there are no probabilities of all classes, or one class only."""
+    """The probabilities compared with shuffled labels; None without probabilities of all classes, or with one class only."""
 
     found: LabelShuffling | None
 
@@ -37,7 +37,7 @@ class Shuffled:
 
 
 def shuffled(sample: Sample) -> Shuffled:
-    """Compare the labels with shuffled ones."""
+    """Compare the probabilities of the labels with those of shuffled labels."""
     data = sample.data
     if not isinstance(data, Predictions) or bool((data.labels == data.labels[0]).all()):
         return Shuffled(None)
@@ -45,7 +45,7 @@ def shuffled(sample: Sample) -> Shuffled:
 
 
 def no_discrimination(sample: Sample) -> Iterator[Finding]:
-    """Say so where shuffling the labels would change nothing."""
+    """Report probabilities for which shuffling the labels would change next to nothing."""
     if sample.data.rows < MIN_ROWS:
         return
     seen = sample.view(shuffled)
@@ -64,8 +64,8 @@ def no_discrimination(sample: Sample) -> Iterator[Finding]:
     yield Finding(
         "CAL016",
         "warning",
-        f"The probabilities hardly tell the classes apart on {counted(sample.data.rows, 'row')}: {how}; what is "
-        "calibrated may be useless.",
+        f"The probabilities hardly tell the classes apart on {counted(sample.data.rows, 'row')}: {how}; "
+        "calibrated probabilities may still be useless.",
     )
 
 

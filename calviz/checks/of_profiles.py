@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping
 from calviz.core.finding import Finding
 from calviz.specs.check import CHECKS, Check
 
-#: Why checks that take no weights are not asked.
-SINGLE_ROWS = "they look at single rows, and a profile holds sums of them"
+#: Why checks that cannot use sums of rows are not run.
+SINGLE_ROWS = "they need single rows, and a profile holds only sums"
 
 
 def not_asked(reasons: Mapping[str, str]) -> Iterator[Finding]:
-    """Name what was not looked for, by the titles of the checks and why each has no answer."""
+    """List the checks that were not run, by title, with the reason for each."""
     titles: dict[str, list[str]] = {}
     for title, reason in reasons.items():
         titles.setdefault(reason, []).append(title.lower())
     if titles:
         said = "; ".join(f"{', '.join(found)} ({why})" for why, found in titles.items())
-        yield Finding("CAL025", "info", f"Not looked for in a profile: {said}.")
+        yield Finding("CAL025", "info", f"Not checked in a profile: {said}.")
 
 
 CHECKS.register(

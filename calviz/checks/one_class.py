@@ -21,7 +21,7 @@ def one_class(sample: Sample) -> Iterator[Finding]:
         "CAL005",
         "warning",
         f"All {counted(data.rows, 'row')} have the label {listed([name])}: whether the model tells classes "
-        "apart cannot be seen; numbers for other classes are undefined, and means over classes leave these out.",
+        "apart cannot be seen; numbers for other classes are undefined, and means over classes leave them out.",
     )
 
 

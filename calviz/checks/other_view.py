@@ -16,7 +16,7 @@ from calviz.text.words import counted, percent, points, points_decimals, score_a
 
 
 def other_view(sample: Sample) -> str | None:
-    """Say what the other reduction of two classes shows, if one of the two is off beyond noise.
+    """Describe what the other reduction of two classes shows, if one of the two is off beyond noise.
 
     Parameters
     ----------
@@ -25,13 +25,13 @@ def other_view(sample: Sample) -> str | None:
     Returns
     -------
     str or None
-        One sentence; None without a second view, and where both show the same or nothing beyond noise.
+        One sentence; None without a second view, or if both show the same or nothing beyond noise.
 
     Notes
     -----
     With gaps A = sum (p - y) of the rows above 1/2 and B of those below, the positive class is off on average by
-    (A + B)/n and the top label by (A - B)/n: what adds in one cancels in the other. What is beyond noise is what the
-    tests of the verdict say, which know both views.
+    (A + B)/n and the top label by (A - B)/n: what adds up in one cancels in the other. "Beyond noise" is decided by the
+    tests of the verdict, which cover both views.
     """
     if sample.reduction.other_of_two(sample.data) is None or sample.data.rows < MIN_ROWS:
         return None
@@ -45,7 +45,7 @@ def other_view(sample: Sample) -> str | None:
 
 @dataclass(frozen=True)
 class _Look:
-    """One view: means, ECE, and whether a calibrated model would rarely show as much."""
+    """One view: means, ECE, and whether the error is beyond noise."""
 
     reduction: Reduction
     rows: int
@@ -66,7 +66,7 @@ class _Look:
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The words for it."""
+        """MCS and ECE as they are written."""
         return points(self.gap), points(self.ece, points_decimals(self.ece))
 
     @property

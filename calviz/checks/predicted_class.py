@@ -1,4 +1,4 @@
-"""CAL020: predicted classes whose confidence is not borne out (top-label calibration)."""
+"""CAL020: predicted classes whose confidence does not match their accuracy (top-label calibration)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calviz.text.words import counted, listed, outside, percent
 
 
 def predicted_class(sample: Sample) -> Iterator[Finding]:
-    """Compare confidence and accuracy where the model says a class, class by class (Gupta & Ramdas 2022)."""
+    """Compare confidence and accuracy of each predicted class (Gupta & Ramdas 2022)."""
     try:
         ranges = sample.view(class_ranges, view="predicted-class")
     except NotAvailable:
@@ -44,13 +44,13 @@ def predicted_class(sample: Sample) -> Iterator[Finding]:
 
 
 def named_sides(off: FloatArray, words: tuple[str, str]) -> str:
-    """How many classes are off above and below: "overconfident on 2 and underconfident on 1"."""
+    """Text on how many classes are off in each direction: "overconfident on 2 and underconfident on 1"."""
     sides = ((off > 0, words[0]), (off < 0, words[1]))
     return " and ".join(f"{word} on {int(which.sum()):,}" for which, word in sides if which.any())
 
 
 def most(off: FloatArray) -> str:
-    """What stands before the class that is furthest off: nothing where it is the only one."""
+    """Return "most " if several classes are off, to precede the one furthest off; "" if it is the only one."""
     return "most " if np.count_nonzero(off) > 1 else ""
 
 

@@ -1,4 +1,4 @@
-"""CAL024: rows that belong to clusters or have weights, how much they know, and what is not tested of them."""
+"""CAL024: rows that belong to clusters or have weights: their effective sample size, and the checks not run on them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from calviz.sample.sample import Sample, event_sums
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, decimal
 
-#: With fewer clusters than this, resampled clusters vary too little: intervals hold the truth too rarely.
+#: With fewer clusters than this, resampled clusters vary too little, and intervals cover the truth too rarely.
 FEW_CLUSTERS = 20
 
 
 def rows_not_alike(sample: Sample) -> Iterator[Finding]:
-    """Say how many independent rows these stand for."""
+    """Report the effective sample size of weighted or clustered rows."""
     data = sample.data
     if data.alike:
         return
     whole = sample.view(event_sums)
     assert whole.effective is not None
-    stand = f"as much as about {float(whole.effective[0]):,.0f} independent rows"
+    stand = f"as much information as about {float(whole.effective[0]):,.0f} independent rows"
     left_out = [c.title.lower() for c in CHECKS if not c.takes(data)]
-    tests = f"; not looked for in such rows: {', '.join(left_out)}" if left_out else ""
+    tests = f"; not checked in such rows: {', '.join(left_out)}" if left_out else ""
     few = False
     if data.clusters is None:
-        head = f"The {counted(data.n, 'row')} have weights and know {stand} of equal weight"
+        head = f"The {counted(data.n, 'row')} have weights and carry {stand} of equal weight"
         how = "error bars follow the weights"
     else:
         clusters = len(data.clusters.levels)
@@ -36,11 +36,11 @@ def rows_not_alike(sample: Sample) -> Iterator[Finding]:
         both = ", with weights," if data.weights is not None else ""
         head = (
             f"The {counted(data.n, 'row')}{both} are in {counted(clusters, 'cluster')} of {size} rows on average, and "
-            f"know {stand}"
+            f"carry {stand}"
         )
         how = "intervals and p-values resample clusters"
         if few:
-            how += f", of which there should be {FEW_CLUSTERS} or more: with so few they are too narrow"
+            how += f"; with fewer than {FEW_CLUSTERS} clusters, intervals are too narrow"
     yield Finding("CAL024", "warning" if few else "info", f"{head}; {how}{tests}.")
 
 

@@ -14,7 +14,7 @@ from calviz.specs.metric import takes_weights
 
 @takes_weights
 def find(sample: Sample) -> tuple[Finding, ...]:
-    """Run every check that may be asked of these rows, in the order of their codes."""
+    """Run every check that applies to these rows, in the order of their codes."""
     checks = sorted(CHECKS, key=lambda check: check.key)
     if sample.data.cells is not None:
         return tuple(_of_profile(checks, sample))
@@ -24,7 +24,7 @@ def find(sample: Sample) -> tuple[Finding, ...]:
 
 
 def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:
-    """What is found in a profile, and which checks it has no answer to."""
+    """Findings about a profile, and the checks that could not be run on it."""
     reasons = {}
     for check in checks:
         if not check.takes(sample.data):

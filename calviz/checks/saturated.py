@@ -1,4 +1,4 @@
-"""CAL007: scores of exactly 0 or 1, which leave no room for being wrong."""
+"""CAL007: scores of exactly 0 or 1, which leave no room for error."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, percent
 
-#: From this share of the rows on it is worth a word; a single one that is wrong always is.
+#: Share of the rows from which saturated scores are reported; a single wrong one always is.
 SHARE = 0.01
 
 
 def saturated(sample: Sample) -> Iterator[Finding]:
-    """Count scores of exactly 0 and 1, and how many of them are refuted by their row."""
+    """Count scores of exactly 0 and 1, and how many of them are contradicted by their label."""
     score, hit = sample.events.score, sample.events.hit
     n = sample.events.n
     for value, wrong, event in ((1, ~hit, "did not happen"), (0, hit, "happened")):

@@ -16,13 +16,13 @@ from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, decimals_for, percent
 
-#: Identical probabilities mean the same row only where they hardly occur twice within a split: at most this
-#: share, and not in rows that are (nearly) certain.
+#: Equal probabilities mean the same row only if they hardly ever occur twice within a split: at most in this
+#: share of the rows, where rows with a score of `CERTAIN` or more are left out.
 TWICE, CERTAIN = 0.01, 0.999
 
 
 def shared_rows(sample: Sample) -> Iterator[Finding]:
-    """Look for the same id, or else for identical rows, in several splits."""
+    """Search for ids, or else for identical rows, that are in several splits."""
     data = sample.data
     if data.splits is None or len(data.splits.levels) < 2:
         return
@@ -53,7 +53,7 @@ def _finding(shared: int, n: int, what: str) -> Finding:
 
 
 def _in_several(keys: npt.NDArray[Any], codes: IntArray) -> tuple[int, int]:
-    """Rows whose key is in more than one split, and rows that repeat a key within their split."""
+    """Count the rows whose key is in more than one split, and the rows that repeat a key within their split."""
     if keys.dtype == object:
         keys = keys.astype(str)
     ordered = np.sort(keys)

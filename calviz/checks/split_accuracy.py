@@ -1,4 +1,4 @@
-"""CAL010: splits on which the model is not equally good."""
+"""CAL010: splits on which the model is not equally accurate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, listed, percent
 
-#: Smaller differences do not matter, however certain; and so rare may it be that chance makes one.
+#: Smallest difference that is reported, however significant; and the level of the test.
 DIFFERENCE, ALPHA = 0.02, 0.01
 
 

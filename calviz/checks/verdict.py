@@ -27,7 +27,7 @@ from calviz.text.words import (
     shorten,
 )
 
-#: Where the true ECE may be this or more, having found nothing means little.
+#: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
 BLUNT = 0.1
 
 
@@ -37,17 +37,17 @@ def verdict(sample: Sample) -> Verdict:
 
     Notes
     -----
-    What is tested, and how p-values are adjusted, says `calviz.checks._verdict_tests`; at most 3 % of calibrated models
+    The tests and the adjustment of p-values are in `calviz.checks._verdict_tests`; at most 3 % of calibrated models
     are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are called off.
     """
     seen = sample.once(evidence)
-    # Cells stand for rows that are not there one by one.
+    # A profile has cells instead of single rows.
     each_row = sample.data.cells is None
     alike = sample.data.alike and each_row
     by_group = usual_slices(sample) if seen.rows >= MIN_ROWS else None
     tells_apart = seen.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
     quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
-    # Ranges of the classes are those of independent rows that count the same.
+    # Ranges of the classes assume independent, equally weighted rows.
     classes = classes_off(sample) if quiet and sample.data.alike else ()
     no_error_words = nothing_found(seen, sample) if quiet else ""
     direction, sentence = _judge(seen, sample, no_error_words, classes, by_group, tells_apart)
@@ -111,7 +111,7 @@ def _judge(
 
 
 def nothing_found(seen: Evidence, sample: Sample) -> str:
-    """The sentence for a sample without an error beyond noise: what was tested, and how large the error may still be."""
+    """Begin the sentence for a sample without an error beyond noise: the rows, and how large the error may still be."""
     of = of_the_top_label(sample)
     below = points(seen.ece_below, points_decimals(seen.ece))
     return (
@@ -121,7 +121,7 @@ def nothing_found(seen: Evidence, sample: Sample) -> str:
 
 
 def rows_words(sample: Sample) -> str:
-    """The rows, and what is known of them: "3,000 rows in 100 clusters", "3,000 weighted rows"."""
+    """Describe the rows: "3,000 rows in 100 clusters", "3,000 weighted rows"."""
     data = sample.data
     rows = counted(data.rows, "row" if data.alike or data.weights is None else "weighted row")
     if data.clusters is None:
@@ -163,7 +163,7 @@ def _off(seen: Evidence, sample: Sample) -> str:
 
 
 def strongest(seen: Evidence) -> str:
-    """The metric that shows most surely that something is off, against a calibrated model."""
+    """Describe the metric with the strongest evidence of an error, compared with a calibrated model."""
     test = seen.test("ece")
     if test is None or not seen.shows("ece"):
         test = seen.strongest
@@ -173,7 +173,7 @@ def strongest(seen: Evidence) -> str:
 
 
 def against(test: CalibrationTest) -> str:
-    """A metric, and what a calibrated model would show: "KS error 1.20 points where ... 0.61 on average"."""
+    """Describe a metric, and what a calibrated model would show: "KS error 1.20 points where ... 0.61 on average"."""
     metric = METRICS[test.key]
     gap = abs(test.value - test.expected)
     if metric.unit == "plain":
@@ -195,7 +195,7 @@ def _against(seen: Evidence) -> str:
 
 
 def _other(seen: Evidence, sample: Sample) -> str:
-    """The name of the reduction that a sentence is about, if it is not the one asked for."""
+    """Name the reduction that a sentence is about, if it is not the one asked for."""
     if seen.reduction == sample.reduction:
         return ""
     if seen.reduction.kind == "top-label":
@@ -225,7 +225,7 @@ def _by(seen: Evidence, sample: Sample, size: str, *, slight: bool = False) -> s
 
 
 def _interval(seen: Evidence, *, value: bool = False) -> str:
-    """The interval of the MCS in parentheses, in the direction that the sentence states; with the value if asked."""
+    """Format the interval of the MCS in parentheses, in the direction that the sentence states; `value` adds the MCS itself."""
     decimals = mcs_decimals(seen.interval)
     parts = [f"{points(seen.mcs, decimals)} points"] if value else []
     if seen.interval is not None:

@@ -13,9 +13,9 @@ from calviz.text.words import counted, percent, points, score_and_hit
 
 
 def worst_bin(sample: Sample) -> Iterator[Finding]:
-    """Name the bin that noise explains least, if its mean score lies outside the interval of its hits.
+    """Report the bin that noise explains least, if its mean score lies outside the interval of its share of hits.
 
-    That interval holds at 95 % for all bins together, and is what the sentence gives.
+    That interval is simultaneous at 95 % for all bins, and is quoted in the sentence.
     """
     seen = sample.once(evidence)
     worst = seen.worst

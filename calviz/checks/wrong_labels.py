@@ -1,4 +1,4 @@
-"""CAL021: labels that the model all but rules out, at a rate that does not fall with their probability."""
+"""CAL021: labels that the model nearly rules out, at a rate that does not fall with their probability."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, percent, shorten
 
-#: A class is all but ruled out at this probability or less.
+#: A class counts as ruled out at this probability or less.
 TINY = 0.01
-#: Fewer labels that are ruled out say nothing about how their rate runs.
+#: With fewer ruled-out labels, how their rate depends on the probability is unknown.
 FEWEST = 5
-#: Where logits are T times too large, the rate at which a class with the probability p comes true goes about as
-#: p ** (1 / T). Exponents from this on (T up to 4) are taken for wrong labels in at most `FLAT_LEVEL` of files.
+#: If logits are T times too large, the rate at which a class with probability p comes true is about proportional to
+#: p ** (1 / T). Exponents of at least this (T up to 4) are mistaken for wrong labels in at most `FLAT_LEVEL` of files.
 EXPONENT, FLAT_LEVEL = 0.25, 0.01
-#: No probability is known better than this; and this many of them say how they spread.
+#: Lower limit of probabilities before logarithms; and the number of probabilities from which their distribution is estimated.
 LEAST, SPREAD_ENTRIES = 1e-16, 1 << 22
-#: How many of the rows are named.
+#: Number of rows that are named.
 NAMED = 5
 
 
 @dataclass(frozen=True, eq=False)
 class RuledOut:
-    """Rows with a label that the model all but rules out.
+    """Rows with a label that the model nearly rules out.
 
     Attributes
     ----------
     rows : ndarray of int, shape (m,)
-        Where they stand in the data, the least probable label first.
+        Positions in the data, the least probable label first.
     given : ndarray, shape (m,)
         Probability of their label.
     expected : float
-        How many a calibrated model would have.
+        Expected number of such rows for a calibrated model.
     too_many : float
         Probability of this number or more for a calibrated model.
     flat : float
-        Probability that the labels of these rows have such small probabilities, or smaller, if a class with the
-        probability p comes true at a rate that goes as ``p ** EXPONENT``.
+        Probability that the labels of these rows have probabilities as small as these, or smaller, if a class with
+        probability p comes true at a rate proportional to ``p ** EXPONENT``.
     """
 
     rows: IntArray
@@ -62,10 +62,10 @@ class RuledOut:
 
 
 def ruled_out(sample: Sample) -> RuledOut | None:
-    """Count the rows whose label has hardly any probability; None if there are too few.
+    """Count the rows whose label has next to no probability; None if there are too few.
 
-    Under calibration their number is a sum of independent draws, one per row, with the probability of all
-    classes of the row that are ruled out. Given their number, they are draws from all ruled-out classes of
+    Under calibration their number is a sum of independent draws, one per row, whose probability is that of all
+    ruled-out classes of the row. Given their number, they are draws from all ruled-out classes of
     all rows; with weights ``p ** s`` the sum of log p has moments in closed form. Confidence-only data have one
     such class per row: all but the predicted one.
     """
@@ -88,18 +88,18 @@ def ruled_out(sample: Sample) -> RuledOut | None:
         out = np.where(block <= TINY, block, 0).sum(axis=1, dtype=np.float64)
         variance = out * (1 - out)
         moments += out.sum(), variance.sum(), (variance * (1 - 2 * out)).sum()
-    # Half a row is the correction for continuity.
+    # Half a row is the continuity correction.
     too_many = float(above(rows.size - 0.5, *moments))
     flat = _flat(probs, given[rows]) if too_many <= CLASS_TEST else 1.0
     return RuledOut(rows, given[rows], float(moments[0]), too_many, flat)
 
 
 def _flat(probs: FloatArray, given: FloatArray) -> float:
-    # A sample of the rows shows how ruled-out probabilities spread.
+    # The distribution of ruled-out probabilities is estimated from a sample of the rows.
     step = max(1, probs.size // SPREAD_ENTRIES)
     out = probs[::step].astype(np.float64).ravel()
     out = out[out <= TINY]
-    # Of rounded scores, half of the smallest: a probability of 0 is not known better.
+    # With rounded scores, a probability of 0 counts as half of the smallest positive one.
     least = max(float(out[out > 0].min(initial=TINY)) / 2, LEAST)
     x = np.log(np.maximum(out, least))
     weight = np.exp(EXPONENT * (x - x.max()))
@@ -107,13 +107,13 @@ def _flat(probs: FloatArray, given: FloatArray) -> float:
     mean = weight @ x
     second, third = (weight @ (x - mean) ** j for j in (2, 3))
     m = given.size
-    # Smaller is what is looked for: with the sign turned, larger.
+    # The lower tail: the sign is reversed, as `above` computes the upper one.
     total = np.log(np.maximum(given, least)).sum()
     return float(above(-total, -m * mean, m * second, -m * third))
 
 
 def wrong_labels(sample: Sample) -> Iterator[Finding]:
-    """Look for an error rate that stays where the model is ever surer: that of the labels."""
+    """Report an error rate that stays the same however sure the model is: that of the labels."""
     suspects = sample.view(ruled_out)
     if suspects is None or not suspects.suspect:
         return
@@ -129,7 +129,7 @@ def wrong_labels(sample: Sample) -> Iterator[Finding]:
 
 
 def _named(sample: Sample, found: RuledOut) -> str:
-    """The rows whose label is least probable, by id or by their place."""
+    """Name the rows whose label is least probable, by id or by position."""
     ids = sample.data.ids
     kind = "row" if ids is None else "id"
     names = [f"{i + 1:,}" if ids is None else shorten(str(ids[i]), 30) for i in found.rows[:NAMED]]

@@ -1,4 +1,4 @@
-"""CAL008: true classes that were given no probability at all."""
+"""CAL008: true classes with a probability of exactly 0."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calviz.specs.check import CHECKS, Check
 def zero_probability(sample: Sample) -> Iterator[Finding]:
     """Count the rows whose NLL is infinite and was clipped."""
     try:
-        # The metric's own view and words, so that both say the same.
+        # The view and words of the metric itself, so that both agree.
         said = clipped_words(sample.view(negative_log_likelihood))
     except NotAvailable:
         return

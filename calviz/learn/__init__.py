@@ -1,6 +1,6 @@
-"""What the words and numbers mean: the page Learn, the report's appendix and docs/reference.md.
+"""What terms and numbers mean: the content of the page Learn, the report's appendix and docs/reference.md.
 
-Entries on metrics, recalibrators and findings are taken from the registries; the text about an entry stands where it is
+Entries on metrics, recalibrators and findings come from the registries; the text of an entry is where it is
 registered. The glossary, the guide and the list of publications are written here by hand.
 """
 

@@ -1,4 +1,4 @@
-"""Everything that the page Learn says as one Markdown document: ``python -m calviz.learn.document``."""
+"""The whole content of the page Learn as one Markdown document: ``python -m calviz.learn.document``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _TITLES: dict[Kind, str] = {
 
 
 def markdown() -> str:
-    """The whole document; the same text for the same registries."""
+    """Return the whole document; the same registries give the same text."""
     return "\n".join(_lines()) + "\n"
 
 
 def _lines() -> Iterator[str]:
     yield "# What the numbers mean"
     yield ""
-    yield "Made by `python -m calviz.learn.document` out of the registries; change those, not this file."
+    yield "Made by `python -m calviz.learn.document` from the registries; change those, not this file."
     yield ""
     yield "## Which number when"
     yield ""
@@ -75,7 +75,7 @@ def _chapter(title: str, found: list[Entry]) -> Iterator[str]:
 
 
 def _first(found: list[Entry], family: str) -> int:
-    """Families in the order in which they first come."""
+    """Position of the first entry of a family."""
     return next(i for i, e in enumerate(found) if e.family == family)
 
 

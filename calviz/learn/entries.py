@@ -1,4 +1,4 @@
-"""One entry per metric, recalibrator and check, out of their registries."""
+"""One entry per metric, recalibrator and check, from their registries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Entry:
     Attributes
     ----------
     key : str
-        The name of the command line and the JSON.
+        The name on the command line and in JSON.
     kind : {"metric", "recalibrator", "finding"}
     title, family, summary : str
     formula : str
@@ -31,7 +31,7 @@ class Entry:
         Short remarks: what is better, whether the predicted class is kept.
     reference : str
     parameters : tuple of Parameter
-        What a user may set.
+        Parameters that a user may set.
     """
 
     key: str
@@ -93,17 +93,17 @@ def _findings() -> Iterator[Entry]:
 
 
 def entries() -> tuple[Entry, ...]:
-    """All entries: metrics, then recalibrators, then findings."""
+    """Return all entries: metrics, then recalibrators, then findings."""
     return (*_metrics(), *_recalibrators(), *_findings())
 
 
 def entry(key: str) -> Entry:
-    """The entry of a key.
+    """Return the entry of a key.
 
     Raises
     ------
     OptionError
-        Where there is none.
+        If there is none.
     """
     for found in entries():
         if found.key == key:

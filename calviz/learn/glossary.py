@@ -1,4 +1,4 @@
-"""The words that the pages use, each in plain sentences."""
+"""The terms used on the pages, each explained in plain sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Term:
-    """A word and what it means here."""
+    """A term and its meaning in this project."""
 
     word: str
     meaning: str
@@ -18,33 +18,33 @@ GLOSSARY = tuple(
     for word, meaning in (
         (
             "Accuracy-preserving",
-            "A recalibrator that is accuracy-preserving never changes which class is predicted, only how sure the "
-            "model says it is.",
+            "A recalibrator that is accuracy-preserving never changes the predicted class, only the probabilities "
+            "given to it.",
         ),
         (
             "Bin",
-            "An interval of scores whose rows are looked at together. Bins of equal width cut 0 to 1 "
+            "An interval of scores whose rows are summarised together. Bins of equal width divide 0 to 1 "
             "evenly; bins of equal mass hold about the same number of rows each. Bins are closed on the right.",
         ),
         (
             "Bootstrap",
             "The rows are drawn again with replacement, a thousand times, and the number is computed "
             "each time; its variation gives the error bar. calviz resamples sums instead of rows, which gives "
-            "the same answer in milliseconds.",
+            "the same result in milliseconds.",
         ),
         (
             "Calibrated",
             "Of all rows with a score of 0.8, 80 % are right, and likewise for every other score. Being calibrated "
-            "says nothing about how often the model is right: always giving the base rate is calibrated.",
+            "says nothing about how often the model is right: a model that always gives the base rate is calibrated.",
         ),
         (
             "Calibration map",
-            "The function that a recalibrator has learnt, from old scores to new ones.",
+            "The function from old scores to new ones that a recalibrator has learnt.",
         ),
         (
             "Calibration rows",
-            "Rows that a recalibrator is fitted on. They must differ from the rows that the model was "
-            "trained on and from those that the result is judged on.",
+            "Rows on which a recalibrator is fitted. They must differ from the rows on which the model was "
+            "trained, and from those on which the result is judged.",
         ),
         (
             "Class-wise, one against the rest",
@@ -53,19 +53,19 @@ GLOSSARY = tuple(
         ),
         (
             "Class-wise, by predicted class",
-            "The rows on which the model says k: their mean confidence against their accuracy (top-label "
-            "calibration). A calibrated model has no error here, and it is what can be acted on: the "
+            "The rows for which the model predicts k: their mean confidence against their accuracy (top-label "
+            "calibration). A calibrated model has no error here. This view can be acted on, as the "
             "prediction is known when a decision is due.",
         ),
         (
             "Class-wise, by true class",
             "The rows whose label is k, scored by the model's confidence. Even a calibrated model's "
-            "confidence is above its accuracy on hard classes and below it on easy ones, because the label is "
-            "known; so a class is compared with the range that a calibrated model would show, not with 0.",
+            "confidence is above its accuracy on hard classes and below it on easy ones, because rows are chosen by "
+            "their label; so a class is compared with the range that a calibrated model would show, not with 0.",
         ),
         (
             "Confidence",
-            "The largest probability of a row: how sure the model says it is of its prediction.",
+            "The largest probability of a row: the probability that the model gives to its prediction.",
         ),
         (
             "Consistency band",
@@ -74,40 +74,40 @@ GLOSSARY = tuple(
         ),
         (
             "Coverage",
-            "The share of rows that the model decides by itself; the others are referred to an expert.",
+            "The share of rows that the model decides on its own; the others are referred to an expert.",
         ),
         (
             "Evaluation rows",
-            "Rows that numbers are computed on; never those that a map was fitted on, unless the result is marked in-sample.",
+            "Rows on which numbers are computed; never those on which a map was fitted, unless the result is marked in-sample.",
         ),
-        ("Hit", "Whether the event happened whose probability the score is: 1 or 0."),
+        ("Hit", "1 if the event whose probability is the score happened, 0 if not (a miss)."),
         (
             "Interval",
-            "The true values that are compatible with the rows, at 95 %: found by resampling them, and for errors "
+            "The true values that are compatible with the rows, at 95 %: found by resampling the rows and, for errors, "
             "corrected for the part that noise adds.",
         ),
         (
             "Logit",
-            "The score before the softmax. Where a file has only probabilities, their logarithm is "
-            "taken instead.",
+            "The score before the softmax. If a file has only probabilities, their logarithms are "
+            "used instead.",
         ),
         (
             "Floor (of zeros)",
-            "What a probability of exactly 0 counts as before its logarithm: half of the smallest positive one of the calibration "
-            "rows, at most 0.01 (floor=auto). Forests, votes, neighbours and rounded files have such zeros. Where the smallest "
-            "one is an underflow and true classes have zeros, it is chosen by cross-validation. A smaller positive probability "
-            "counts as the floor too; where no calibration row has a 0, nothing but zeros is changed.",
+            "The probability that replaces an exact 0 before its logarithm is taken: half of the smallest positive probability of the calibration "
+            "rows, at most 0.01 (floor=auto). Forests, votes, nearest neighbours and rounded files produce such zeros. If that smallest "
+            "probability is an underflow and true classes have zeros, the floor is chosen by cross-validation. Smaller positive probabilities "
+            "are raised to the floor too; if no calibration row has a 0, only zeros are changed.",
         ),
         (
             "Cap (of maps)",
-            "How certain a map may be: a piece of m calibration rows without a hit is 1 / (2 (m + 1)), one without a miss 1 minus that, "
-            "where isotonic regression, IRM and histograms say 0 and 1 by definition and a single wrong row then costs a loss of 35. "
-            "Splines are held 1 / (2 (n + 1)) from 0 and 1 for n calibration rows, class-wise 1 / (K (n + 1)). cap=False gives the form of the papers.",
+            "The limit on how certain a map may be: a piece of m calibration rows without a hit gets 1 / (2 (m + 1)), one without a miss 1 minus that. "
+            "By definition isotonic regression, IRM and histograms would give 0 and 1, and a single wrong row would then cost a loss of 35. "
+            "Splines are kept 1 / (2 (n + 1)) away from 0 and 1 for n calibration rows, class-wise 1 / (K (n + 1)). cap=False gives the form of the papers.",
         ),
         (
             "Net benefit",
-            "What acting on scores above a cutoff is worth, in hits found per row: hits acted on, less false alarms times t / (1 - t). "
-            "A cutoff of 0.2 says that one missed hit is as bad as four false alarms. Acting on nobody has a net benefit of 0.",
+            "The value of acting on scores above a cutoff t, in hits found per row: hits acted on, less false alarms times t / (1 - t). "
+            "A cutoff of 0.2 means that one missed hit is as bad as four false alarms. Acting on nobody has a net benefit of 0.",
         ),
         (
             "Noise floor",
@@ -120,15 +120,15 @@ GLOSSARY = tuple(
         ),
         (
             "Paired difference",
-            "Two models or methods on the same rows, which are resampled for both together. Of errors that noise makes larger, "
-            "such as the ECE, it is the difference of the errors without that noise, and not that of the two values shown. "
-            "Better and worse are said at 95 % for all comparisons together; otherwise the two are tied.",
+            "The difference between two models or methods on the same rows, which are resampled for both together. For errors that noise "
+            "makes larger, such as the ECE, it is the difference of the errors without that noise, not that of the two values shown. "
+            "One is called better or worse only at 95 % for all comparisons together; otherwise the two are tied.",
         ),
         ("Point", "A percentage point: from 80 % to 83 % is 3 points."),
         (
             "Prediction set",
-            "The classes that are plausible for a row, chosen so that the true class is among them in, say, 90 % of new rows. The "
-            "threshold comes from calibration rows; the promise holds on average, not for every class.",
+            "The plausible classes of a row, chosen so that the true class is among them in, say, 90 % of new rows. The "
+            "threshold comes from calibration rows; the guarantee holds on average, not for every class.",
         ),
         (
             "Proper score",
@@ -142,26 +142,26 @@ GLOSSARY = tuple(
         ),
         (
             "Range if calibrated",
-            "Where a calibrated model's error of a class would fall, adjusted for the number of classes: all of "
-            "them are inside together in all but a few of a thousand files. What is within it is drawn grey and is no "
+            "The range in which a calibrated model's error of a class would fall, adjusted for the number of classes: in all but "
+            "a few of a thousand files, all classes are inside their ranges. A class inside its range is drawn grey and is no "
             "evidence of an error.",
         ),
         (
             "Recalibrator",
-            "A map that is fitted after training, on other rows, and turns scores into better calibrated "
+            "A method that fits a map after training, on other rows, which turns scores into better calibrated "
             "ones.",
         ),
         (
             "Reduction",
-            "How a problem of many classes is turned into a score and a hit per row: top-label (the "
+            "How a problem with many classes is turned into one score and one hit per row: top-label (the "
             "confidence, and whether the prediction is right), top-r, within-top-r, one class against "
-            "the rest, or the positive class. With two classes it is the positive class where nothing else is "
-            "said: the top label folds its score at 1/2, where errors above and below it cancel.",
+            "the rest, or the positive class. With two classes the default is the positive class: the top label folds its "
+            "score at 1/2, so that errors above and below 1/2 cancel.",
         ),
         (
             "Reliability diagram",
             "The share of hits against the mean score, bin by bin. On the diagonal the model is "
-            "calibrated; below it, overconfident.",
+            "calibrated; below it, it is overconfident.",
         ),
         (
             "Arena",
@@ -170,21 +170,21 @@ GLOSSARY = tuple(
         ),
         (
             "Winrate",
-            "In an arena, the share of the other methods with a strictly larger score, averaged over the experiments and then over "
-            "the benchmarks. 0.5 is the middle of the field; 0.8 says that a method beats four of five others, not by how "
-            "much. A method that failed beats nobody, and gives nobody a win.",
+            "In an arena, the share of the other methods with a strictly larger (worse) score, averaged over the experiments and then over "
+            "the benchmarks. 0.5 is the middle of the field; 0.8 means that a method beats four of five others, by whatever "
+            "margin. A method that failed beats no other, and counts as a win for none.",
         ),
         (
             "Elo",
-            "Strengths whose differences are the odds that one method beats another (Bradley & Terry 1952): 400 points are a factor "
-            "of ten, and the methods of an arena average 1,000.",
+            "Ratings whose differences give the odds that one method beats another (Bradley & Terry 1952): 400 points are a factor "
+            "of ten in the odds, and the methods of an arena average 1,000.",
         ),
         (
             "Critical difference",
-            "How far apart the mean ranks of two methods have to be to tell them apart at 5 % (Nemenyi's test after Friedman's; "
+            "The difference between the mean ranks of two methods that is needed to tell them apart at 5 % (Nemenyi's test after Friedman's; "
             "Demšar 2006). Models of one data set are ranked together, as their results are not independent.",
         ),
-        ("Risk", "The share of wrong predictions among those that the model decides."),
+        ("Risk", "The share of wrong predictions among the rows that the model decides."),
         (
             "Sharpness, discrimination",
             "How far apart the scores of hits and misses are. Calibration can be repaired afterwards; "
@@ -192,30 +192,30 @@ GLOSSARY = tuple(
         ),
         (
             "Questions with choices",
-            "What a benchmark asks of a language model. The softmax of the log-likelihoods of the choices is their probabilities; divided "
-            'by the bytes of each choice first, longer ones are not punished, and accuracy is what harnesses call acc_norm. "B" is '
-            "another answer in each question, so it is the top choice that is judged, or each choice by itself: of choices that get 0.2, one in "
-            "five should be the right one. Questions are then the clusters. Large models are often well calibrated in this form (Kadavath "
-            "et al. 2022).",
+            "The multiple-choice questions of benchmarks for language models. The probabilities of the choices are the softmax of their "
+            "log-likelihoods; if these are first divided by the bytes of each choice, longer choices are not penalised, and the accuracy is "
+            'what harnesses call acc_norm. "B" is a different answer in each question, so the top choice is judged, or each choice by '
+            "itself: of choices with a probability of 0.2, one in five should be right. Questions are then the clusters. Large models are "
+            "often well calibrated on such questions (Kadavath et al. 2022).",
         ),
         (
             "Stated confidence",
-            "What a language model says when it is asked how sure it is, 0 to 100 or in words. It is mostly a few round numbers, and often too "
-            "high, but may be better than the probabilities of its tokens after fine-tuning (Tian et al. 2023). It is read as the "
-            "confidence of the answer, beside whether that was right.",
+            "The answer of a language model when asked how sure it is, from 0 to 100 or in words. It mostly takes a few round values, often too "
+            "high, but may be better than the probabilities of the model's tokens after fine-tuning (Tian et al. 2023). It is read as the "
+            "confidence of the answer, beside whether the answer was right.",
         ),
         (
             "Split",
-            "Which part of the data a row belongs to, such as calibration and test.",
+            "The part of the data that a row belongs to, such as calibration or test.",
         ),
         (
             "Temperature",
-            "A number T by which all logits are divided. T above 1 makes the model less sure; the "
+            "A number T by which all logits are divided. T above 1 makes the model less confident; the "
             "predicted class never changes.",
         ),
         (
             "Ties",
-            "Rows with the same score. They count as one step, so that no number depends on the order "
+            "Rows with the same score. They are treated as one step, so that no number depends on the order "
             "of the rows.",
         ),
     )

@@ -1,4 +1,4 @@
-"""The publications that metrics and recalibrators name as their source."""
+"""The publications cited by metrics and recalibrators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Source:
     Attributes
     ----------
     short : str
-        How it is named elsewhere ("Guo et al. 2017").
+        The form in which it is cited ("Guo et al. 2017").
     full : str
         Authors, title and where it appeared.
     """
@@ -286,5 +286,5 @@ SOURCES = tuple(
 
 
 def sources_in(text: str) -> tuple[Source, ...]:
-    """The publications that a text names."""
+    """Return the publications that a text cites."""
     return tuple(source for source in SOURCES if source.short in text)

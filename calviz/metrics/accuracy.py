@@ -30,13 +30,13 @@ _accuracy = partial(
     reference="Guo et al. 2017, section 2",
 )
 def accuracy(sums: BinSums) -> FloatArray:
-    """Share of rows whose predicted class (the largest probability, the lowest index on ties) is the true one.
+    """Share of rows whose predicted class (largest probability; lowest index on ties) is the true class.
 
     Sums of shape (..., M) give values of shape (...).
 
-    It does not depend on the reduction. For two classes, equal probabilities predict class 0, so that a
-    probability of exactly 0.5 counts as "no"; tools that cut the positive class at ``p >= 0.5``
-    say "yes" there. Its noise floor is what accuracy would be if the confidences were true.
+    It does not depend on the reduction. With two classes, equal probabilities predict class 0, so a
+    probability of exactly 0.5 counts as "no"; tools that predict the positive class where ``p >= 0.5``
+    say "yes" there. Its noise floor is the expected accuracy if the confidences were true.
     """
     return np.asarray(sums.hit_sum.sum(axis=-1) / sums.n)
 
@@ -50,7 +50,7 @@ def accuracy(sums: BinSums) -> FloatArray:
     reference="Guo et al. 2017, section 2",
 )
 def error(sums: BinSums) -> FloatArray:
-    """Share of rows whose predicted class is not the true one, 1 - accuracy.
+    """Share of rows whose predicted class is not the true class: 1 - accuracy.
 
     Sums of shape (..., M) give values of shape (...).
     """

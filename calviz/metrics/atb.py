@@ -1,4 +1,4 @@
-"""The averaged two-bin calibration error: the one that nobody lowers by saying anything but the truth."""
+"""The averaged two-bin calibration error, a truthful measure: the true probabilities minimise its expected value."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _expected(view: Steps) -> Mapping[str, float]:
     details=_expected,
 )
 def atb(view: Steps) -> FloatArray:
-    """Averaged two-bin error: the scores are cut in two, the squared errors of both bins are added, and the mean is taken over all places of the cut.
+    """Averaged two-bin error: a cutoff splits the scores into two bins, the squared errors of both are added, and the sum is averaged over all cutoffs from 0 to 1.
 
     Steps of shape (..., G) give values of shape (...).
 
-    A bin's error is the sum of (hit - score) over its rows, divided by all rows, so that C is the gap of the Kuiper error. It is truthful: of all
-    scores that a forecaster may give, the true probabilities have the lowest expected value, ``sum s (1 - s) / n^2`` (the
-    detail ``if_calibrated``). It goes down as 1 / n; its root is of the size of an error in the scores.
+    A bin's error is the sum of (hit - score) over its rows, divided by the number of all rows, so that C is the gap of the Kuiper error. The metric
+    is truthful: of all scores that a forecaster may report, the true probabilities have the lowest expected value, ``sum s (1 - s) / n^2``
+    (the detail ``if_calibrated``), which falls as 1 / n. Its square root is on the scale of an error in the scores.
     """
     n = view.n
     gap, cut = np.zeros(n.shape), 0.0
@@ -47,7 +47,7 @@ def atb(view: Steps) -> FloatArray:
         after += gap[..., None]
         score = np.clip(part.score, 0, 1)
         width = np.diff(score, prepend=cut)
-        # Up to each step, the gap is that of the step before.
+        # Between two consecutive scores, the gap is that of the lower one.
         before = np.concatenate([gap[..., None], after[..., :-1]], axis=-1)
         mean = mean + before @ width
         squares = squares + np.square(before) @ width

@@ -1,11 +1,11 @@
 """The binned family: gaps between mean score and share of hits, bin by bin.
 
-Bins are right-closed, ((m - 1)/M, m/M], and the first one also holds 0 (Guo 2017, section 2). Peers differ on
-scores that lie on an edge, nowhere else: uncertainty-calibration agrees, and so do scikit-learn's
-``calibration_curve`` and MAPIE but for edges that ``np.linspace`` puts a rounding error off (MAPIE counts edges, so
-that its 16 are 15 bins, and gives exact zeros a bin of their own); netcal and pycalib close bins on the left;
-torchmetrics adds a bin of its own for scores of exactly 1, which changes ECE² and RMSCE of saturated models visibly.
-`calviz.peers` has the defaults of each, checked against the libraries.
+Bins are right-closed, ((m - 1)/M, m/M], and the first one also holds 0 (Guo 2017, section 2). Other libraries
+differ only for scores that lie on an edge: uncertainty-calibration agrees, and so do scikit-learn's
+``calibration_curve`` and MAPIE except at edges that ``np.linspace`` misses by a rounding error (MAPIE counts edges, so
+its 16 make 15 bins, and puts exact zeros in a bin of their own); netcal and pycalib close bins on the left;
+torchmetrics adds a bin for scores of exactly 1, which visibly changes ECE² and RMSCE of saturated models.
+`calviz.peers` implements the defaults of each, checked against the libraries.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \righ
     bound=cell_cuts.of_error,
 )
 def ece(sums: BinSums) -> FloatArray:
-    """Expected calibration error: the gap between mean score and share of hits, averaged over bins by their rows.
+    """Expected calibration error: the absolute gap between mean score and share of hits, averaged over bins weighted by their rows.
 
     Sums of shape (..., M) give values of shape (...).
 
-    The bins have equal width where nothing else is asked for. Also of a calibrated model it is above 0: compare it with its noise floor.
+    The bins have equal width by default. The ECE of a calibrated model is above 0 too: compare it with its noise floor.
     """
     return sums.mean_gap
 
@@ -76,7 +76,7 @@ def ece_l2(sums: BinSums) -> FloatArray:
     reference="Nguyen and O'Connor 2015; Kumar et al. 2019",
 )
 def rmsce(sums: BinSums) -> FloatArray:
-    """Root mean squared calibration error: the root of ECE², in the units of a probability; never below the ECE.
+    """Root mean squared calibration error: the square root of ECE², in units of probability; never below the ECE.
 
     Sums of shape (..., M) give values of shape (...).
     """
@@ -84,7 +84,7 @@ def rmsce(sums: BinSums) -> FloatArray:
 
 
 def _largest(sums: BinSums) -> Mapping[str, float]:
-    """The bin with the largest gap, and the exact interval of its share of hits, at 95 % for all bins together."""
+    """Return the bin with the largest gap and the exact interval of its share of hits (95 % simultaneously for all bins)."""
     index, score, low, high = bin_intervals(sums)
     at = int(np.argmax(np.abs(sums.gap[index])))
     m = int(index[at])
@@ -113,8 +113,8 @@ def mce(sums: BinSums) -> FloatArray:
 
     Sums of shape (..., M) give values of shape (...).
 
-    The details name that bin, with the exact interval of its share of hits at 95 % for all bins together: the bin is off
-    where its mean score lies outside.
+    The details name that bin, with the exact interval of its share of hits at 95 % simultaneously for all bins: the bin is
+    miscalibrated if its mean score lies outside.
     """
     return np.asarray(np.abs(sums.gap).max(axis=-1))
 
@@ -134,7 +134,7 @@ def ece_equal_mass(sums: BinSums) -> FloatArray:
     Sums of shape (..., M) give values of shape (...).
 
     uncertainty-calibration (``get_ece_em``) agrees, with and without ties. Mix-n-Match, robustness_metrics and
-    torch-uncertainty split by rank and tear ties apart; netcal refuses tied quantiles.
+    torch-uncertainty split by rank and so separate ties; netcal rejects tied quantiles.
     Intervals and noise floors keep the edges found on the data.
     """
     return ece(sums)
@@ -150,7 +150,7 @@ def ece_equal_mass(sums: BinSums) -> FloatArray:
     bound=cell_cuts.of_error,
 )
 def ece_sturges(sums: BinSums) -> FloatArray:
-    """ECE over equal-width bins whose number follows from the rows, ceil(log2 n) + 1.
+    """ECE over equal-width bins, ceil(log2 n) + 1 of them for n rows (Sturges' rule).
 
     Sums of shape (..., M) give values of shape (...).
     """

@@ -17,21 +17,21 @@ from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
 from calviz.specs.metric import metric
 
-#: Intervals in which a quantile of the distances of very many steps is looked for.
+#: Number of equal intervals of [0, 1] in which quantiles of the distances are located where there are very many steps.
 _INTERVALS = 4_096
 #: The quantiles that are metrics.
 _QUANTILES = (0.5, 0.9)
 
 
 class CurveOf(StepsWithParams):
-    """Steps, and the curve that they are compared with; they share the resamples of all other metrics of the steps."""
+    """Steps, and the kind of curve that they are compared with; resamples are shared with all other metrics of steps."""
 
     def as_drawn(self) -> Self:
         """The sample itself as one resample."""
         return type(self)(self.steps.as_drawn(), self.params)
 
     def distance(self, part: Steps) -> FloatArray:
-        """Between the scores of these steps, or of some of them, and the curve; shape (..., G)."""
+        """Absolute distance between the scores of these steps, or a part of them, and the curve; shape (..., G)."""
         distance = fitted(part, self.params["curve"])
         distance -= part.score
         return np.abs(distance, out=distance)
@@ -39,7 +39,7 @@ class CurveOf(StepsWithParams):
 
 @over_steps(lambda view, drawn, *_: CurveOf(drawn, view.params))
 def with_curve(sample: Sample, *, curve: CurveKind = "spline") -> CurveOf:
-    """The steps of the sample's own reduction, and a kind of curve."""
+    """Steps of the sample's own reduction, with a kind of curve."""
     return CurveOf(sample.view(steps), {"curve": curve})
 
 
@@ -53,7 +53,7 @@ _distance_metric = partial(
     reference="Austin & Steyerberg 2019",
     view=with_curve,
     interval="half-inverted",
-    undefined="undefined: no logistic curve fits, as all hits are alike, all scores are equal, or the scores separate hits from misses.",
+    undefined="undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, or the scores separate hits from misses.",
 )
 
 
@@ -63,7 +63,7 @@ def _distances(view: CurveOf) -> FloatArray:
 
 
 class _Totals(NamedTuple):
-    """Of the distances of very many steps, in one pass: their means, that of their squares, the largest, and rows up to each interval."""
+    """Summary of the distances of very many steps, from one pass: mean, mean square, maximum, and cumulative rows per interval."""
 
     mean: float
     square: float
@@ -85,7 +85,7 @@ def _totals(view: CurveOf) -> _Totals:
     view.distance(view.steps.merged())  # fits the curve, which the threads share
     totals, squares, largest, rows = zip(*view.steps.of_blocks(work), strict=True)
     n = float(view.steps.n)
-    # The largest is nan where there is no line.
+    # The maximum is nan where no curve could be fitted.
     return _Totals(sum(totals) / n, sum(squares) / n, float(np.max(largest)), np.cumsum(sum(rows)))
 
 
@@ -98,12 +98,12 @@ def _mean(view: CurveOf, power: int) -> FloatArray:
 
 @_distance_metric(key="ici", label="ICI", formula=r"\overline{|\hat\pi(s) - s|}")
 def ici(view: CurveOf) -> FloatArray:
-    """Integrated calibration index: mean distance between the scores and a smooth calibration curve, fitted to all rows.
+    """Integrated calibration index: mean absolute distance between the scores and a smooth calibration curve fitted to all rows.
 
-    The curve (``curve=``) is a spline of the log-odds, or a loess with a span of 0.75, or the logistic line of slope and
-    intercept, which misses what is not monotone or S-shaped (calzone calls that Cox ICI). The spline is a natural cubic one with 10
-    knots at quantiles and a fixed penalty; more than 2,048 different scores are put together for its fit. Steps of shape (..., G)
-    give values of shape (...).
+    The curve (``curve=``) is a spline of the log-odds, or a loess with a span of 0.75, or the logistic curve of calibration
+    slope and intercept, which misses deviations that are not monotone or S-shaped (calzone calls this Cox ICI). The spline is a natural
+    cubic spline with 10 knots at quantiles and a fixed penalty; more than 2,048 different scores are merged for its fit. Steps of shape
+    (..., G) give values of shape (...).
     """
     return _mean(view, 1)
 
@@ -119,7 +119,7 @@ def e50(view: CurveOf) -> FloatArray:
 
 @_distance_metric(key="e90", label="E90", formula=r"q_{0.9}\,|\hat\pi(s) - s|")
 def e90(view: CurveOf) -> FloatArray:
-    """Distance between the scores and a smooth calibration curve that 90 % of the rows stay below (see ICI).
+    """90 % quantile of the distance between the scores and a smooth calibration curve (see ICI).
 
     Steps of shape (..., G) give values of shape (...).
     """
@@ -128,7 +128,7 @@ def e90(view: CurveOf) -> FloatArray:
 
 @_distance_metric(key="emax", label="Emax", formula=r"\max\,|\hat\pi(s) - s|")
 def emax(view: CurveOf) -> FloatArray:
-    """Largest distance between the score of a row and a smooth calibration curve (see ICI); it is often at the ends, where rows are few.
+    """Largest distance between the score of a row and a smooth calibration curve (see ICI); often at the ends, where rows are few.
 
     Steps of shape (..., G) give values of shape (...).
     """
@@ -155,7 +155,7 @@ def eci(view: CurveOf) -> FloatArray:
 
 @once_per_view
 def _ordered(view: CurveOf) -> tuple[FloatArray, FloatArray]:
-    """Distances in ascending order, and the share of the rows up to each."""
+    """Return the distances in ascending order, and the cumulative share of the rows."""
     distance = _distances(view)
     order = np.argsort(distance, axis=-1)
     count = np.broadcast_to(view.steps.count, order.shape)
@@ -171,7 +171,7 @@ def _interval(distance: FloatArray) -> IntArray:
 
 @once_per_view
 def _quantiles_of_many(view: CurveOf) -> dict[float, float]:
-    """The same as `_distance_quantile` of all `_QUANTILES`, in one pass, sorting the distances of their intervals only."""
+    """Return `_distance_quantile` for all `_QUANTILES` in one pass, which sorts only the distances in the intervals that hold them."""
     if not np.isfinite(_mean(view, 1)):
         return dict.fromkeys(_QUANTILES, math.nan)
     upto = _totals(view).rows

@@ -27,11 +27,11 @@ _classwise = partial(
     view=classwise_equal_width,
 )
 def classwise_ece(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
-    """ECE of every class's probability against the rest, averaged over the classes; with many classes most entries are near 0, and so is the average.
+    """One-vs-rest ECE of each class's probability, averaged over the classes; with many classes most probabilities are near 0, and so is the average.
 
     Errors of shape (..., K) give values of shape (...).
 
-    The rows of every class are all rows. It is not the class-wise error of Ao et al., which looks at the rows
+    Each class is judged on all rows. This is not the class-wise error of Ao et al., which uses only the rows
     whose true label is the class.
     """
     return np.asarray(view.errors.mean(axis=-1))
@@ -51,7 +51,7 @@ def tace(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
 
     Errors of shape (..., K) give values of shape (...).
 
-    Bins are weighted by the kept entries of their class. The registered metric of robustness_metrics
+    Bins are weighted by their share of the kept entries of their class. The registered metric of robustness_metrics
     ignores its threshold.
     """
     return np.asarray(view.errors.mean(axis=-1))
@@ -67,7 +67,7 @@ def tace(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
     view=classwise_ks,
 )
 def ks_classwise(view: ClasswiseKS | ClassErrorsOfCells) -> FloatArray:
-    """KS error of every class's probability against the rest, averaged over the classes.
+    """One-vs-rest KS error of each class's probability, averaged over the classes.
 
     Errors of shape (..., K) give values of shape (...).
     """

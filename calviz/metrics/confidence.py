@@ -32,6 +32,6 @@ def mcs(sums: BinSums) -> FloatArray:
     Sums of shape (..., M) give values of shape (...).
 
     The weights of the bins cancel the divisions by their rows, so that only the two means remain: over- and
-    underconfident bins compensate each other. Its absolute value is at most the ECE.
+    underconfident bins offset each other. Its absolute value is at most the ECE.
     """
     return np.asarray((sums.score_sum.sum(axis=-1) - sums.hit_sum.sum(axis=-1)) / sums.n)

@@ -33,7 +33,7 @@ def _root(view: BinSums) -> Mapping[str, float]:
     return {"root": math.sqrt(max(float(ece_debiased(view)), 0.0))}
 
 
-#: Sweeps that reach this many bins are looked at closely.
+#: Sweeps that reach this many bins are tested for hit rates that rise from step to step.
 FINE_AFTER = 33
 
 
@@ -51,12 +51,12 @@ FINE_AFTER = 33
     bound=_of_debiased,
 )
 def ece_debiased(view: BinSums) -> FloatArray:
-    """Squared ECE over equal-mass bins without the part that the noise of the bins' hit rates adds; around 0, also below, for a calibrated model.
+    """Squared ECE over equal-mass bins, less the bias from noise in the bins' hit rates; around 0, possibly negative, for a calibrated model.
 
     Sums of shape (..., M) give values of shape (...).
 
-    Bins with fewer than two rows (with weights, fewer than two that they stand for) contribute nothing. uncertainty-calibration gives the root, clipped
-    at 0: that is shown beside the value.
+    Bins with fewer than two rows (with weights, with an effective sample size of at most 1) contribute nothing. uncertainty-calibration returns the
+    square root, clipped at 0, which is shown beside the value.
     """
     known, accuracy = view.count / view.row_weight, np.nan_to_num(view.accuracy)
     noise = np.divide(
@@ -68,18 +68,18 @@ def ece_debiased(view: BinSums) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class MonotoneBins:
-    """Steps to be cut into the largest number of equal-mass bins whose hit rates do not fall.
+    """Steps to be merged into the largest number of equal-mass bins whose hit rates do not fall.
 
     Attributes
     ----------
     steps : Steps
         A leading axis of resamples is allowed.
     base : Steps
-        The sample that they are of, over the same steps; its counts place the cuts.
+        The steps of the sample itself, whose counts determine the cuts.
     params : mapping
     """
 
-    #: What resamples differ in.
+    #: Fields in which resamples differ.
     DRAWN: ClassVar = ("steps",)
 
     steps: Steps
@@ -87,11 +87,11 @@ class MonotoneBins:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Rows drawn with replacement, the sweep repeated for each."""
+        """Draw rows with replacement; the sweep is repeated on each resample."""
         return type(self)(self.steps.bootstrap(rng, resamples), self.base.merged(), self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Hits redrawn from the scores, the sweep repeated for each."""
+        """Redraw hits from the scores; the sweep is repeated on each resample."""
         drawn = self.steps.under_calibration(rng, resamples)
         return type(self)(drawn, self.base.merged(), self.params)
 
@@ -100,7 +100,7 @@ class MonotoneBins:
         return type(self)(self.steps.as_drawn(), self.base.merged(), self.params)
 
     def parts(self) -> Iterator[Self]:
-        """The resamples in blocks."""
+        """Iterate over blocks of resamples."""
         for part in self.steps.parts():
             yield type(self)(part, self.base, self.params)
 
@@ -110,9 +110,9 @@ def sweep_steps(
 ) -> tuple[IntArray, FloatArray]:
     """Number of bins and ECE of the monotone sweep, per resample.
 
-    Up to `most` bins are tried (the algorithm itself goes on to n). The cuts are those of
-    `base`: redrawn hits leave them where they are, and resampled rows are binned as the sample
-    was, as everywhere in the binned family.
+    Up to `most` bins are tried (the published algorithm goes on to n). The cuts are those of
+    `base`: redrawn hits do not move them, and resampled rows are binned as in the sample, as
+    everywhere in the binned family.
 
     Parameters
     ----------
@@ -121,9 +121,9 @@ def sweep_steps(
     count, hits : ndarray, shape (..., G)
         Rows and hits per step of `base`.
     most : int
-        The largest number of bins that is tried.
+        Largest number of bins to try.
     fine : bool
-        Whether sweeps that go on end at the steps themselves where those rise.
+        Whether a sweep that reaches `FINE_AFTER` bins ends with one bin per step if hit rates rise from step to step.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def sweep_steps(
     """
     shape = count.shape[:-1]
     count, hits = np.atleast_2d(count), np.atleast_2d(hits)
-    # Redrawn hits leave the rows as they are: one column of them does for all resamples.
+    # Redrawing hits leaves the row counts unchanged: one column of counts serves all resamples.
     rows = _upto(count[:1] if count.strides[0] == 0 else count)
     right = _upto(hits)
     upto = np.cumsum(base.count)
@@ -144,7 +144,7 @@ def sweep_steps(
     going = rows, right
     for bins in range(2, min(int(upto[-1]), most) + 1):
         if bins == FINE_AFTER and fine:
-            # Rates that rise from step to step rise however steps are put together: those sweeps
+            # Hit rates that rise from step to step also rise when steps are merged: such sweeps
             # run to their end.
             rising = _rises(*going, every)
             last[active[rising]] = len(chosen)
@@ -172,7 +172,7 @@ def sweep_steps(
 
 
 def _cuts_of(base: Steps, upto: FloatArray, bins: int) -> IntArray:
-    """`_cuts`, kept with the steps that place them: blocks of resamples ask for the same ones."""
+    """Return `_cuts`, cached on the steps that determine them: all blocks of resamples need the same ones."""
     kept: dict[int, IntArray] = base.__dict__.setdefault("_cuts", {})
     if bins not in kept:
         kept[bins] = _cuts(upto, bins)
@@ -180,18 +180,18 @@ def _cuts_of(base: Steps, upto: FloatArray, bins: int) -> IntArray:
 
 
 def _columns(rows: FloatArray, right: FloatArray, kept: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Rows and hits of some resamples only."""
+    """Select the resamples (columns) of rows and hits that are kept."""
     return rows if rows.shape[1] == 1 else rows[:, kept], right[:, kept]
 
 
 def _cuts(upto: FloatArray, bins: int) -> IntArray:
-    """Where equal-mass bins end, in steps: as `equal_mass_edges` places them."""
+    """Boundaries of equal-mass bins as numbers of steps, placed as by `equal_mass_edges`."""
     ends = np.searchsorted(upto, _ends_of_bins(int(upto[-1]), bins)) + 1
     return np.unique(np.concatenate([[0], ends, [upto.size]]))
 
 
 def _ends_of_bins(n: int, bins: int) -> IntArray:
-    """Rows up to the end of each bin but the last, were there no ties."""
+    """Cumulative rows at the end of each bin but the last, if there were no ties."""
     size, larger = divmod(n, bins)
     m = np.arange(1, bins)
     return m * size + np.minimum(m, larger)
@@ -204,13 +204,13 @@ def _rises(rows: FloatArray, right: FloatArray, cuts: IntArray) -> BoolArray:
         rate = np.divide(hit, size, out=hit)
     else:
         rate = np.divide(hit, size, out=np.zeros_like(hit), where=size > 0)
-        # Bins that a resample left empty keep the rate before them: they cannot break the order.
+        # Bins left empty by a resample take the largest rate before them: they cannot break the order.
         rate = np.where(size > 0, rate, np.maximum.accumulate(rate, axis=0))
     return np.asarray((rate[1:] >= rate[:-1]).all(axis=0))
 
 
 def _upto(values: FloatArray) -> FloatArray:
-    """Sums up to each step, with a column for each resample, shape (G + 1, R)."""
+    """Cumulative sums over the steps, starting at 0, one column per resample; shape (G + 1, R)."""
     out = np.zeros((values.shape[1] + 1, values.shape[0]))
     np.cumsum(values.T, axis=0, out=out[1:])
     return out
@@ -224,7 +224,7 @@ def _sweep(view: MonotoneBins) -> tuple[IntArray, FloatArray]:
 
 
 def _sweep_of_many(view: Steps) -> tuple[IntArray, FloatArray]:
-    """The same for the many steps of one sample: only what lies between the cuts needs room."""
+    """The same for the very many steps of one sample: memory is needed only for steps merged between cuts."""
     for most in (FINE_AFTER - 1, 8 * FINE_AFTER, MAX_BINS):
         between = _between_cuts(view, most)
         bins, error = sweep_steps(between, between.count, between.hits, most, fine=False)
@@ -249,7 +249,7 @@ def _rising(view: Steps) -> bool:
 
 
 def _between_cuts(view: Steps, most: int) -> Steps:
-    """The steps put together between all the cuts of 2 to `most` bins; scores are means."""
+    """Merge the steps between all cuts of 2 to `most` bins; scores are means."""
     ends = np.cumsum([float(part.n) for part in view.blocks()])
     n = int(ends[-1])
     targets = np.unique(np.concatenate([_ends_of_bins(n, bins) for bins in range(2, most + 1)]))
@@ -270,7 +270,7 @@ def _between_cuts(view: Steps, most: int) -> Steps:
 
 @over_steps(lambda view, drawn, *_: MonotoneBins(drawn, view.base.merged(), view.params))
 def monotone_bins(sample: Sample) -> MonotoneBins:
-    """The sample's steps, to be swept."""
+    """Steps of the sample for the monotone sweep."""
     view = sample.view(steps)
     return MonotoneBins(view, view, {"scheme": "equal-mass"})
 

@@ -29,12 +29,12 @@ _discrimination = partial(
     bound=cell_bounds.of_pairs,
 )
 def auroc(view: Steps) -> FloatArray:
-    """Chance that a hit has a higher score than a miss, ties counting half: the area under the ROC curve, the c statistic of the positive class.
+    """Probability that a hit has a higher score than a miss, ties counting half: the area under the ROC curve; for the positive class, the c statistic.
 
     Steps of shape (..., G) give values of shape (...).
 
-    It depends on the order of the scores alone. The noise floor is what calibrated scores like these would show: a smaller
-    area means scores that are too far apart for what they tell.
+    It depends only on the order of the scores. The noise floor is the area that these scores would have if they were calibrated: a
+    smaller area means that they are spread too widely for how well they separate hits from misses.
     """
     return chance_of_order(view)
 
@@ -66,7 +66,7 @@ def somers_d(view: Steps) -> FloatArray:
     bound=lambda sample, view: cell_order.of_precision(sample, of="hits"),
 )
 def auprc(view: Steps) -> FloatArray:
-    """Area under the precision-recall curve as average precision, tied rows entering together; chance level is the share of hits, so that values of different data do not compare.
+    """Area under the precision-recall curve as average precision, tied rows entering together; the chance level is the share of hits, so values from different data are not comparable.
 
     Steps of shape (..., G) give values of shape (...).
     """

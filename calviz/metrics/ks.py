@@ -47,18 +47,18 @@ _ks = partial(metric, family="Bin-free", view=steps, widening=1.1)
     bound=cell_bounds.of_cumulative,
 )
 def ks(view: Steps) -> FloatArray:
-    """Largest gap between the cumulative scores and the cumulative hits, rows sorted by score.
+    """Largest absolute gap between the cumulative scores and the cumulative hits, with rows sorted by score.
 
     Steps of shape (..., G) give values of shape (...).
 
-    Tied scores are one step: the sums are compared at the last row of a tie group only, so that the
-    order of the rows does not matter. Peers that compare at every row (the authors' code) depend on
-    the order inside ties, by up to the weight of a tie group. It equals ``|MCS|`` where the gap
+    Tied scores are one step: the sums are compared only at the last row of a tie group, so the order
+    of the rows does not matter. Code that compares at every row (the authors' own) depends on
+    the order inside ties, by up to the weight of a tie group. It equals ``|MCS|`` if the gap
     never changes sign.
 
-    The details ``sigma`` and ``p_value`` are those of Kuiper's range: of many rows of a calibrated model, the largest
-    gap divided by sigma is distributed as the largest distance of a Brownian motion from its start (5 % point 2.2414). The p-value
-    of the noise floor holds for few rows and heavy ties as well.
+    The detail ``sigma`` is the same as for the Kuiper error, and ``p_value`` is for many rows: if the model is calibrated, the largest
+    gap divided by sigma is then distributed as the largest distance of a Brownian motion from its start (5 % point 2.2414). The p-value
+    of the noise floor also holds for few rows and heavy ties.
     """
     return np.abs(ks_signed(view))
 
@@ -76,7 +76,7 @@ def ks(view: Steps) -> FloatArray:
     bound=cell_bounds.of_signed_gap,
 )
 def ks_signed(view: Steps) -> FloatArray:
-    """The cumulative gap where it is largest, with its sign: above 0, scores run ahead of the hits (overconfident).
+    """The cumulative gap where it is largest in size, with its sign: above 0, the scores exceed the hits (overconfident).
 
     Steps of shape (..., G) give values of shape (...).
     """

@@ -40,14 +40,15 @@ def _tested(view: Steps) -> Mapping[str, float]:
     bound=cell_bounds.of_cumulative_range,
 )
 def kuiper(view: Steps) -> FloatArray:
-    """Largest error over any range of scores: hits minus scores, summed over the rows whose scores lie between two cutoffs, divided by all rows.
+    """Largest error over any range of scores: the absolute sum of (hit - score) over the rows whose scores lie between two cutoffs, divided by the number of all rows.
 
     Steps of shape (..., G) give values of shape (...).
 
-    It is the range of the cumulative gap whose largest size is the KS error, which it exceeds by at most a factor of 2; the same as
-    the cutoff calibration error (Rossellini et al. 2025). The rows concerned are those with a score above the detail ``from_score``, up to
-    ``to_score``. ``sigma = sqrt(sum s (1 - s)) / n`` is what the gap over all rows deviates by if the model is calibrated; ``p_value`` is that of
-    value / sigma as the range of a Brownian motion (5 % point 2.4977, 1 % 3.0233), for many rows; that of the noise floor holds for few, too.
+    It is the range of the cumulative gap whose largest absolute value is the KS error, and at most twice that error; it is the same as
+    the cutoff calibration error (Rossellini et al. 2025). The rows in question have scores above the detail ``from_score``, up to
+    ``to_score``. ``sigma = sqrt(sum s (1 - s)) / n`` is the standard deviation of the gap over all rows if the model is calibrated; ``p_value``
+    takes value / sigma as the range of a Brownian motion (5 % point 2.4977, 1 % 3.0233), which holds for many rows; the p-value of the noise
+    floor also holds for few.
     """
     found = extremes(view)
     return np.asarray((found.highest - found.lowest) / view.n)

@@ -1,4 +1,4 @@
-"""What validations of clinical prediction models report: O/E, calibration in the large, U, D, Q and Nagelkerke's R squared."""
+"""Measures reported in validations of clinical prediction models: O/E, calibration in the large, U, D, Q and Nagelkerke's R squared."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 _NO_FIT = (
-    "undefined: no logistic curve fits, as all hits are alike, all scores are equal, or the scores "
-    "separate hits from misses."
+    "undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, "
+    "or the scores separate hits from misses."
 )
-#: Twice the entropy of a coin in nats: as much as there is to gain per row.
+#: Largest possible gain in 2 x log-likelihood per row: twice the entropy of a fair coin, in nats.
 _MOST = 2 * math.log(2)
 _validation = partial(
     metric,
@@ -89,14 +89,14 @@ def _bound_of_intercept(sample: Sample, view: Steps) -> float:
     bounds=(-math.inf, math.inf),
     formula=r"a:\; \mathrm{logit}\,P(h=1) = a + \mathrm{logit}\,s",
     reference="Cox 1958; Van Calster et al. 2019",
-    undefined="undefined: all hits are alike.",
+    undefined="undefined: all rows are hits, or none is.",
     closed_interval=_of_intercept,
     bound=_bound_of_intercept,
 )
 def calibration_in_the_large(view: Steps) -> FloatArray:
-    """Intercept of the logistic recalibration with its slope held at 1: below 0 the scores are too high on the whole, above 0 too low.
+    """Intercept of the logistic recalibration with its slope fixed at 1: below 0 the scores are too high on average, above 0 too low.
 
-    Steps of shape (..., G) give values of shape (...). Its interval is Wald's.
+    Steps of shape (..., G) give values of shape (...). The interval is a Wald interval.
     """
     return logistic_recalibration.intercept(view)
 
@@ -110,7 +110,7 @@ def _joint(view: Steps) -> Mapping[str, float]:
 
 
 def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Twice the log-likelihoods of the scores, of the fitted line and of the share of hits alone, shape (...) each."""
+    """Return twice the log-likelihoods of the scores, of the fitted line and of the share of hits alone, shape (...) each."""
     own, line, alone = logistic_recalibration.log_likelihoods(view)
     return 2 * own, 2 * line, 2 * alone
 
@@ -126,7 +126,7 @@ def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     interval="inverted-unbiased",
 )
 def unreliability(view: Steps) -> FloatArray:
-    """What the logistic recalibration gains in likelihood per row, less what two parameters gain by chance; its chi-squared statistic tests intercept 0 and slope 1 together (two degrees of freedom).
+    """Twice the gain in log-likelihood per row from logistic recalibration, less what two parameters gain by chance; its chi-squared statistic tests intercept 0 and slope 1 jointly (two degrees of freedom).
 
     Steps of shape (..., G) give values of shape (...).
     """
@@ -144,7 +144,7 @@ def unreliability(view: Steps) -> FloatArray:
     reference="Harrell 2015",
 )
 def discrimination_index(view: Steps) -> FloatArray:
-    """What the recalibrated scores gain in likelihood per row over the share of hits alone, less what one slope gains by chance.
+    """Twice the gain in log-likelihood per row of the recalibrated scores over the share of hits alone, less what one slope gains by chance.
 
     Steps of shape (..., G) give values of shape (...).
     """
@@ -162,7 +162,7 @@ def discrimination_index(view: Steps) -> FloatArray:
     reference="Harrell 2015",
 )
 def quality_index(view: Steps) -> FloatArray:
-    """Discrimination D less unreliability U: what the scores as they are gain in likelihood per row over the share of hits alone.
+    """Discrimination D minus unreliability U: twice the gain in log-likelihood per row of the scores, as they are, over the share of hits alone, plus 1 / n.
 
     Steps of shape (..., G) give values of shape (...).
     """
@@ -180,7 +180,7 @@ def quality_index(view: Steps) -> FloatArray:
     reference="Nagelkerke 1991",
 )
 def nagelkerke_r2(view: Steps) -> FloatArray:
-    """Share of what there is to explain, by the likelihood of the recalibrated scores: 0 for a constant, 1 for a perfect model.
+    """Share of the variation explained by the recalibrated scores, in terms of the likelihood: 0 for a constant, 1 for a perfect model.
 
     Steps of shape (..., G) give values of shape (...).
     """

@@ -21,9 +21,9 @@ from calviz.specs.metric import metric
     tail="two-sided",
 )
 def net_benefit(view: Confusion) -> FloatArray:
-    """Hits found per row by acting on scores of at least the cutoff t (0.5 unless said otherwise), less the false alarms at the exchange rate t / (1 - t) that the cutoff stands for.
+    """True positives per row when acting on scores of at least the cutoff t (0.5 by default), less false positives per row at the exchange rate t / (1 - t) that the cutoff implies.
 
-    Acting on nobody has 0, acting on everybody the share of hits less the share of misses times t / (1 - t): a model is of use
-    at t where it has more than both. Cells of shape (...) give values of shape (...).
+    Acting on no row has a net benefit of 0, acting on all rows the share of hits less the share of misses times t / (1 - t): a model
+    is useful at t if its net benefit exceeds both. Cells of shape (...) give values of shape (...).
     """
     return net_benefit_of(view.tp, view.fp, view.n, view.params["cutoff"])

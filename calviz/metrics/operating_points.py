@@ -1,4 +1,4 @@
-"""Selective prediction at one point of the risk-coverage curve, which the user sets."""
+"""Selective prediction at one point of the risk-coverage curve, chosen by the user."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _selective = partial(
 
 
 class PointOf(StepsWithParams):
-    """Steps, and where on their curve to look; they share the resamples of the other selective metrics."""
+    """Steps, and a point of their risk-coverage curve; resamples are shared with the other selective metrics."""
 
 
 _over = over_steps(lambda view, drawn, *_: PointOf(drawn, view.params), top_label_steps)
@@ -43,14 +43,14 @@ def _share(name: str, value: Any, *, above_zero: bool) -> float:
 
 @_over
 def at_coverage(sample: Sample, *, coverage: float = 0.8) -> PointOf:
-    """The steps of the top label at a coverage."""
+    """Steps of the top label, and the coverage at which accuracy is computed."""
     share = _share("coverage", coverage, above_zero=True)
     return PointOf(sample.view(top_label_steps), {"coverage": share})
 
 
 @_over
 def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
-    """The steps of the top label at a risk."""
+    """Steps of the top label, and the largest error rate allowed."""
     share = _share("risk", risk, above_zero=False)
     return PointOf(sample.view(top_label_steps), {"risk": share})
 
@@ -64,7 +64,7 @@ def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
     bound=lambda sample, view: cell_order.of_coverage(sample, view.params["coverage"]),
 )
 def accuracy_at_coverage(view: PointOf) -> FloatArray:
-    """Accuracy on the share c of the rows that is most confident (80 % unless said otherwise); inside a group of ties the expected value is taken.
+    """Accuracy on the most confident share c of the rows (80 % by default); inside a group of ties the expected value is taken.
 
     Steps of shape (..., G) give values of shape (...).
     """
@@ -81,12 +81,12 @@ def accuracy_at_coverage(view: PointOf) -> FloatArray:
     bound=lambda sample, view: cell_order.of_coverage_at(sample, view.params["risk"]),
 )
 def coverage_at_risk(view: PointOf) -> FloatArray:
-    """Largest share of the rows that a confidence threshold can keep with an error rate of at most r among them (5 % unless said otherwise); 0 where no threshold does.
+    """Largest share of the rows that a confidence threshold can keep with an error rate of at most r among them (5 % by default); 0 if no threshold achieves it.
 
     Steps of shape (..., G) give values of shape (...).
 
     Tied rows are kept together or not at all, because no threshold tells them apart. The threshold is chosen on
-    the rows it is judged on (and on each resample anew), so that on other rows the risk is likely to be a little
-    larger; Geifman & El-Yaniv's algorithm 1, which guarantees a risk, keeps fewer.
+    the rows it is judged on (anew on each resample), so on other rows the risk is likely to be a little
+    larger; Geifman & El-Yaniv's algorithm 1, which guarantees a risk, keeps fewer rows.
     """
     return coverage_at(view.steps, view.params["risk"])

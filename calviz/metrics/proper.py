@@ -35,11 +35,11 @@ def nll(view: MeanLoss) -> FloatArray:
 
     Values have the shape (...) of the mean.
 
-    A true class of probability 0 has an infinite loss. So that the mean stays finite, it counts as 2.2e-16, the precision
-    of double numbers (a loss of 36), as scikit-learn has it; the detail ``clipped_rows`` says how many rows do. Positive
-    probabilities count as they are, and nothing is clipped where there are logits. scikit-learn takes
-    positive ones below 2.2e-16 for it as well, and in float32 those below 1.2e-7; torch-uncertainty and model-diagnostics give
-    infinity. Rows are taken as they are, not renormalised.
+    A true class with probability 0 has an infinite loss. To keep the mean finite, the probability counts as 2.2e-16, the
+    machine epsilon of float64 (a loss of 36), as in scikit-learn; the detail ``clipped_rows`` is the number of such rows. Positive
+    probabilities are not clipped, and nothing is clipped where there are logits. scikit-learn also raises positive
+    probabilities below 2.2e-16 to it (in float32, below 1.2e-7); torch-uncertainty and model-diagnostics return
+    infinity. Rows are not renormalised.
     """
     return view.mean
 
@@ -59,7 +59,7 @@ def brier(view: MeanLoss) -> FloatArray:
 
     Values have the shape (...) of the mean.
 
-    scikit-learn gives this sum with ``scale_by_half=False``, and the half for two classes by default;
+    scikit-learn returns this sum with ``scale_by_half=False``, and half of it for two classes by default;
     the detail ``one_column`` is that half. pycalib divides by the number of classes.
     """
     return view.mean

@@ -26,12 +26,12 @@ _corp = partial(
 
 @once_per_view
 def _fitted_square(view: Steps) -> FloatArray:
-    """Squared isotonic (PAV) frequency of hits, summed over the rows, shape (...)."""
+    """Sum over the rows of the squared isotonic (PAV) share of hits, shape (...)."""
     return sum_over_levels(view, np.square)
 
 
 def _fitted_brier(view: Steps) -> FloatArray:
-    # On each level the mean hit is the level itself.
+    # On each isotonic level, the mean of the hits is the level itself.
     return np.asarray((view.n_hits - _fitted_square(view)) / view.n)
 
 
@@ -59,11 +59,11 @@ def _base_rate(view: Steps) -> FloatArray:
     bound=lambda sample, view: _fitted_bound(sample, view) + cell_order.of_square(sample),
 )
 def brier_miscalibration(view: Steps) -> FloatArray:
-    """What isotonic recalibration would take off the Brier score of (score, hit): its miscalibration part.
+    """Amount by which isotonic recalibration would lower the Brier score of (score, hit): its miscalibration part.
 
     Steps of shape (..., G) give values of shape (...).
 
-    The decomposition is of the binary Brier score of the chosen reduction: that score is
+    The decomposition is of the binary Brier score of the chosen reduction, which equals
     miscalibration - discrimination + uncertainty.
     """
     gain = _brier(view) - _fitted_brier(view)
@@ -80,7 +80,7 @@ def brier_miscalibration(view: Steps) -> FloatArray:
     bound=lambda sample, view: _fitted_bound(sample, view),
 )
 def brier_discrimination(view: Steps) -> FloatArray:
-    """How much better than the constant base rate the isotonically recalibrated scores are, in Brier score.
+    """Amount by which the isotonically recalibrated scores improve on the constant base rate, in Brier score.
 
     Steps of shape (..., G) give values of shape (...).
     """

@@ -31,12 +31,12 @@ def _rows_of(score: Score, part: Part) -> partial[HeldOutLoss]:
     tail="two-sided",
 )
 def nll_refinement_all(view: HeldOutLoss) -> FloatArray:
-    """NLL of all classes that is left after temperature scaling, each row's temperature being fitted to the m rows of the other four folds of five (nats).
+    """NLL of all classes that remains after temperature scaling, with each row's temperature fitted to the m rows of the other four of five folds (nats).
 
     Values have the shape (...) of the mean.
 
-    The scaled probabilities are mixed with the uniform ones as if one row more said nothing, so that no class is ruled out. One
-    temperature is a modest map: what a richer one would gain counts as refinement. With two classes, see `nll_refinement`.
+    The scaled probabilities are mixed with uniform ones, as if one more row carried no information, so that no class is ruled out. A single
+    temperature is a simple map: what a richer map would gain counts as refinement. With two classes, see `nll_refinement`.
     """
     return view.mean
 
@@ -50,7 +50,7 @@ def nll_refinement_all(view: HeldOutLoss) -> FloatArray:
     view=_rows_of("nll", "calibration"),
 )
 def nll_calibration_all(view: HeldOutLoss) -> FloatArray:
-    """What a temperature takes off the NLL of all classes on rows that it was not fitted to (nats): a lower estimate of the calibration error, below 0 where there is nothing to gain.
+    """Amount by which a temperature lowers the NLL of all classes on rows that it was not fitted to (nats): a conservative (low) estimate of the calibration error, negative where there is nothing to gain.
 
     Values have the shape (...) of the mean. With `nll_refinement_all` it adds up to `nll`.
     """
@@ -66,7 +66,7 @@ def nll_calibration_all(view: HeldOutLoss) -> FloatArray:
     tail="two-sided",
 )
 def brier_refinement_all(view: HeldOutLoss) -> FloatArray:
-    """Brier score of all classes (0 to 2) that is left after temperature scaling, cross-fitted as for the NLL; the temperature is that of the likelihood.
+    """Brier score of all classes (0 to 2) that remains after temperature scaling, cross-fitted as for the NLL; the temperature maximises the likelihood.
 
     Values have the shape (...) of the mean.
     """
@@ -82,7 +82,7 @@ def brier_refinement_all(view: HeldOutLoss) -> FloatArray:
     view=_rows_of("brier", "calibration"),
 )
 def brier_calibration_all(view: HeldOutLoss) -> FloatArray:
-    """What a temperature takes off the Brier score of all classes on rows that it was not fitted to: a lower estimate of the mean squared distance of the probabilities from the true ones, below 0 where there is nothing to gain.
+    """Amount by which a temperature lowers the Brier score of all classes on rows that it was not fitted to: a conservative (low) estimate of the mean squared distance between the probabilities and the true ones, negative where there is nothing to gain.
 
     Values have the shape (...) of the mean. With `brier_refinement_all` it adds up to `brier`.
     """

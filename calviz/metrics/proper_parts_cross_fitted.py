@@ -1,4 +1,4 @@
-"""Calibration and refinement of proper scores, and the mean gap, cross-fitted: what recalibration gains on rows it has not seen."""
+"""Calibration and refinement of proper scores, and the mean gap, cross-fitted: the gain from recalibration on rows it was not fitted to."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _squared_error(view: CrossFitted) -> FloatArray:
     tail="two-sided",
 )
 def nll_refinement(view: CrossFitted) -> FloatArray:
-    """Log loss of (score, hit) that is left after recalibration (nats): each row's score is recalibrated by a map fitted to the other four folds of five.
+    """Log loss of (score, hit) that remains after recalibration (nats): each row's score is recalibrated by a map fitted to the other four of five folds.
 
     Cells of shape (..., C, F) give values of shape (...).
 
-    The map is a natural spline of the log-odds, added to them; rows of one cluster are in one fold. CORP's parts fit and judge on the same rows, so that their
-    miscalibration is never below 0 and too large; here it is neither. The score is that of the chosen reduction.
+    The map adds a natural spline of the log-odds to them; rows of one cluster are in one fold. CORP's parts are fitted and judged on the same rows, so that
+    their miscalibration is never below 0 and biased upwards; here it is neither. The score is that of the chosen reduction.
     """
     return _log_loss(view)
 
@@ -62,7 +62,7 @@ def nll_refinement(view: CrossFitted) -> FloatArray:
     formula=r"\overline{L(s, h)} - \frac1n \sum_i L(g_{-k(i)}(s_i), h_i)",
 )
 def nll_calibration(view: CrossFitted) -> FloatArray:
-    """What recalibration takes off the log loss of (score, hit) on rows that it has not seen (nats): a lower estimate of the calibration error, below 0 where there is nothing to gain.
+    """Amount by which recalibration lowers the log loss of (score, hit) on rows that it was not fitted to (nats): a conservative (low) estimate of the calibration error, negative where there is nothing to gain.
 
     Cells of shape (..., C, F) give values of shape (...).
     """
@@ -79,7 +79,7 @@ def nll_calibration(view: CrossFitted) -> FloatArray:
     tail="two-sided",
 )
 def brier_refinement(view: CrossFitted) -> FloatArray:
-    """Brier score of (score, hit) that is left after recalibration, cross-fitted as for the log loss; the one-column form.
+    """Brier score of (score, hit), in its one-column form, that remains after recalibration, cross-fitted as for the log loss.
 
     Cells of shape (..., C, F) give values of shape (...).
     """
@@ -95,7 +95,7 @@ def brier_refinement(view: CrossFitted) -> FloatArray:
     formula=r"\overline{(s - h)^2} - \frac1n \sum_i (g_{-k(i)}(s_i) - h_i)^2",
 )
 def brier_calibration(view: CrossFitted) -> FloatArray:
-    """What recalibration takes off the Brier score of (score, hit) on rows that it has not seen: a lower estimate of the mean squared gap, below 0 where there is nothing to gain.
+    """Amount by which recalibration lowers the Brier score of (score, hit) on rows that it was not fitted to: a conservative (low) estimate of the mean squared gap, negative where there is nothing to gain.
 
     Cells of shape (..., C, F) give values of shape (...).
     """
@@ -117,12 +117,12 @@ def brier_calibration(view: CrossFitted) -> FloatArray:
     paired=False,
 )
 def ce_l1_unbiased(view: CrossFitted) -> FloatArray:
-    """Mean gap between score and probability without the upward bias of an ECE: a map fitted to the other folds says on which side of its score each row should be, and the labels say how far.
+    """Mean absolute gap between score and true probability, without the upward bias of an ECE: a map fitted to the other folds tells on which side of its score each row's probability lies, and the labels tell how far.
 
     Cells of shape (..., C, F) give values of shape (...).
 
-    Its mean is at most the true mean gap, which it reaches where the map knows every side; around 0, and often below, if the model is
-    calibrated.
+    Its expected value is at most the true mean gap, with equality if the map gets every side right; around 0, and often negative, if the
+    model is calibrated.
     """
     gap = np.sign(view.shift()) * (view.hits - view.score_sum)
     return np.asarray(gap.sum(axis=(-2, -1)) / view.n)

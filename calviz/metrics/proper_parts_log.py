@@ -37,7 +37,7 @@ _corp = partial(
 
 
 def _entropy(share: FloatArray) -> FloatArray:
-    """Log loss of a share of hits that is announced as it is, in nats."""
+    """Log loss of a share of hits that is itself the prediction (binary entropy), in nats."""
     p = np.clip(share, 0, 1)
     return np.asarray(entr(p) + entr(1 - p))
 
@@ -68,14 +68,14 @@ def _constant(view: LogSteps) -> FloatArray:
     bound=lambda sample, view: _fitted_bound(sample, view) + cell_order.of_log(sample),
 )
 def nll_miscalibration(view: LogSteps) -> FloatArray:
-    """What isotonic recalibration would take off the log loss of (score, hit), in nats: its miscalibration part.
+    """Amount by which isotonic recalibration would lower the log loss of (score, hit), in nats: its miscalibration part.
 
     Steps of shape (..., G) give values of shape (...).
 
-    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL): that loss is
-    miscalibration - discrimination + uncertainty. A hit with a score of 0, and a miss with one of 1, counts as in the NLL.
+    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL): that loss equals
+    miscalibration - discrimination + uncertainty. Hits with a score of 0 and misses with a score of 1 are clipped as in the NLL.
     """
-    return np.asarray(np.maximum(view.log_loss() - _fitted(view), 0))  # but for rounding
+    return np.asarray(np.maximum(view.log_loss() - _fitted(view), 0))  # negative only by rounding
 
 
 @_corp(
@@ -88,11 +88,11 @@ def nll_miscalibration(view: LogSteps) -> FloatArray:
     bound=lambda sample, view: _fitted_bound(sample, view),
 )
 def nll_discrimination(view: LogSteps) -> FloatArray:
-    """How much better than the constant base rate the isotonically recalibrated scores are, in log loss (nats).
+    """Amount by which the isotonically recalibrated scores improve on the constant base rate, in log loss (nats).
 
     Steps of shape (..., G) give values of shape (...).
     """
-    return np.asarray(np.maximum(_constant(view) - _fitted(view), 0))  # but for rounding
+    return np.asarray(np.maximum(_constant(view) - _fitted(view), 0))  # negative only by rounding
 
 
 @_corp(

@@ -1,4 +1,4 @@
-"""Tests of calibration, and the logistic line through the scores."""
+"""Tests of calibration, and slope and intercept of the logistic recalibration."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
     undefined="undefined: all scores are exactly 0, 1/2 or 1.",
 )
 def spiegelhalter_z(view: Steps) -> FloatArray:
-    """Whether the Brier score is what calibrated scores would give: standard normal under calibration, two-sided p-value (MAPIE's is one-sided).
+    """Test of whether the Brier score agrees with calibrated scores: standard normal under calibration, with a two-sided p-value (MAPIE's is one-sided).
 
-    Steps of shape (..., G) give values of shape (...). With weights w, the sum above has them and that below their squares.
+    Steps of shape (..., G) give values of shape (...). With weights w, the terms of the numerator are multiplied by w and those of the variance by w^2.
     """
     top, variance = np.zeros(np.shape(view.n)), np.zeros(np.shape(view.n))
     for part in view.blocks():
@@ -57,7 +57,7 @@ def spiegelhalter_z(view: Steps) -> FloatArray:
 
 @binned
 def groups(sample: Sample, *, groups: int = 10) -> BinSums:
-    """Equal-mass groups of risk."""
+    """Sums over equal-mass groups of the scores."""
     return bin_sums(sample, bins=groups, scheme="equal-mass")
 
 
@@ -89,9 +89,9 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     ),
 )
 def hosmer_lemeshow(view: BinSums) -> FloatArray:
-    """Chi-squared distance between observed and expected hits in ten groups of equal size; g degrees of freedom, as the scores were not fitted on these rows (g - 2 would be for the rows of the fit).
+    """Chi-squared statistic of observed and expected hits in ten groups of equal size; g groups have g degrees of freedom, as the scores were not fitted on these rows (g - 2 would be for the rows of the fit).
 
-    Sums of shape (..., M) give values of shape (...). With weights, variances are those of as many rows as these stand for.
+    Sums of shape (..., M) give values of shape (...). With weights, variances are those at the effective sample size.
     """
     expected, count = view.score_sum, view.count
     variance = np.where(count > 0, expected * (1 - expected / np.maximum(count, 1)), 0.0)
@@ -104,8 +104,8 @@ def hosmer_lemeshow(view: BinSums) -> FloatArray:
 
 
 _NO_FIT = (
-    "undefined: no logistic curve fits, as all hits are alike, all scores are equal, or the scores "
-    "separate hits from misses."
+    "undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, "
+    "or the scores separate hits from misses."
 )
 
 
@@ -120,7 +120,7 @@ def _bounds(sample: Sample, view: Steps) -> tuple[float, float]:
 
 
 def wald_interval(of: int) -> Callable[[Steps, float], tuple[float, float] | None]:
-    """The closed interval of the intercept (0) or the slope (1)."""
+    """Return the function that computes the Wald interval of the intercept (0) or the slope (1)."""
 
     def ends(view: Steps, level: float) -> tuple[float, float] | None:
         low, high = logistic_recalibration.wald(view, level)[of].tolist()
@@ -146,13 +146,13 @@ _logistic = partial(
     bound=lambda sample, view: _bounds(sample, view)[1],
 )
 def calibration_slope(view: Steps) -> FloatArray:
-    """Slope of the logistic recalibration of the scores: 1 is calibrated, below 1 too extreme (overconfident), above 1 too modest.
+    """Slope of the logistic recalibration of the scores: 1 if calibrated, below 1 if too extreme (overconfident), above 1 if too moderate.
 
     Steps of shape (..., G) give values of shape (...).
 
-    Its interval is Wald's, as of a logistic regression in R or statsmodels.
-    A score of exactly 0 or 1 counts as half of the smallest positive distance of a score from 0 or 1, at most 0.01 away from
-    it; the detail ``floor`` says how far. Without such scores nothing changes.
+    The interval is a Wald interval, as for a logistic regression in R or statsmodels.
+    A score of exactly 0 or 1 is moved inwards by half of the smallest positive distance of any score from 0 or 1, at most by 0.01;
+    the detail ``floor`` is that distance. Without such scores nothing changes.
     """
     return np.asarray(logistic_recalibration.fit(view)[..., 1])
 
@@ -169,10 +169,10 @@ def calibration_slope(view: Steps) -> FloatArray:
     bound=lambda sample, view: _bounds(sample, view)[0],
 )
 def calibration_intercept(view: Steps) -> FloatArray:
-    """Intercept of the logistic recalibration, fitted together with the slope: 0 is calibrated.
+    """Intercept of the logistic recalibration, fitted together with the slope: 0 if calibrated.
 
     Steps of shape (..., G) give values of shape (...).
 
-    Its interval is Wald's. Calibration in the large (`calibration_in_the_large`) fixes the slope at 1 instead; MCS says the same in units of probability.
+    The interval is a Wald interval. Calibration in the large (`calibration_in_the_large`) fixes the slope at 1 instead; MCS is its counterpart in units of probability.
     """
     return np.asarray(logistic_recalibration.fit(view)[..., 0])

@@ -1,4 +1,4 @@
-"""Selective prediction and failure detection: does confidence tell right from wrong."""
+"""Selective prediction and failure detection: whether confidence tells right predictions from wrong ones."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
     bound=cell_order.of_area,
 )
 def aurc(view: Steps) -> FloatArray:
-    """Area under the risk-coverage curve: the error rate of the kept rows, averaged over how many are kept, most confident first.
+    """Area under the risk-coverage curve: the error rate of the kept rows, averaged over all shares of rows kept, most confident first.
 
     Steps of shape (..., G) give values of shape (...).
 
-    Tied confidences enter together and the curve is linear between; below the first step it keeps
-    that step's risk (fd-shifts does the same; torch-uncertainty leaves the order inside ties to chance).
+    Tied confidences enter together, and the curve is linear in between; below the first step it keeps
+    that step's risk (fd-shifts does the same; in torch-uncertainty the order inside ties is arbitrary).
     """
     return np.asarray(_area(view))
 
@@ -72,14 +72,14 @@ def _area(view: Steps) -> FloatArray:
     key="e_aurc",
     label="E-AURC",
     direction="lower",
-    # The optimum is that of very many distinct scores: a large group of ties may stay below it.
+    # The optimum is for very many distinct scores: with a large group of ties, AURC may be below it.
     bounds=(-0.5, 1.0),
     formula=r"\mathrm{AURC} - \left( e + (1-e)\ln(1-e) \right)",
     reference="Geifman, Uziel & El-Yaniv 2019",
     bound=cell_order.of_area,
 )
 def e_aurc(view: Steps) -> FloatArray:
-    """Excess AURC: what remains after subtracting that of a perfect ranking with the same error rate e.
+    """Excess AURC: the AURC minus that of a perfect ranking with the same error rate e.
 
     Steps of shape (..., G) give values of shape (...).
     """
@@ -116,7 +116,7 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
     bound=lambda sample, view: cell_bounds.of_pairs(sample.top_label, view),
 )
 def auroc_failure(view: Steps) -> FloatArray:
-    """Chance that a right prediction has a higher confidence than a wrong one, ties counting half; undefined where all are right or all wrong.
+    """Probability that a right prediction has a higher confidence than a wrong one, ties counting half; undefined where all are right or all wrong.
 
     Steps of shape (..., G) give values of shape (...).
     """
@@ -133,7 +133,7 @@ def auroc_failure(view: Steps) -> FloatArray:
     bound=lambda sample, view: cell_order.of_precision(sample.top_label, of="misses"),
 )
 def aupr_error(view: Steps) -> FloatArray:
-    """Average precision of finding the wrong predictions by their low confidence; chance level is the error rate, and it is undefined without errors.
+    """Average precision of finding the wrong predictions by their low confidence; the chance level is the error rate, and it is undefined without errors.
 
     Steps of shape (..., G) give values of shape (...).
     """
@@ -151,12 +151,12 @@ def aupr_error(view: Steps) -> FloatArray:
     bound=lambda sample, view: cell_order.of_kept_misses(sample, 0.95),
 )
 def fpr95(view: Steps) -> FloatArray:
-    """Share of the wrong predictions that are kept at the highest threshold that keeps 95 % of the right ones; undefined where all are right or all wrong.
+    """Share of the wrong predictions kept at the highest confidence threshold that keeps 95 % of the right ones; undefined where all are right or all wrong.
 
     Steps of shape (..., G) give values of shape (...).
     """
     total = view.n_hits[..., None]
-    # A hair of slack: 0.95 * total is not always the whole number it stands for.
+    # Tolerance for rounding: 0.95 * total may miss a whole number by a little.
     least = 0.95 * total - 1e-9
     rows, errors = next(
         r for r in ranked_parts(view) if (r.rows[..., -1:] - r.errors[..., -1:] >= least).all()

@@ -21,7 +21,7 @@ from calviz.specs.metric import metric
     undefined="undefined: one row makes no pair.",
 )
 def skce(view: PairwiseErrors) -> FloatArray:
-    """Squared kernel calibration error of the whole probability vector, unbiased: around 0, also below, for a calibrated model; computed on at most the stated number of rows.
+    """Squared kernel calibration error of the whole probability vector, unbiased: around 0, possibly negative, for a calibrated model; computed on at most ``kernel_rows`` rows.
 
     Values have the shape (...) of the mean over pairs.
     """

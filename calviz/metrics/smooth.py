@@ -31,12 +31,12 @@ from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
-#: Scores closer together than this are one score.
+#: Half-width of the kernel below which all scores count as equal.
 NARROWEST = 1e-9
 #: Cells per half-width of the triweight kernel: finer for the value than for its resamples.
 VALUE_CELLS, RESAMPLE_CELLS = 32, 16
-#: Nodes of the grid of smECE, and the smallest part of n^(-1/3) that a cell may be: without any
-#: miscalibration the width of the kernel falls with n like that.
+#: Nodes of the grid of smECE, and the cell of resamples relative to n^(-1/3): that is how the width
+#: of the kernel falls with n if the model is calibrated.
 SMECE_NODES, SMECE_CELL = 4_097, 0.08
 
 
@@ -44,10 +44,10 @@ SMECE_NODES, SMECE_CELL = 4_097, 0.08
 class KernelSteps:
     """Steps with the half-width of the kernel that smooths them; resamples keep that width.
 
-    Shares of hits lie between 0 and 1, unless the hits are `signed`: those of a world whose gaps are scaled.
+    Shares of hits lie between 0 and 1, unless the hits are `signed`: those of a simulated world with scaled gaps.
     """
 
-    #: What resamples differ in.
+    #: Fields in which resamples differ.
     DRAWN: ClassVar = ("steps",)
 
     steps: Steps
@@ -57,11 +57,11 @@ class KernelSteps:
     signed: bool = False
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Rows drawn with replacement."""
+        """Draw rows with replacement."""
         return self.over(self.steps.bootstrap(rng, resamples))
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Hits redrawn from the scores."""
+        """Redraw hits from the scores."""
         return self.over(self.steps.under_calibration(rng, resamples))
 
     def as_drawn(self) -> Self:
@@ -69,7 +69,7 @@ class KernelSteps:
         return self.over(self.steps.as_drawn())
 
     def parts(self) -> Iterator[Self]:
-        """The resamples in blocks."""
+        """Iterate over blocks of resamples."""
         for part in self.steps.parts():
             yield type(self)(part, self.width, self.nodes, self.params, self.signed)
 
@@ -81,13 +81,13 @@ class KernelSteps:
 
 @over_steps(lambda view, drawn, _, signed: view.over(drawn, signed=signed))
 def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSteps:
-    """Steps and the half-width of the kernel.
+    """Steps of the sample, with the half-width of the kernel.
 
     Parameters
     ----------
     sample : Sample
     bandwidth : float, optional
-        The half-width; the paper's rule of thumb ``1.06 sd n^(-1/5)`` if left out (Zhang 2020,
+        The half-width; by default, the paper's rule of thumb ``1.06 sd n^(-1/5)`` (Zhang 2020,
         appendix C).
     """
     view = sample.view(steps)
@@ -105,12 +105,12 @@ def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSte
 
 @once_per_view
 def _densities(view: KernelSteps) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Nodes, and the densities of rows and of hits at the nodes, shape (..., nodes)."""
+    """Return the nodes, and the densities of rows and of hits at them, shape (..., nodes)."""
     s = view.steps
     resampled = np.ndim(s.n) > 0
     dtype: type[np.floating[Any]] = np.float32 if resampled else np.float64
     response = triweight_response(view.width, view.nodes).astype(dtype)
-    # Redrawn hits leave the rows as they are: one transform does for all resamples.
+    # Redrawing hits leaves the row counts unchanged: one transform serves all resamples.
     fixed = resampled and s.count.strides[0] == 0
 
     def rows(part: Steps) -> FloatArray:
@@ -121,7 +121,7 @@ def _densities(view: KernelSteps) -> tuple[FloatArray, FloatArray, FloatArray]:
         return part.hits.astype(dtype, copy=False)
 
     def density(mass: Callable[[Steps], FloatArray], least: float = 0.0) -> FloatArray:
-        # A kernel whose ends are cut off by the grid may swing a little below 0.
+        # A kernel whose ends are cut off by the grid may oscillate slightly below 0.
         return np.asarray(np.maximum(smooth(spread_parts(s, mass, view.nodes), response), least))
 
     least = -math.inf if view.signed else 0.0
@@ -143,7 +143,7 @@ def _kde(view: KernelSteps, d: int) -> FloatArray:
     return np.asarray(integrate(gap) / n)
 
 
-#: Nodes with fewer rows than this share are left out of squared gaps.
+#: Nodes whose density of rows is at most this, divided by n, are left out of squared gaps.
 _FEW = 1e-7
 
 
@@ -178,8 +178,8 @@ def kde_ece(view: KernelSteps) -> FloatArray:
     Steps of shape (..., G) give values of shape (...).
 
     The bandwidth is the half-width of the kernel, as in the paper. The authors' code passes it to
-    KDEpy as the kernel's standard deviation, a third of its half-width, takes the standard
-    deviation of the scores of the hits alone and ``(2 n)^(-1/5)``: three times as wide, nearly.
+    KDEpy as the kernel's standard deviation, which is a third of the half-width, and computes it from the
+    standard deviation of the scores of hits alone and ``(2 n)^(-1/5)``: its kernel is nearly three times as wide.
     """
     return _kde(view, 1)
 
@@ -224,7 +224,7 @@ def smece(view: Steps) -> FloatArray:
 
     The integral is exact at the ends: the public implementation (relplot) gives scores within half
     a grid cell of 0 and 1 half their weight, which overstates saturated predictions (by 41 % on a
-    network with a quarter of its confidences at 1). Where no score is there the two agree.
+    network with a quarter of its confidences at 1). Without such scores the two agree.
     """
     n = view.n[..., None]
     dtype: type[np.floating[Any]] = np.float32 if np.ndim(view.n) else np.float64
@@ -232,7 +232,7 @@ def smece(view: Steps) -> FloatArray:
         nodes, tolerance = SMECE_NODES, 1e-11
     else:
         # Single precision and fewer nodes: far below the noise of resampling.
-        # The error is never below the mean residual, so that neither is the kernel.
+        # The error, and so the width of the kernel, is never below the mean residual.
         mean = np.abs(view.score_sum.sum(axis=-1) - view.n_hits) / view.n
         cell = SMECE_CELL * max(float(np.mean(view.n)) ** (-1 / 3), float(mean.min()))
         tolerance = 1e-5
@@ -251,7 +251,7 @@ def smece(view: Steps) -> FloatArray:
         response = gaussian_response(sigma, nodes, coefficients.dtype)
         return integrate(np.abs(from_cosine(coefficients[rows] * response)))
 
-    # The mean residual is the least it can be; noise adds about this much.
+    # The error is at least the mean residual; noise adds about n^(-1/2) / 2.
     guess = min(
         float(np.abs(coefficients[:, 0]).mean()) + 0.5 * float(np.mean(view.n)) ** -0.5, 1.0
     )

@@ -1,4 +1,4 @@
-"""The adaptive test of calibration: the most striking of the debiased squared errors over bins of all widths."""
+"""The adaptive test of calibration: the most significant of the debiased squared errors over bins of several widths."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
-#: The narrowest bins are 1 / 1,024 wide: what resampled steps can still tell apart.
+#: log2 of the largest number of bins: resampled steps can resolve bins down to a width of 1 / 1,024.
 FINEST = 10
 
 
 class _Scales(NamedTuple):
-    """Of 1, 2, 4, ... bins, shape (..., J + 1) each.
+    """Statistics over 1, 2, 4, ... bins, shape (..., J + 1) each.
 
     Attributes
     ----------
     error : ndarray
         The debiased squared error.
     standardised : ndarray
-        Divided by its standard deviation under calibration; -inf where no bin has two rows.
+        That error divided by its standard deviation under calibration; -inf where no bin has two rows.
     """
 
     error: FloatArray
@@ -37,14 +37,14 @@ class _Scales(NamedTuple):
 @once_per_view
 def _scales(view: Steps) -> _Scales:
     n = view.n
-    # Weights have a mean of 1; resampled ones are not as many as the rows.
+    # Weights have a mean of 1, so n of the sample is its number of rows; n of a resample is not.
     levels = min(FINEST, int(math.log2(max(float(view.of_sample.n.max()), 1.0))))
     bins = 1 << levels
     edges = equal_width_edges(bins, np.dtype(np.float64))
-    # Redrawn hits leave the rows as they are: one row of them does for all resamples.
+    # Redrawing hits leaves the row counts unchanged: one row of counts serves all resamples.
     fixed = n.ndim > 0 and view.count.strides[0] == 0
     every, one = n.shape, (1,) if fixed else n.shape
-    # Residuals and their squares; rows, variances of the hits and their squares, squared weights, per bin.
+    # Sums per bin: residuals and their squares; rows, variances of the hits, squared variances, squared weights.
     weighted = not isinstance(view.row_weight, float)
     sums = [np.zeros((*shape, bins)) for shape in (every, every, one, one, one, one)]
     for part in view.blocks():
@@ -74,11 +74,11 @@ def _scales(view: Steps) -> _Scales:
     error, standardised = [], []
     for level in range(levels, -1, -1):
         residual, squares, rows, variance, its_square, own = sums
-        # Of a single row nothing is left without its square.
+        # A single row forms no pair: nothing remains without its square.
         several = rows**2 > own * (1 + 1e-9) if weighted else rows > 1.5
         share = np.divide(1.0, rows, out=np.zeros_like(rows), where=several)
         total_error = ((residual**2 - squares) * share).sum(axis=-1)
-        # Of independent residuals, the sum over all pairs has this variance.
+        # Variance of the sum over all pairs of independent residuals.
         pairs = 2 * np.maximum(variance**2 - its_square, 0)
         spread = np.broadcast_to((pairs * share**2).sum(axis=-1), every)
         error.append(total_error / n)
@@ -112,14 +112,14 @@ def _at(view: Steps) -> Mapping[str, float]:
     undefined="undefined: no two rows whose scores are neither 0 nor 1 share a bin.",
 )
 def tcal(view: Steps) -> FloatArray:
-    """Adaptive test of calibration: the debiased squared error over 1, 2, 4, ... 1,024 bins, each divided by its standard deviation under calibration, of which the largest counts.
+    """Adaptive test of calibration: the largest of the debiased squared errors over 1, 2, 4, ... 1,024 bins, each divided by its standard deviation under calibration.
 
     Steps of shape (..., G) give values of shape (...).
 
-    It finds errors of any width without being told how wide they are. Its p-value is that of the noise floor: labels are redrawn, and the
-    largest is taken again. The details ``bins`` and ``squared_error`` say at how many bins it is largest, and the error there, which
-    noise does not make larger. There are no more bins than rows; the paper begins with two, here with one. With weights w a
-    pair of rows counts as the product of theirs, n_b and n are sums of weights, and the variance has w^2 in place of 1.
+    It detects errors of any width, which need not be known in advance. Its p-value is that of the noise floor: labels are redrawn, and the
+    largest is taken again. The details ``bins`` and ``squared_error`` are the number of bins at which it is largest, and the error there,
+    debiased of noise. There are no more bins than rows; the paper starts with two bins, this metric with one. With weights w, a
+    pair of rows counts as the product of its weights, n_b and n are sums of weights, and the variance has w^2 in place of 1.
     """
     largest = _scales(view).standardised.max(axis=-1)
     return np.where(np.isfinite(largest), largest, math.nan)

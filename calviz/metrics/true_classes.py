@@ -26,10 +26,10 @@ _signed = partial(_by_class, direction="zero", bounds=(-1.0, 1.0))
 _one_sided = partial(_by_class, interval="half-inverted")
 _positive = partial(_one_sided, direction="lower", bounds=(0.0, 1.0))
 _negative = partial(_one_sided, direction="higher", bounds=(-1.0, 0.0))
-# Neither more nor fewer overconfident classes is better in itself (section 6 of the paper).
+# Neither more nor fewer overconfident classes are better in themselves (section 6 of the paper).
 _share_of_classes = partial(_by_class, direction="none", bounds=(0.0, 1.0))
 
-#: Sums of equal numbers may differ in the last digits: an MCS this small is exactly 0.
+#: An MCS of at most this size counts as 0, as sums of equal numbers may differ in their last digits.
 ZERO = 1e-12
 
 
@@ -64,7 +64,7 @@ def _mean_over(chosen: BoolArray, values: FloatArray) -> FloatArray:
     reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
 )
 def wsece(view: TrueClassErrors) -> FloatArray:
-    """ECE of the rows of each true class, averaged over the classes by their rows.
+    """ECE of the rows of each true class, averaged over the classes weighted by their rows.
 
     Errors of shape (..., K) give values of shape (...).
     """
@@ -94,7 +94,7 @@ def msece(view: TrueClassErrors) -> FloatArray:
     reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
 )
 def cece(view: TrueClassErrors) -> FloatArray:
-    """Contraharmonic mean of the ECE of each true class: classes that are far off weigh more.
+    """Contraharmonic mean of the ECE of each true class: classes with large errors weigh more.
 
     Errors of shape (..., K) give values of shape (...).
     """
@@ -142,7 +142,7 @@ def wsmcs_under(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, eq. 8",
 )
 def wsmcs(view: TrueClassErrors) -> FloatArray:
-    """Weighted subset miscalibration score: over- and underconfident classes weighed by their numbers; K counts the classes with rows.
+    """Weighted subset miscalibration score: wsMCS+ and wsMCS- weighted by the shares of over- and underconfident classes; K counts the classes with rows.
 
     Errors of shape (..., K) give values of shape (...).
     """
@@ -190,7 +190,7 @@ def under_mcs(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, table 2",
 )
 def over_share(view: TrueClassErrors) -> FloatArray:
-    """Share of the classes with rows whose mean confidence is above their accuracy, beyond noise or not.
+    """Share of the classes with rows whose mean confidence is above their accuracy, whether beyond noise or not.
 
     Errors of shape (..., K) give values of shape (...).
     """
@@ -205,7 +205,7 @@ def over_share(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, table 2",
 )
 def under_share(view: TrueClassErrors) -> FloatArray:
-    """Share of the classes with rows whose mean confidence is below their accuracy, beyond noise or not.
+    """Share of the classes with rows whose mean confidence is below their accuracy, whether beyond noise or not.
 
     Errors of shape (..., K) give values of shape (...).
     """

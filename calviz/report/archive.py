@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from calviz.report.document import Report
 from calviz.text.export import csv_bytes, latex_table, markdown_table
 
-#: The earliest time that a ZIP file can hold: the same tables give the same bytes on any day.
+#: The earliest time a ZIP file can store, used for all entries: the same tables give the same bytes on any day.
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def to_zip(report: Report) -> bytes:
-    """Write all tables of a report, the model card among them."""
+    """Write all tables of a report, and its model card, into a ZIP file."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in _files(report):

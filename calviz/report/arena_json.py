@@ -14,7 +14,7 @@ from calviz.results.leaderboard import Arena, CriticalDifference, Leaderboard, S
 
 
 def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) -> Record:
-    """Write an arena as plain values, for `calviz.report.json.to_json`; it can be opened again.
+    """Convert an arena to plain values for `calviz.report.json.to_json`; the result can be loaded again.
 
     Parameters
     ----------

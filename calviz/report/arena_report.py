@@ -1,4 +1,4 @@
-"""The report on an arena: leaderboards, their pictures, and who is first by rows and by classes."""
+"""The report on an arena: leaderboards, their charts, and the first methods by rows and by classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calviz.results.leaderboard import Arena, Leaderboard
 from calviz.specs.metric import METRICS
 from calviz.text.words import decimal, percent, points, seconds_text, shorten
 
-#: Methods named for each range of rows or classes.
+#: Number of methods named for each range of rows or classes.
 FIRST = 5
 _MARKS: tuple[Mark, ...] = ("best", "second")
 
@@ -26,7 +26,7 @@ _MARKS: tuple[Mark, ...] = ("best", "second")
 def arena_report(
     arena: Arena, *, problems: Iterable[str] = (), title: str = "Arena of recalibrators"
 ) -> Report:
-    """Put an arena into a report, a part for each leaderboard.
+    """Make the report on an arena, with one part per leaderboard.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _written(key: str, title: str, blocks: Sequence[Block]) -> Written:
 
 
 def board_table(board: Leaderboard) -> Table:
-    """The leaderboard as people read it, and with all digits."""
+    """Table of a leaderboard: texts for people, and numbers with all digits."""
     rows = list(board)
     labels = {score: METRICS[score].label for score in SCORES}
     columns: dict[str, list[str]] = {"method": [shorten(s.method, 60) for s in rows]}
@@ -108,7 +108,7 @@ def board_table(board: Leaderboard) -> Table:
 
 
 def ranges_table(parts: Sequence[Leaderboard]) -> Table:
-    """The first methods in each range of calibration rows and of classes."""
+    """Table of the first methods in each range of calibration rows and of classes."""
     shown: dict[str, list[str]] = {
         "range": [part.title for part in parts],
         "experiments": [f"{len(part.table):,}" for part in parts],

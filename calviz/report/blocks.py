@@ -1,4 +1,4 @@
-"""The blocks that sections are made of: words, numbers, tables and charts, in no particular format."""
+"""The blocks that sections consist of: texts, numbers, tables and charts, independent of the format."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from calviz.results.verdict import Verdict
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Rows of a table that a page can show; the file of the table holds all of them.
+#: Largest number of table rows shown on a page; the table's file holds all of them.
 MOST_ROWS = 1_000
 
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, plain text."""
+    """A paragraph of plain text."""
 
     text: str
     kind: ClassVar[str] = "text"
@@ -48,14 +48,14 @@ class Heading(Text):
 
 @dataclass(frozen=True)
 class Lead(Text):
-    """The sentence that a busy reader reads.
+    """The main sentence, for readers in a hurry.
 
     Attributes
     ----------
     tone : {"good", "bad", "open"}
         Whether it is good news, bad news, or not decided.
     below : str
-        A line below it.
+        A line of text below it.
     """
 
     tone: Literal["good", "bad", "open"] = "open"
@@ -83,7 +83,7 @@ class Cards:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found, worst first."""
+    """Findings, worst first."""
 
     findings: tuple[Finding, ...]
     kind: ClassVar[str] = "findings"
@@ -118,23 +118,23 @@ class Table:
         Names its file.
     title : str
     shown : DataFrame of str
-        The texts that people read.
+        The cells as text.
     numbers : DataFrame or None
-        The same for programs, with all digits; the texts where it is None.
+        The same for programs, with all digits; None stands for the texts.
     right : sequence of str
-        The columns of `shown` that are flush right.
+        Columns of `shown` that are right-aligned.
     marks : mapping of (row, column name) to {"best", "second"}
-        Cells that stand out.
+        Highlighted cells.
     groups : mapping of int to str
-        Headings inside the table, by the row that they stand before.
+        Headings inside the table, by the index of the row below them.
     folded : bool
-        Whether it stands behind its title until a reader opens it.
+        Whether only its title is shown until a reader opens it.
     bullets : sequence of Bullet or None
-        A picture of each row's number, beside its name; the texts of the row say the same; none if empty.
+        A small drawing of each row's number, beside its name, which the texts of the row repeat; empty for no drawings.
     pictured : str
-        What they are of, above them, where the row has several numbers.
+        Heading of these drawings, which names the number they show if the row has several.
     one_scale : bool
-        Whether these pictures have one scale, or each its own.
+        Whether these drawings share one scale, or each has its own.
     """
 
     key: str
@@ -152,26 +152,26 @@ class Table:
 
     @property
     def cut(self) -> str:
-        """A sentence about rows that a page leaves out; empty if it shows all."""
+        """Sentence about the rows left out on a page; empty if all are shown."""
         left = len(self.shown) - MOST_ROWS
         return f"{left:,} more rows are in {self.key}.csv." if left > 0 else ""
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A chart, drawn, with its words and the table of what is drawn.
+    """A drawn chart with its description and the table of its data.
 
     Attributes
     ----------
     key : str
-        Names its pictures.
+        Names its image files.
     title : str
     alt : str
-        What it shows, in words.
+        Description in words.
     drawing : str
         The plotly figure as JSON.
     caption : tuple of str
-        Lines that a picture may carry to say where it comes from.
+        Lines on the origin of the data that a saved image may include.
     table : Table
     """
 
@@ -186,7 +186,7 @@ class Chart:
 
 Block = Text | Facts | Cards | Findings | Terms | Table | Chart
 
-#: How a column of a figure's frame is written, by its name.
+#: Function that formats a value of a column as text.
 Format = Callable[[Any], str]
 
 
@@ -206,13 +206,13 @@ def chart(
     ----------
     figure : Figure
     key, title, caption
-        As of `Chart`.
+        As in `Chart`.
     formats : mapping of str to (str, callable)
-        Of the columns of its frame that people see: the heading, and how a value is written.
+        Columns of its frame to show: the heading and the format of each.
     rows : sequence of int, optional
-        The rows of the frame that people see; all if left out. The file of the table holds all.
+        Positions of the rows to show; all by default. The table's file holds all.
     **drawing
-        Options of its `plot`.
+        Options of the figure's `plot`.
     """
     frame = figure.frame()
     seen = frame if rows is None else frame.iloc[list(rows)]
@@ -230,17 +230,17 @@ def chart(
 
 
 def drawn(figure: Figure, **drawing: Any) -> str:
-    """A figure in the colours of paper, as compact JSON with no byte that depends on the machine."""
+    """Draw a figure in the light theme, as compact JSON that is the same on every machine."""
     return plain_json(figure.plot(theme="light", **drawing))
 
 
 def plain_json(plotted: go.Figure) -> str:
-    """A plotly figure as compact JSON, with the number of digits that a screen can show."""
+    """Convert a plotly figure to compact JSON, with six significant digits."""
     return json.dumps(_plain(plotted.to_plotly_json()), separators=(",", ":"), allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    """Reduce a plotly figure to JSON, with the number of digits that a screen can show."""
+    """Convert a part of a plotly figure to JSON values, with six significant digits."""
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
@@ -255,7 +255,7 @@ def _plain(value: Any) -> Any:
 
 
 def spread(size: int, most: int, *also: int) -> list[int]:
-    """Positions of a limited number of rows, evenly spread, including both ends and some given ones."""
+    """Choose positions of about `most` rows, evenly spread, including both ends and the positions in `also`."""
     if size <= most:
         return list(range(size))
     even = np.linspace(0, size - 1, most).round().astype(int)

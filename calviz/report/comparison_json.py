@@ -10,7 +10,7 @@ from calviz.results.comparison import BASIS_WORDS, Comparison, MethodResult, Row
 
 
 def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Record:
-    """Write a comparison as plain values, for `calviz.report.json.to_json`.
+    """Convert a comparison to plain values for `calviz.report.json.to_json`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A report: sections about one or more models, in no particular format."""
+"""A report: sections about one or more models, independent of the format."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from calviz.report.blocks import Block, Chart, Note, Table
 from calviz.report.section import SECTIONS, Section, in_order
 from calviz.report.subject import Subject
 
-#: Called before each section is made: its title, how many are done, how many there are.
+#: Called before each section is made, with its title, the number done and the total number.
 Progress = Callable[[str, int, int], None]
 
-#: The title of a report on several models that was given none.
+#: Title of a report on several models if none is given.
 DEFAULT_TITLE = "Calibration of several models"
 
 
@@ -30,13 +30,13 @@ class Written:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What a report says about one subject.
+    """The part of a report about one subject.
 
     Attributes
     ----------
     name : str
     verdict : str
-        The sentence.
+        The verdict's sentence.
     sections : tuple of Written
     shared : tuple of Written
         Sections that are the same for all parts.
@@ -52,13 +52,13 @@ class Part:
 class Report:
     """A report, ready to be written as HTML, as Markdown, or as tables.
 
-    The same data and settings give the same bytes: there is no date in it unless one is given.
+    The same data and settings give the same bytes: it has no date unless one is given.
 
     Attributes
     ----------
     parts : tuple of Part
     title, author, notes, date : str
-        A person's words; plain text, escaped wherever they are written. Empty lines in the notes part paragraphs.
+        Plain text entered by a person, escaped wherever it is written. Empty lines in the notes separate paragraphs.
     """
 
     parts: tuple[Part, ...]
@@ -69,7 +69,7 @@ class Report:
 
     @property
     def shared(self) -> tuple[Written, ...]:
-        """Sections that are the same for all parts, and are written once."""
+        """Sections that are the same for all parts and are written once."""
         return self.parts[0].shared
 
     @property
@@ -78,7 +78,7 @@ class Report:
         return tuple(p.strip() for p in re.split(r"\n\s*\n", self.notes) if p.strip())
 
     def tables(self) -> Iterator[tuple[str, Table]]:
-        """All tables, those of the charts among them, and the names of their files without ending."""
+        """Iterate over all tables, including those of charts, with their file names without suffix."""
         for number, part in enumerate(self.parts, start=1):
             folder = f"{number:02d}-" if len(self.parts) > 1 else ""
             for table in _tables(part.sections):
@@ -88,24 +88,24 @@ class Report:
 
     @property
     def charts(self) -> tuple[Chart, ...]:
-        """All charts, in their order."""
+        """All charts, in order."""
         written = [*(w for part in self.parts for w in part.sections), *self.shared]
         return tuple(b for w in written for b in w.blocks if isinstance(b, Chart))
 
     def html(self) -> str:
-        """One self-contained page; see `calviz.report.html`."""
+        """Write one self-contained page; see `calviz.report.html`."""
         from calviz.report.html import to_html
 
         return to_html(self)
 
     def markdown(self) -> str:
-        """A model card; see `calviz.report.markdown`."""
+        """Write a model card; see `calviz.report.markdown`."""
         from calviz.report.markdown import to_markdown
 
         return to_markdown(self)
 
     def archive(self) -> bytes:
-        """All tables in a ZIP file; see `calviz.report.archive`."""
+        """Write all tables into a ZIP file; see `calviz.report.archive`."""
         from calviz.report.archive import to_zip
 
         return to_zip(self)
@@ -134,18 +134,18 @@ def compose(
     Parameters
     ----------
     subjects : Subject or iterable of Subject
-        Each is a part of the report.
+        Each becomes a part of the report.
     sections : iterable of str, optional
-        Keys of sections; all that have something to say if left out. They stand in their own order.
+        Keys of sections, whatever their order; by default, all that are not empty.
     title, author, notes, date
-        As of `bind`.
+        As in `bind`.
     progress : callable, optional
         Called before each section.
 
     Raises
     ------
     OptionError
-        Where there is no subject, or no such section.
+        If there is no subject, or no such section.
     """
     about = [subjects] if isinstance(subjects, Subject) else subjects
     chosen = None if sections is None else tuple(sections)
@@ -159,7 +159,7 @@ def make_part(
     sections: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> Part:
-    """Compute the sections about one subject; arrays of its rows are not kept."""
+    """Compute the sections about one subject; the part keeps no arrays of its rows."""
     chosen = chosen_sections(sections)
     written = []
     for done, section in enumerate(chosen):
@@ -183,7 +183,7 @@ def bind(
     notes: str = "",
     date: str | None = None,
 ) -> Report:
-    """Put parts together.
+    """Combine parts into a report.
 
     Parameters
     ----------
@@ -191,8 +191,8 @@ def bind(
     title, author, notes : str
         Plain text.
     date : str, optional
-        What to write as the date; if left out, the day of ``SOURCE_DATE_EPOCH`` if that is set, else none,
-        so that the same input gives the same bytes.
+        Text of the date; by default, the day of ``SOURCE_DATE_EPOCH`` if that is set, else no date, so that
+        the same input gives the same bytes.
     """
     bound = tuple(parts)
     if not bound:
@@ -207,7 +207,7 @@ def bind(
 
 
 def chosen_sections(keys: Iterable[str] | None) -> tuple[Section, ...]:
-    """The sections of these keys, in their order; all for None."""
+    """Return the sections with these keys, in the order of a report; all for None."""
     if keys is None:
         return in_order()
     wanted = {SECTIONS[key].key for key in keys}
@@ -215,7 +215,7 @@ def chosen_sections(keys: Iterable[str] | None) -> tuple[Section, ...]:
 
 
 def write(section: Section, subject: Subject) -> Written:
-    """Make the blocks of a section; what is not available is said, and no error."""
+    """Make the blocks of a section; `NotAvailable` becomes a note with the reason."""
     try:
         blocks: Sequence[Block] = tuple(section.make(subject))
     except NotAvailable as reason:
@@ -225,12 +225,12 @@ def write(section: Section, subject: Subject) -> Written:
 
 
 def date_given() -> str:
-    """The day of ``SOURCE_DATE_EPOCH``, the convention for reproducible output; empty without it.
+    """Return the day of ``SOURCE_DATE_EPOCH``, the convention for reproducible output; empty without it.
 
     Raises
     ------
     OptionError
-        Where it is not a number of seconds.
+        If it is not a number of seconds.
     """
     text = os.environ.get("SOURCE_DATE_EPOCH", "")
     if not text:

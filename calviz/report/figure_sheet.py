@@ -1,4 +1,4 @@
-"""Chosen figures beside each other, labelled, as a paper prints them: one page that makes SVG, PNG and PDF."""
+"""Several figures side by side with panel letters, as in a paper: one page that exports SVG, PNG and PDF."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from calviz.report.blocks import plain_json
 from calviz.report.html import as_element, write_page
 from calviz.text.words import as_sentence, shorten
 
-#: Letters of panels.
+#: Letters of the panels.
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-#: Pixels of the drawing between panels.
+#: Gap between panels, in pixels of the drawing.
 GAP = 24
 
 
@@ -27,9 +27,9 @@ class Panel:
     Attributes
     ----------
     figure : Figure
-        Computed.
+        The computed figure.
     wide : bool
-        Whether it is as wide as the sheet.
+        Whether it takes the full width of the sheet.
     """
 
     figure: Figure
@@ -37,7 +37,7 @@ class Panel:
 
 
 def caption_of(panels: Sequence[Panel]) -> str:
-    """One caption that says what is seen, panel by panel, in the sentence of each figure."""
+    """Compose one caption that describes the panels, one sentence per figure."""
     said = [as_sentence(panel.figure.describe()) for panel in panels]
     if len(said) > 1:
         said = [f"({letter}) {text}" for letter, text in zip(LETTERS, said, strict=False)]
@@ -51,25 +51,25 @@ def to_sheet(
     name: str = "figure",
     caption: bool = False,
 ) -> str:
-    """Write a page that draws the panels, and hands them over as one SVG, one PNG, or to the clipboard.
+    """Write a page that draws the panels, and saves them as one SVG or PNG, or copies them to the clipboard.
 
-    The page prints as the figure alone, on paper of its size.
+    When printed, the page holds only the figure, on paper of its size.
 
     Parameters
     ----------
     panels : sequence of Panel
-        One to 26.
+        1 to 26 panels.
     columns : {1, 2}
         Whether the sheet is as wide as one column of a paper (3.25 in) or two (6.75 in, two panels in a row).
     name : str
-        Of the files.
+        Name of the files.
     caption : bool
-        Whether the caption stands in the picture, below the panels.
+        Whether the image includes the caption, below the panels.
 
     Raises
     ------
     OptionError
-        Where there are no panels, or too many, or another number of columns.
+        If there are no panels or too many, or for any other number of columns.
     """
     if not 0 < len(panels) <= len(LETTERS):
         raise OptionError(f"a figure has 1 to {len(LETTERS)} panels, got {len(panels)}.")

@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else: no network, no other file, and for its words no script."""
+"""A report as one self-contained HTML file: no network, no other files, and no script except for charts."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from calviz.text.words import as_sentence, together
 def to_html(report: Report) -> str:
     """Write a report as one page.
 
-    plotly.js is embedded once. A content security policy lets exactly the two scripts of the page
-    run and nothing be fetched or sent; every text of a person or a file is escaped by the templates.
+    plotly.js is embedded once. A content security policy allows exactly the two scripts of the page
+    and forbids any network access; the templates escape every text that comes from a person or a file.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ def to_html(report: Report) -> str:
 
 
 def write_page(template: str, script: str, **values: Any) -> str:
-    """Write a page of its own with plotly.js and one script, under the same policy as a report.
+    """Write a standalone page with plotly.js and one script, under the same policy as a report.
 
     Parameters
     ----------
     template, script : str
-        Their files.
+        Their file names.
     **values
-        What the template holds.
+        Values for the template.
     """
     scripts = [_plotly(), _text(script)]
     return (
@@ -73,7 +73,7 @@ def write_page(template: str, script: str, **values: Any) -> str:
 
 
 def policy(scripts: list[str]) -> str:
-    """The content security policy: these scripts and no others, and nothing from elsewhere."""
+    """Return the content security policy: only these scripts, and nothing from elsewhere."""
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts) or "'none'"
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -89,7 +89,7 @@ def _digest(script: str) -> str:
 def _plotly() -> str:
     from plotly.offline import get_plotlyjs
 
-    # A browser reads line breaks so before it takes the script's hash.
+    # Browsers normalise line breaks like this before they hash the script.
     return str(get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -136,7 +136,7 @@ def _together(text: object) -> str:
 
 @cache
 def _mathml(formula: str) -> Markup:
-    """A formula of ours (never of a file) as MathML; a line may break between its parts, which browsers do not do by themselves."""
+    """Convert one of our own formulas (never from a file) to MathML; lines may break between its parts, which browsers do not do by themselves."""
     parts = re.split(r",\\(?:quad|;) ?", formula)
     if any(part.count("{") != part.count("}") for part in parts):
         parts = [formula]
@@ -148,7 +148,7 @@ def _one_formula(formula: str) -> Markup:
 
     text = convert(formula.replace(r"\arg\max", r"\mathrm{arg\,max}"))
     text = text.replace('<mn mathvariant="bold">1</mn>', "<mn>\N{MATHEMATICAL BOLD DIGIT ONE}</mn>")
-    # A bar over more than one sign: not every machine has a font whose bar grows.
+    # A bar over several symbols: not every machine has a font with a stretchable bar.
     text = re.sub(
         r'<mover>(.*?)<mo stretchy="true">&#x02015;</mo></mover>',
         r'<mrow class="bar">\1</mrow>',
@@ -158,14 +158,14 @@ def _one_formula(formula: str) -> Markup:
 
 
 def _bullets(table: Table) -> list[Markup]:
-    """Drawings of the rows of a table; their numbers stand in the row, for those who do not see them."""
+    """Drawings for the rows of a table; the rows also hold the numbers, for readers who cannot see drawings."""
     shown = table.bullets[:MOST_ROWS]
     scale = shared_scale(shown) if table.one_scale else None
     return [Markup("") if one is None else _inline(one, scale) for one in shown]
 
 
 def _inline(bullet: Bullet, scale: Scale | None = None) -> Markup:
-    """A drawing inside the page, which needs no name space and has its style sheet."""
+    """SVG inside the page, which needs no namespace and is styled by the page."""
     drawing = svg(bullet, PALETTES["light"], scale)
     for known in (' xmlns="http://www.w3.org/2000/svg"', ' vector-effect="non-scaling-stroke"'):
         drawing = drawing.replace(known, "")
@@ -194,13 +194,13 @@ def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> di
 
 
 def _spec(chart: Chart) -> Any:
-    """What the page's script draws, as JSON that cannot end its element."""
+    """Data of a chart for the page's script, as JSON that is safe inside its element."""
     caption = json.dumps(list(chart.caption), separators=(",", ":"))
     return as_element(f'{{"figure":{chart.drawing},"caption":{caption}}}')
 
 
 def as_element(text: str) -> Markup:
-    """JSON that cannot end the element that holds it."""
+    """Escape JSON so that it cannot close the element that holds it."""
     for sign, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
         text = text.replace(sign, code)
     return Markup(text)

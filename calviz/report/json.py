@@ -1,4 +1,4 @@
-"""The JSON of results: the same for the command line and the app; keys are a stable contract."""
+"""The JSON of results, the same for the command line and the app; keys are a stable contract."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def audit_record(
     notices: Iterable[Finding] = (),
     **extra: Any,
 ) -> Record:
-    """Write one evaluation as plain values, ready for JSON.
+    """Convert one evaluation to plain values, ready for JSON.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ def audit_record(
     file : str
         Where the predictions came from.
     notices : iterable of Finding
-        What reading the file had to say; they stand before the findings.
+        Findings from reading the file; they precede those of the evaluation.
     **extra
         Further entries of the record (``seed=0, digest="..."``).
 
     Returns
     -------
     dict
-        Text, numbers, lists and dicts only; what is not a finite number is ``None``. Values are
+        Strings, numbers, lists and dicts only; non-finite numbers become ``None``. Values are
         fractions (0.0475, not 4.75 %).
     """
     record = {
@@ -59,7 +59,7 @@ def audit_record(
 
 
 def convention_records(conventions: Conventions) -> list[Record]:
-    """Write the ECE of other libraries as plain values, ready for JSON."""
+    """Convert the ECE of other libraries to plain values, ready for JSON."""
     records: list[Record] = []
     for v in conventions:
         record: Record = {
@@ -81,12 +81,12 @@ def convention_records(conventions: Conventions) -> list[Record]:
 
 def to_json(value: Any) -> str:
     """Write plain values as strict JSON text, with a line break at its end."""
-    # ASCII only: whatever a file or class is called, every reader and console can take it.
+    # ASCII only, so that every reader and console can show any name of a file or class.
     return json.dumps(_plain(value), indent=2, allow_nan=False) + "\n"
 
 
 def compared_metric(result: MetricResult) -> Record:
-    """A metric of something that is compared: without noise floor and parameters."""
+    """Convert a metric of a comparison, without noise floor and parameters."""
     record: Record = {
         "value": result.value,
         "interval": None if result.interval is None else list(result.interval),
@@ -137,7 +137,7 @@ def _finding(finding: Finding) -> Record:
 
 
 def _plain(value: Any) -> Any:
-    """Reduce NumPy numbers, mappings and tuples to what JSON knows; NaN and infinity to None."""
+    """Convert NumPy numbers, mappings and tuples to JSON values; NaN and infinity to None."""
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

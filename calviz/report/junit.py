@@ -1,4 +1,4 @@
-"""Gates as JUnit XML, which build servers show as tests."""
+"""Gates as JUnit XML, which CI servers show as tests."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Gate:
     name : str
         The condition ("ece>0.05"), or what was done ("audit").
     outcome : {"passed", "failure", "error"}
-        Kept, crossed, or not judged.
+        Condition met, violated, or not evaluated.
     text : str
-        A sentence about it.
+        A sentence on the outcome.
     """
 
     file: str
@@ -35,7 +35,7 @@ class Gate:
 
 
 def to_junit(gates: Iterable[Gate]) -> str:
-    """Write gates as XML, one suite per file; names and sentences of a file are escaped.
+    """Write gates as XML, one suite per file; names and sentences are escaped.
 
     Examples
     --------

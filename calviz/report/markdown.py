@@ -1,4 +1,4 @@
-"""A report as Markdown: a model card to be kept with the model."""
+"""A report as Markdown: a model card to keep with the model."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from calviz.text.escape import markdown_text
 from calviz.text.export import markdown_table
 from calviz.text.words import as_sentence, shorten
 
-#: Rows of a table in the card; the other files hold all.
+#: Largest number of table rows in the card; the other files hold all.
 MOST_ROWS = 60
 
 
 def to_markdown(report: Report) -> str:
-    """Write a report as Markdown, names and notes escaped; charts become their words and tables."""
+    """Write a report as Markdown, with names and notes escaped; charts become descriptions and tables."""
     return "\n\n".join(_lines(report)) + "\n"
 
 

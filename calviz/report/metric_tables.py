@@ -13,29 +13,29 @@ from calviz.text.metric_values import Written, name_of, precision_words
 from calviz.text.words import p_number
 
 Results = Mapping[str, MetricResult]
-#: How near the numbers of a profile are to those of its rows.
+#: Heading of the column on how close the numbers of a profile are to those of its rows.
 OF_ROWS = "of the rows"
-#: Columns of numbers, flush right.
+#: Columns of numbers, right-aligned.
 RIGHT = ("value", "95 % interval", "noise: mean", "noise: 95 %", "p-value")
 
 
 def families() -> tuple[str, ...]:
-    """The headings in use, in order."""
+    """Return the metric families in use, in order."""
     names = dict.fromkeys(m.family for m in METRICS)
     return tuple(sorted(names, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(names)))
 
 
 def texts(results: Results) -> pd.DataFrame:
-    """The results as texts, one row per metric; sorts as text and reads like the cards."""
+    """Table of results as texts, one row per metric, formatted like the cards."""
     table = pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
     if any(r.exact is not None for r in results.values()):
-        # Beside the numbers, and before what is in words.
+        # After the numbers, before the text columns.
         table.insert(6, OF_ROWS, [precision_words(r) for r in results.values()])
     return table
 
 
 def written_columns(results: Results) -> pd.DataFrame:
-    """The same for a table that is grouped by family: without columns that hold nothing, and without notes."""
+    """The same for a table grouped by family: without empty columns and without notes."""
     table = texts(results).drop(columns=["family", "note"])
     return table.loc[:, (table != "").any()]
 
@@ -60,7 +60,7 @@ def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
 
 
 def numbers(results: Results) -> pd.DataFrame:
-    """The results as fractions, one row per metric."""
+    """Table of results as fractions, one row per metric."""
     table = pd.DataFrame(
         {
             "family": METRICS[r.key].family,

@@ -11,7 +11,7 @@ from calviz.results.model_comparison import ModelComparison, ModelResult
 
 
 def models_record(comparison: ModelComparison, **extra: Any) -> Record:
-    """Write a comparison of models as plain values, for `calviz.report.json.to_json`.
+    """Convert a comparison of models to plain values for `calviz.report.json.to_json`.
 
     Parameters
     ----------

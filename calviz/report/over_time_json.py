@@ -10,7 +10,7 @@ from calviz.results.over_time import OverTime
 
 
 def over_time_record(found: OverTime, *, file: str, digest: str) -> dict[str, Any]:
-    """All that was measured, period by period."""
+    """Convert all measurements over time, period by period."""
     return {
         "file": file,
         "digest": digest,

@@ -1,4 +1,4 @@
-"""A page of HTML as PDF, by the browser that is on the machine: what it draws is what is printed."""
+"""Convert an HTML page to PDF with a browser installed on the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from calviz.core.errors import NotAvailable
 
-#: Names the browser where it is not found by itself.
+#: Environment variable that names the browser, if it is not found automatically.
 VARIABLE = "CALVIZ_CHROMIUM"
 _NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
@@ -30,19 +30,19 @@ _PLACES = {
         r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
     ),
 }
-#: Nothing is fetched, kept, or asked; the page's scripts get this much of the browser's own time.
+#: Nothing is fetched, stored or asked; the time budget is for the page's scripts.
 _OPTIONS = (
     *("--headless", "--disable-gpu", "--no-first-run", "--no-default-browser-check"),
     *("--disable-extensions", "--disable-background-networking", "--disable-sync"),
     "--host-resolver-rules=MAP * ~NOTFOUND",
     *("--no-pdf-header-footer", "--virtual-time-budget=20000"),
 )
-#: Seconds after which it is given up.
+#: Timeout in seconds.
 PATIENCE = 180
 
 
 def find_browser() -> str | None:
-    """Where Chromium, Chrome or Edge is, or what the variable CALVIZ_CHROMIUM names; None if there is none."""
+    """Return the path of Chromium, Chrome or Edge, or of the program that CALVIZ_CHROMIUM names; None if there is none."""
     return next(_candidates(), None)
 
 
@@ -57,11 +57,11 @@ def _candidates() -> Iterator[str]:
 
 
 def why_not() -> str:
-    """Why there is no PDF on this machine; empty where there is."""
+    """Return why this machine cannot write a PDF; empty if it can."""
     if find_browser() is not None:
         return ""
     named = os.environ.get(VARIABLE)
-    what = f"{VARIABLE} names '{named}', which is no program" if named else "there is none here"
+    what = f"{VARIABLE} names '{named}', which is not a program" if named else "there is none here"
     return (
         f"a PDF needs Chromium, Chrome or Edge, and {what}; install one, or open the HTML file in "
         "any browser and print it."
@@ -69,7 +69,7 @@ def why_not() -> str:
 
 
 def to_pdf(html: str) -> bytes:
-    """Print a self-contained page.
+    """Print a self-contained page as PDF.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def to_pdf(html: str) -> bytes:
     Raises
     ------
     NotAvailable
-        Where there is no browser, or it does not print.
+        If there is no browser, or printing fails.
     """
     browser = find_browser()
     if browser is None:
@@ -93,7 +93,7 @@ def to_pdf(html: str) -> bytes:
         command = [
             browser,
             *_OPTIONS,
-            # Chromium refuses to run as root, as in a container, with its sandbox; the page is our own and loads nothing.
+            # Chromium refuses to run its sandbox as root, as in a container; the page is our own and loads nothing.
             *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
             f"--user-data-dir={Path(folder, 'profile')}",
             f"--print-to-pdf={printed}",

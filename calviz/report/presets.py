@@ -1,4 +1,4 @@
-"""Sets of sections that published guidelines ask for."""
+"""Sets of sections recommended by published guidelines."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from calviz.sample.grades import grade_columns, grade_factor
 
 @dataclass(frozen=True)
 class PresetSections:
-    """What a preset holds.
+    """The sections of a preset.
 
     Attributes
     ----------
     label : str
     sections : tuple of str
-        Their keys: the choice of a published guideline.
+        Keys of the sections, chosen by a published guideline.
     source : str
     """
 
@@ -60,12 +60,12 @@ PRESETS: dict[Preset, PresetSections] = {
 
 
 def sections_of(preset: str, subject: Subject | None = None) -> tuple[str, ...]:
-    """The keys of a preset's sections.
+    """Return the keys of a preset's sections.
 
     Raises
     ------
     OptionError
-        Where there is no such preset, or `subject` has nothing that it is about.
+        If there is no such preset, or `subject` lacks what the preset needs.
     """
     if preset not in PRESETS:
         raise OptionError(f"there is no preset '{preset}'; known: {', '.join(PRESETS)}.")
@@ -80,13 +80,13 @@ def sections_of(preset: str, subject: Subject | None = None) -> tuple[str, ...]:
 
 
 def check_grades(data: Dataset, column: str | None) -> None:
-    """Raise OptionError unless there is a column of rating grades: `column`, or one that is recognised."""
+    """Raise OptionError unless there is a column of rating grades: `column`, or a recognised one."""
     if column is not None:
         grade_factor(data, column)
     elif not grade_columns(data):
         others = ", ".join(shortened(name) for name in data.groups)
         rest = (
-            f"if one of its group columns is ({others}), name it with --grades, or on the page Decisions"
+            f"if one of its group columns ({others}) holds grades, name it with --grades, or on the page Decisions"
             if others
             else "add one, such as 'grade'"
         )

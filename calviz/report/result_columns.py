@@ -10,13 +10,13 @@ from calviz.results.comparison_table import TIED_SIGN, Column, Mark
 def metric_columns(
     columns: Sequence[Column], rows: Sequence[str]
 ) -> tuple[dict[str, list[str]], dict[tuple[int, str], Mark]]:
-    """Texts by heading, and the marks of their cells.
+    """Return the texts by heading, and the marks of the cells.
 
     Parameters
     ----------
     columns : sequence of Column
     rows : sequence of str
-        What is compared, in the order of the table.
+        Names of what is compared, in the order of the table.
     """
     texts: dict[str, list[str]] = {}
     marks: dict[tuple[int, str], Mark] = {}

@@ -1,4 +1,4 @@
-"""What a section of a report is, and the registry of sections."""
+"""The definition of a report section, and the registry of sections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from calviz.report.blocks import Block
 from calviz.report.subject import Subject
 from calviz.specs.registry import Registry
 
-#: Fields of `Subject` that hold results of long work.
+#: Fields of `Subject` that hold results of long computations.
 Work = Literal["comparison", "learning", "models", "slices"]
 
 
@@ -21,22 +21,22 @@ class Section:
     Attributes
     ----------
     key : str
-        The stable name by which it is asked for.
+        The stable name by which it is requested.
     title : str
         Its heading.
     place : int
-        Sections stand in ascending order.
+        Position: sections appear in ascending order.
     summary : str
-        What it holds, in a few words.
+        Its content in a few words.
     make : callable
-        ``make(subject)`` yields its blocks; a section without any is left out. `NotAvailable` says why there
-        is nothing to show.
+        ``make(subject)`` yields its blocks; a section without blocks is left out. It raises `NotAvailable` with
+        the reason if there is nothing to show.
     shared : bool
-        Whether it is the same for all parts of a report, and stands once, at its end.
+        Whether it is the same for all parts of a report, and appears once at its end.
     brief : bool
-        Whether it is in the report of a command that compares as well, if it has something to say there.
+        Whether it is also in the reports of commands that compare, if it is not empty there.
     made_of : {"comparison", "learning", "models", "slices"} or None
-        What of the `Subject` it is about, where that is the result of work that a person asked for.
+        The field of `Subject` it shows, if that is the result of a computation the user requested.
     """
 
     key: str
@@ -53,10 +53,10 @@ SECTIONS: Registry[Section] = Registry("section")
 
 
 def brief() -> tuple[str, ...]:
-    """Keys of the sections of a report about a comparison."""
+    """Return the keys of the sections of a report on a comparison."""
     return tuple(section.key for section in SECTIONS if section.brief)
 
 
 def in_order() -> tuple[Section, ...]:
-    """All sections, as they stand in a report."""
+    """Return all sections in the order of a report."""
     return tuple(sorted(SECTIONS, key=lambda section: section.place))

@@ -1,4 +1,4 @@
-"""What a report is about: some rows of one model, how they are looked at, and where they come from."""
+"""The subject of a report: rows of one model, how they are judged, and their origin."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Origin:
     rows : int
         Rows of the whole file.
     recognised : str
-        How it was understood, in one sentence.
+        How its format was recognised, in one sentence.
     options : ReadingOptions
-        What was said about it.
+        Options given for reading it.
     repairs : tuple of str
-        What was changed, in words.
+        Repairs made, in words.
     notices : tuple of Finding
-        What reading it had to say.
+        Findings from reading it.
     """
 
     file: str
@@ -57,7 +57,7 @@ class Origin:
 
     @classmethod
     def of(cls, loaded: Loaded, options: ReadingOptions | None = None) -> Origin:
-        """Take down where loaded data come from."""
+        """Record the origin of loaded data."""
         return cls(
             file=loaded.file,
             size=loaded.size,
@@ -72,34 +72,34 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A sample, its origin, and the results of long work on it.
+    """A sample, its origin, and the results of long computations on it.
 
     Attributes
     ----------
     sample : Sample
-        The rows that are judged and how they are looked at; what is computed for the report is kept with it.
+        The rows and how they are judged; what is computed for the report is cached on it.
     title : str
-        What to call it; a person's or a file's words, escaped wherever they are written.
+        Its title; text from a person or a file, escaped wherever it is written.
     error_bars : bool or None
-        Whether all metrics get intervals and noise floors; None: where the data are not large. The
-        headline metrics always have them.
+        Whether all metrics get intervals and noise floors; None: unless the data are large. The
+        headline metrics always get them.
     origin : Origin or None
     comparison : Comparison or None
-        Recalibrators, compared on these data.
+        Comparison of recalibrators on these data.
     learning : LearningCurve or None
         Their learning curve on these data.
     models : ModelComparison or None
-        This model and others.
+        Comparison of this model with others.
     slices : Slices or None
-        Groups of these rows; the usual ones are looked at where it is None.
+        Slices of these rows; None for the usual ones.
     preset : {"clinical", "credit"} or None
         The guideline that the report follows.
     cutoff : float or None
-        The cutoff that decisions are made by.
+        The cutoff for decisions.
     grades : str or None
-        The group column that holds rating grades; the one that is recognised where it is None.
+        The group column that holds rating grades; None for the recognised one.
     sets : PredictionSets or None
-        Prediction sets of these rows; made of two halves of them where it is None.
+        Prediction sets of these rows; None to compute them from two halves of the rows.
     """
 
     sample: Sample
@@ -128,7 +128,7 @@ class Subject:
 
     @property
     def headline(self) -> Evaluation:
-        """The metrics that everybody asks for first, with error bars, and the findings."""
+        """The headline metrics with error bars, and the findings."""
         return evaluate(self.sample, first_metrics(self.sample), ci=True, findings=True)
 
     @property

@@ -1,16 +1,16 @@
-"""The caption and the width of the pictures in sections."""
+"""Caption and width of the charts in sections."""
 
 from __future__ import annotations
 
 from calviz.report.subject import Subject
 from calviz.text.words import shorten
 
-#: Pixels that a chart has on the page; it fits a sheet of A4 and of US letter.
+#: Width of a chart on the page in pixels; it fits A4 and US letter paper.
 WIDTH = 640
 
 
 def caption(subject: Subject, *more: str) -> tuple[str, ...]:
-    """Say where a picture comes from: name; rows, reduction and bins; file and digest."""
+    """Caption lines with the origin of a chart: name; rows, reduction and bins; file and digest."""
     lines = [shorten(subject.name, 60), subject.sample.words, *more]
     if subject.origin is not None:
         lines.append(f"{shorten(subject.origin.file, 60)} · digest {subject.origin.digest[:16]}")

@@ -1,4 +1,4 @@
-"""Whether probabilities know anything about the labels, against labels that are shuffled among the rows."""
+"""Whether probabilities carry information about the labels, compared with labels shuffled among the rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import sum_over_blocks
 
-#: This many rows show any skill that there is.
+#: This many rows are enough to show any skill.
 MOST_ROWS = 100_000
 
 
@@ -39,11 +39,11 @@ class LabelShuffling:
 
     @property
     def z(self) -> float:
-        """How much more probability true classes get than by chance, in standard deviations; 0 where nothing varies."""
+        """Excess probability of the true classes over chance, in standard deviations; 0 if nothing varies."""
         return (self.of_true - self.shuffled) / self.spread if self.spread > 0 else 0.0
 
     def effect(self, errors: float = 0.0) -> float:
-        """The same free of the number of rows and of how rare classes are, `errors` standard deviations above its value.
+        """Effect size: `z` plus `errors` standard errors, made independent of the number of rows and of class frequencies.
 
         For two classes it is the difference of the mean scores with and without the event, in standard deviations of
         the scores (Cohen's d): 0.5 is an AUROC of about 0.64, 0.1 one of 0.53.
@@ -54,7 +54,7 @@ class LabelShuffling:
 
 
 def label_shuffling(data: Predictions) -> LabelShuffling:
-    """One pass over the probabilities; of more than `MOST_ROWS` rows, over evenly spaced ones.
+    """Compare labels with shuffled labels in one pass; of more than `MOST_ROWS` rows, evenly spaced ones are used.
 
     References
     ----------
@@ -83,7 +83,7 @@ def label_shuffling(data: Predictions) -> LabelShuffling:
     true, mixed, mixed_square = sums[2 * k :]
     base = float(centre @ share)
     variance = float(share @ square) - max(float(mixed_square - mixed**2), 0.0)
-    # Below this, what varies is rounding.
+    # Variation below this is rounding.
     varies = math.sqrt(float(square.sum())) > (1e-12 if data.probs.dtype == np.float64 else 1e-7)
     return LabelShuffling(
         of_true=base + float(true),

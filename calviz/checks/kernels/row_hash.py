@@ -1,4 +1,4 @@
-"""Finding equal rows without comparing them pairwise."""
+"""Hashes that find equal rows without pairwise comparison."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray
 from calviz.numerics.blocks import for_row_blocks
 
-#: Rows of up to this many entries are added up column by column.
+#: Rows of up to this many entries are summed column by column.
 FEW_COLUMNS = 8
 
 
 def row_hashes(array: FloatArray) -> npt.NDArray[np.uint64]:
-    """One number per row of an (n, K) array: equal rows have equal numbers, others hardly ever.
+    """Hash each row of an (n, K) array: equal rows have equal hashes, different rows hardly ever.
 
-    A sum of the bits of the entries times fixed odd numbers, modulo 2^64.
+    The hash is the sum of the bits of the entries times fixed odd numbers, modulo 2^64.
     """
     wide = np.uint32 if array.dtype.itemsize == 4 else np.uint64
     factors = np.random.default_rng(0).integers(1 << 63, size=array.shape[1], dtype=np.uint64)
@@ -24,14 +24,14 @@ def row_hashes(array: FloatArray) -> npt.NDArray[np.uint64]:
 
     def work(rows: slice) -> None:
         bits = np.ascontiguousarray(array[rows]).view(wide).astype(np.uint64)
-        # The low bits of a float are mostly 0 where it is short, so that high bits must count as well.
+        # The low bits of a float with few digits are mostly 0, so the high bits must count as well.
         bits ^= bits >> np.uint64(29)
         bits *= factors
         bits ^= bits >> np.uint64(32)
         if bits.shape[1] > FEW_COLUMNS:
             bits.sum(axis=1, out=out[rows])
             return
-        # A sum along a short axis costs a call of the inner loop per row.
+        # A sum along a short axis would call the inner loop once per row.
         total = out[rows]
         total[:] = bits[:, 0]
         for column in bits.T[1:]:

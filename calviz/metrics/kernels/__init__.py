@@ -1,4 +1,4 @@
-"""Computations that only metrics need (and the checks that test the same thing): arrays in, arrays out.
+"""Computations that only metrics need (and checks that test the same quantity): arrays in, arrays out.
 
 Nothing here registers itself.
 """

@@ -1,14 +1,14 @@
-"""How far a Brownian motion on [0, 1] goes: the distributions that cumulative gaps of calibrated models approach."""
+"""Maximum and range of a Brownian motion on [0, 1]: the limiting distributions of cumulative gaps of calibrated models."""
 
 from __future__ import annotations
 
 import math
 
-#: From here on the series in the tail probabilities of a normal variable need fewer terms than the others.
+#: Above this, the series in normal tail probabilities need fewer terms than the others.
 _TURN = 1.5
-#: A path that stays this close is rarer than any number tells.
+#: Up to this, the probability of exceeding rounds to 1.
 _CERTAIN = 0.05
-#: Terms of a series: those that follow are below 1e-17 on their side of the turn.
+#: Terms of a series: the omitted ones are below 1e-17 on their side of `_TURN`.
 _TERMS = 12
 
 
@@ -38,7 +38,7 @@ def maximum_exceeds(x: float) -> float:
 
 
 def range_exceeds(x: float) -> float:
-    """P(max B - min B > x), the path beginning at 0.
+    """P(max B - min B > x), for a path that starts at 0.
 
     Below the turn ``1 - sum_k (8 / x^2 + 2 / c) exp(-2 c / x^2)`` with ``c = (k + 1/2)^2 pi^2``, above it the same by reflection,
     ``8 sum_k (-1)^(k - 1) k P(Z > k x)``.

@@ -1,8 +1,8 @@
 """KS error of every class against the rest.
 
-Between two hits the cumulative gap of a class only grows, so that its extremes stand just before and
-just after the hits and at the end: with n hits in all classes together, that is what is looked at.
-Scores that differ by rounding only are ties, as in every other metric without bins (`tied_scores`).
+Between two hits the cumulative gap of a class only grows, so its extremes are just before and just
+after hits, and at the end: with n hits in all classes together, only these places are evaluated.
+Scores that differ only by rounding are ties, as in every other metric without bins (`tied_scores`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
-#: Redrawn hits, about, that are sorted at a time, so that they stay in the cache.
+#: Approximate number of redrawn hits that are sorted at a time, so that they stay in the cache.
 SORTED_HITS = 1 << 16
-#: Scores whose cumulative sums are taken at a time.
+#: Number of scores whose cumulative sums are computed at a time.
 SUMMED_ROWS = 1 << 16
 _Side = Literal["left", "right"]
 _SIDES: tuple[tuple[_Side, _Side], ...] = (("left", "right"), ("right", "left"))
@@ -51,7 +51,7 @@ _SIDES: tuple[tuple[_Side, _Side], ...] = (("left", "right"), ("right", "left"))
 class ClasswiseKS:
     """KS error per class, shape (..., K)."""
 
-    #: What resamples differ in.
+    #: Fields in which resamples differ.
     DRAWN: ClassVar = ("errors",)
 
     errors: FloatArray
@@ -60,7 +60,7 @@ class ClasswiseKS:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Rows drawn with replacement."""
+        """Draw rows with replacement."""
         data = self.data
         cost = ROW_COST * data.n + 0.5 * data.probs.size + 10.0 * data.n
         resamples = affordable(resamples, cost, start=100.0 * data.probs.size)
@@ -72,7 +72,7 @@ class ClasswiseKS:
         return type(self)(np.concatenate(drawn), data, self.draws)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Labels redrawn from the rows' own probabilities."""
+        """Redraw labels from the rows' own probabilities."""
         data = self.data
         resamples = affordable(resamples, (LABEL_COST + 60) * data.n, start=100.0 * data.probs.size)
         out = np.empty((resamples, data.n_classes))
@@ -84,7 +84,7 @@ class ClasswiseKS:
 
 
 class _Ranked(NamedTuple):
-    """Some columns, each in the order of its scores, ties as one step.
+    """A group of columns, each sorted by its scores, with ties as one step.
 
     Attributes
     ----------
@@ -93,11 +93,11 @@ class _Ranked(NamedTuple):
     order : ndarray of int, shape (g, n)
         Rows in ascending order of the column's scores.
     place : ndarray of int, shape (g, n)
-        Where the scores equal to that of a row start in the order.
+        Position in `order` at which the tie group of each row starts.
     score : ndarray, shape (g, n)
         The scores, ascending, ties as one score.
     below, through : ndarray of float64, shape (g, n)
-        Cumulative score before and at the end of a group of ties, at its start.
+        Cumulative score before a tie group and at its end, looked up at its start.
     end : ndarray of float64, shape (g,)
         Sum of the scores.
     """
@@ -111,7 +111,7 @@ class _Ranked(NamedTuple):
     end: FloatArray
 
     def errors(self, labels: IntArray) -> FloatArray:
-        """Errors of these columns for redrawn labels, shape (b, n) to (b, g)."""
+        """Errors of these columns; redrawn labels of shape (b, n) give errors of shape (b, g)."""
         hits = int(np.count_nonzero(self._inside(labels[0])))
         step = max(1, SORTED_HITS // max(1, hits))
         return np.concatenate(
@@ -126,11 +126,11 @@ class _Ranked(NamedTuple):
         g = self.end.size
         flat = labels.ravel()
         at = np.flatnonzero(self._inside(flat))
-        draw = at // n  # by a scalar, which is many times as fast as divmod
+        draw = at // n  # division by a scalar is many times as fast as divmod
         base = flat[at].astype(np.intp)
         base -= self.first
         base *= n
-        # One number per hit that sorts by draw, column and place in the order of the column.
+        # One integer per hit, which sorts by draw, column and place in the order of the column.
         hit = self.place.ravel()[base + at - draw * n]
         hit += base
         hit += draw * (g * n)
@@ -142,7 +142,7 @@ class _Ranked(NamedTuple):
         before = np.arange(hit.size) - np.repeat(cell_start, per_cell)
         at = hit.astype(np.intp)
         at -= at // (g * n) * (g * n)
-        # Ties are one step: only its first and last hit stand at an end of it.
+        # A tie group is one step: only its first and last hit are at its ends.
         gap = np.where(start, np.abs(self.below.ravel()[at] - before), 0)
         after = np.abs(self.through.ravel()[at] - before - 1)
         np.maximum(gap, np.where(np.append(start[1:], True), after, 0), out=gap)
@@ -173,15 +173,15 @@ def _ranked_groups(probs: FloatArray) -> Iterator[_Ranked]:
         place = np.empty_like(order)
         np.put_along_axis(place, order, group_start, axis=1)
         through = np.take_along_axis(upto, group_end, axis=1)
-        below = upto - score  # right at the start of a group, which is where it is looked up
+        below = upto - score  # correct at the start of a group, where it is looked up
         yield _Ranked(first, order, place, score, below, through, upto[:, -1])
 
 
 def _sorted(columns: FloatArray) -> tuple[IntArray, FloatArray]:
     """``argsort`` of every column, and the columns in that order, shape (g, n) each.
 
-    Floats from 0 up have the order of their bits: those of single precision are sorted together with the
-    number of their row, as one whole number.
+    Non-negative floats sort like their bits: those of single precision are sorted together with their row
+    number, as one integer.
     """
     if columns.dtype != np.float32 or columns.min() < 0:
         order = np.argsort(columns, axis=1)
@@ -196,10 +196,10 @@ def _sorted(columns: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 class _Intervals(NamedTuple):
-    """Sums over the rows between the hits of each of some columns.
+    """Sums over the rows between the hits of each column of a group.
 
-    The hits of a sample drawn with replacement are among those of the sample itself, so that its
-    cumulative gap needs to be known there only.
+    The hits of a bootstrap resample are among those of the sample itself, so its cumulative gap is
+    needed only there.
     """
 
     residuals: csr_array
@@ -212,7 +212,7 @@ class _Intervals(NamedTuple):
         hit = labels[group.order] == np.arange(group.first, group.first + g)[:, None]
         start = np.ones((g, n), dtype=np.bool_)
         start[:, 1:] = group.score[:, 1:] != group.score[:, :-1]
-        # Whole groups of ties with a hit stand alone.
+        # A tie group with a hit is an interval of its own.
         step = np.cumsum(start.ravel()) - 1
         special = np.bincount(step, weights=hit.ravel()) > 0
         alone = special[step].reshape(g, n)
@@ -220,13 +220,13 @@ class _Intervals(NamedTuple):
         cut[:, 1:] |= start[:, 1:] & alone[:, :-1]
         cut[:, 0] = True
         values = (group.score - hit).astype(np.float32).ravel()
-        # The entries are in the order of their cells.
+        # The entries are already in the order of their intervals.
         starts = np.append(np.flatnonzero(cut), g * n)
         residuals = csr_array((values, group.order.ravel(), starts), shape=(starts.size - 1, n))
         return cls(residuals, np.cumsum(cut.sum(axis=1)) - 1)
 
     def errors(self, weights: RowWeights) -> FloatArray:
-        """Errors where row i counts ``weights[i]`` times, shape (n, b) to (b, g)."""
+        """Errors if row i counts ``weights[i]`` times; weights of shape (n, b) give errors of shape (b, g)."""
         checkpoint()
         sums = products(self.residuals, weights).astype(np.float64)
         starts = np.append(0, self.ends[:-1] + 1)
@@ -238,10 +238,10 @@ class _Intervals(NamedTuple):
 
 
 def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
-    """Largest absolute cumulative gap per column; the plain sums of one sample."""
+    """Largest absolute cumulative gap per column, for one sample without weights."""
     n, k = probs.shape
     out = np.empty(k)
-    # Looking for a class anew each time needs no room, but takes too long for many.
+    # Searching for the rows of each class needs no memory, but takes too long with many classes.
     rows = rows_by_class(labels, k) if k > FEW_CLASSES else None
 
     def work(j: int, column: FloatArray) -> None:
@@ -254,7 +254,7 @@ def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def _tied(score: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ascending scores, and those of the hits among them, with one score per tie."""
+    """Return ascending scores, and those of the hits among them, with one score per tie group."""
     tied = tied_scores(score)
     return (score, hits) if tied is score else (tied, tied[np.searchsorted(score, hits)])
 
@@ -270,7 +270,7 @@ def _one_error(score: FloatArray, hits: FloatArray) -> float:
         upto[0], upto[1:] = carried, part
         np.cumsum(upto, out=upto)
         after = score[start + part.size :][:1]
-        # Just below a hit, and just through those equal to it: what lies before ends in this part.
+        # Just below each hit, and just past all scores equal to it, where that place is in this part.
         for side, other in _SIDES:
             first = np.searchsorted(hits, part[0], side=other)
             last = np.searchsorted(hits, after[0], side=other) if after.size else hits.size
@@ -284,7 +284,7 @@ def _one_error(score: FloatArray, hits: FloatArray) -> float:
 
 
 def _weighted_errors(probs: FloatArray, labels: IntArray, weights: FloatArray) -> FloatArray:
-    """The same of other labels, shape (b, n) to (b, K), with weights of the rows, shape (n,)."""
+    """The same with row weights, shape (n,); labels of shape (b, n) give errors of shape (b, K)."""
     out = np.empty((labels.shape[0], probs.shape[1]))
 
     def work(j: int, column: FloatArray) -> None:
@@ -339,7 +339,7 @@ def _of_cells(sample: Sample) -> ClassErrorsOfCells:
 
 @reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def classwise_ks(sample: Sample) -> ClasswiseKS | ClassErrorsOfCells:
-    """KS error of every class's probability against the rest."""
+    """One-vs-rest KS error of each class's probability."""
     if sample.data.cells is not None:
         return _of_cells(sample)
     data = full_predictions(sample)

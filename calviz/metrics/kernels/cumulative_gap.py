@@ -1,4 +1,4 @@
-"""The cumulative gap of scores and hits, gone through once: its largest size and its range."""
+"""The cumulative gap between scores and hits: its largest absolute value and its range, in one pass."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Extremes(NamedTuple):
     Attributes
     ----------
     gap, score, rows : ndarray
-        The gap that is largest in size, signed; the score that it is at, and the rows up to there.
+        The gap with the largest absolute value, signed; its score, and the rows up to it.
     lowest, highest : ndarray
-        The smallest and the largest gap; 0, where the sum begins, is among them.
+        The smallest and the largest gap, including the 0 at which the sum begins.
     low_score, high_score : ndarray
-        The scores that these two are at; 0 where that is the beginning.
+        The scores of these two; 0 for the beginning.
     """
 
     gap: FloatArray
@@ -35,7 +35,7 @@ class Extremes(NamedTuple):
 
 @once_per_view
 def extremes(view: Steps) -> Extremes:
-    """Extremes of the gap of each resample, in one pass for all metrics that need them."""
+    """Compute the extremes of the gap of each resample, in one pass for all metrics that need them."""
     nothing = np.zeros(view.n.shape)
     gap, rows = nothing, nothing
     largest = (nothing, nothing, nothing)
@@ -45,11 +45,11 @@ def extremes(view: Steps) -> Extremes:
         gaps += gap[..., None]
         lowest_at, highest_at = gaps.argmin(axis=-1), gaps.argmax(axis=-1)
         lowest, highest = _at(gaps, lowest_at), _at(gaps, highest_at)
-        # The larger in size; where both are as large, the one that comes first.
+        # The larger in size; if both are equal, the one that comes first.
         down = (-lowest > highest) | ((-lowest == highest) & (lowest_at < highest_at))
         here, at = np.where(down, lowest, highest), np.where(down, lowest_at, highest_at)
         upto = rows
-        if gaps.ndim == 1:  # only a sample itself is asked where
+        if gaps.ndim == 1:  # needed for the sample itself, not for resamples
             upto = rows + part.count[: int(at) + 1].sum()
         better = np.abs(here) > np.abs(largest[0]) if i else np.full(here.shape, True)
         found = (here, part.score[at], upto)
@@ -67,9 +67,9 @@ def _at(values: FloatArray, place: IntArray) -> FloatArray:
 
 @once_per_view
 def deviation(view: Steps) -> float:
-    """Standard deviation of the gap over all rows if the model is calibrated, ``sqrt(sum s (1 - s)) / n``; of one sample.
+    """Standard deviation of the gap over all rows if the model is calibrated, ``sqrt(sum s (1 - s)) / n``; for a single sample.
 
-    Of rows with weights ``sqrt(sum w^2 s (1 - s)) / sum w``.
+    With weights, ``sqrt(sum w^2 s (1 - s)) / sum w``.
     """
     variance = 0.0
     for part in view.blocks():

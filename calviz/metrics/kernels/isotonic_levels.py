@@ -1,4 +1,4 @@
-"""The isotonic (PAV) fit of hits on scores, as its levels: what the parts of every proper score are made of."""
+"""Levels of the isotonic (PAV) fit of hits on scores, from which the parts of proper scores are computed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from calviz.sample.steps import Steps
 
 
 def sum_over_levels(view: Steps, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Something of the isotonic share of hits, summed over the rows, shape (...).
+    """Sum over the rows of a function of the isotonic share of hits, shape (...).
 
     Parameters
     ----------
     view : Steps
     of : callable
-        A function of the levels of one fit, shape (L,), to the same shape.
+        The function: takes the levels of one fit, shape (L,), and returns the same shape.
     """
     if view.merged_square is None and np.ndim(view.n) == 0:
-        # The fit of all steps is the fit of the levels that blocks of them have.
+        # The fit of all steps equals the fit of the levels of their blocks.
         fits = [_fit(part.count, part.hits) for part in view.blocks()]
         levels, weights = (np.concatenate(column) for column in zip(*fits, strict=True))
         fitted = isotonic_regression(levels, weights=weights)
@@ -36,7 +36,7 @@ def sum_over_levels(view: Steps, of: Callable[[FloatArray], FloatArray]) -> Floa
 
 
 def _fit(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Levels of the isotonic frequency of hits, and the rows of each; empty steps do not count."""
+    """Return the levels of the isotonic share of hits and the rows of each; empty steps are left out."""
     if not count.all():
         used = count > 0
         count, hits = count[used], hits[used]

@@ -19,17 +19,17 @@ from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
 
 Kernel = Literal["laplacian", "rbf"]
 
-#: Seed of the choice of rows above the cap.
+#: Seed of the random choice of rows if there are more than the cap.
 ROWS_SEED = 0
 #: Beyond this many rows the matrix of pairs does not fit into the memory of a small machine.
 MAX_ROWS = 10_000
-#: Rows of the matrix that are computed at a time.
+#: Number of rows of the matrix that are computed at a time.
 BLOCK_ROWS = 128
 
 
 @dataclass(frozen=True, eq=False)
 class _KernelRows:
-    """The matrix of pairs, which is not stored before it is resampled.
+    """The matrix of pairs, which is not stored until it is resampled.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class _KernelRows:
     kernel : {"laplacian", "rbf"}
     width : float
     weights : ndarray, shape (m,), optional
-        How much each row counts; the matrix is without them.
+        Weights of the rows; the matrix does not include them.
     """
 
     p: FloatArray
@@ -49,11 +49,11 @@ class _KernelRows:
 
     @property
     def own(self) -> FloatArray:
-        """How much each row counts, shape (m,)."""
+        """Weights of the rows, 1 where there are none; shape (m,)."""
         return np.ones(self.p.shape[0]) if self.weights is None else self.weights
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Some rows of the matrix at a time, shape (b, m)."""
+        """Iterate over blocks of rows of the matrix, shape (b, m)."""
         m = self.p.shape[0]
         residual = self.p.copy()
         residual[np.arange(m), self.labels] -= 1
@@ -73,7 +73,7 @@ class _KernelRows:
 
     @cached_property
     def pairs(self) -> FloatArray:
-        """The matrix, shape (m, m), in single precision: far below the noise of resampling."""
+        """The matrix, shape (m, m), in single precision: rounding is far below the noise of resampling."""
         m = self.p.shape[0]
         out = np.empty((m, m), dtype=np.float32)
         for rows, block in self.blocks():
@@ -90,11 +90,11 @@ class PairwiseErrors:
     value : ndarray, shape (...)
         Mean of the off-diagonal entries.
     kernel : _KernelRows
-        Gives the entries, some rows at a time.
+        Computes the entries, a block of rows at a time.
     params : mapping
     """
 
-    #: What resamples differ in.
+    #: Fields in which resamples differ.
     DRAWN: ClassVar = ("value",)
 
     value: FloatArray
@@ -103,15 +103,15 @@ class PairwiseErrors:
 
     @property
     def m(self) -> int:
-        """Rows that make the pairs."""
+        """Number of rows that form the pairs."""
         return int(self.kernel.p.shape[0])
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Rows drawn with replacement; pairs of a row with itself never count."""
+        """Draw rows with replacement; pairs of a row with itself are left out."""
         m = self.m
         weights = np.concatenate(list(row_counts(rng, m, resamples))).astype(np.float32)
         count = m**2 - np.square(weights).sum(axis=1, dtype=np.float64)
-        # A sample that is one row over and over has no pair; it only happens for very few rows.
+        # A resample of one repeated row has no pair; this only happens with very few rows.
         total = np.full(resamples, np.nan)
         np.divide(self._quadratic(weights), count, out=total, where=count > 0)
         return type(self)(total, self.kernel, self.params)
@@ -125,7 +125,7 @@ class PairwiseErrors:
         return type(self)(self._quadratic(signs) / (m * (m - 1)), self.kernel, self.params)
 
     def weighted(self, weights: FloatArray) -> Self:
-        """The mean over pairs of rows that count so much, shape (b, m); pairs of a row with itself never count."""
+        """Weighted mean over pairs, for row weights of shape (b, m); pairs of a row with itself are left out."""
         w = weights.astype(np.float32)
         pairs = weights.sum(axis=1) ** 2 - np.square(weights).sum(axis=1)
         total = np.full(w.shape[0], np.nan)
@@ -150,7 +150,7 @@ def _reweighted(sample: Sample, view: PairwiseErrors) -> Reweighted:
 
 
 def _redrawn(sample: Sample, view: PairwiseErrors) -> Redrawn:
-    """See `Reweighting`: signs of the rows, of whole clusters, at random."""
+    """See `Reweighting`: random signs of rows, or of whole clusters."""
     rows, own = _chosen(sample, int(view.params["kernel_rows"])), view.kernel.own
     pairs = float(own.sum() ** 2 - own @ own)
 
@@ -185,13 +185,13 @@ def pairwise_errors(
     kernel : {"laplacian", "rbf"}
         ``exp(-|p - q| / nu)`` or ``exp(-|p - q|^2 / (2 nu^2))``, times the identity over classes.
     kernel_bandwidth : float, optional
-        nu; the median distance between the rows if left out.
+        nu; by default, the median distance between the rows.
     kernel_rows : int
-        The cost is quadratic in the rows, so that it is paid on this many at the most.
+        Largest number of rows used; the cost is quadratic in it.
 
     Notes
     -----
-    With weights, a pair counts as much as the product of the weights of its rows.
+    With weights, the weight of a pair is the product of the weights of its rows.
     """
     data = full_predictions(sample)
     if not 2 <= kernel_rows <= MAX_ROWS:
@@ -221,7 +221,7 @@ def pairwise_errors(
 
 
 def _distances(p: FloatArray, rows: slice) -> FloatArray:
-    """Euclidean distances of some rows from all, from their products."""
+    """Euclidean distances of some rows from all rows, computed from inner products."""
     square = np.einsum("ij,ij->i", p, p)
     distance = p[rows] @ p.T
     distance *= -2
@@ -231,7 +231,7 @@ def _distances(p: FloatArray, rows: slice) -> FloatArray:
 
 
 def _bandwidth(p: FloatArray) -> float:
-    """The median distance of two rows; 1 where most rows are alike (or there is one)."""
+    """Median distance between two rows; 1 if most rows are equal (or there is only one)."""
     m = p.shape[0]
     pairs = np.empty(m * (m - 1) // 2)
     done = 0

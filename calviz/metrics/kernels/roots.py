@@ -1,4 +1,4 @@
-"""Fixed points of many falling functions at once."""
+"""Fixed points of many non-increasing functions at once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Functions = Callable[[FloatArray, IntArray], FloatArray]
 def falling_fixed_points(
     function: Functions, count: int, *, start: float, tolerance: float, most: int = 60
 ) -> FloatArray:
-    """``x = f(x)`` in [0, 1] for `count` continuous functions that do not rise, shape (count,).
+    """Solve ``x = f(x)`` in [0, 1] for `count` continuous, non-increasing functions; shape (count,).
 
-    A point and its image lie on either side of the fixed point, so that the first evaluation gives
-    a bracket; then the Illinois method. Functions leave the iteration one by one.
+    A point and its image lie on either side of the fixed point, so the first evaluation gives a
+    bracket; the Illinois method does the rest. Functions leave the iteration as they converge.
 
     Parameters
     ----------
@@ -26,11 +26,11 @@ def falling_fixed_points(
         Values are at least 0 and at most 1.
     count : int
     start : float
-        A first guess for all.
+        First guess for all functions.
     tolerance : float
-        Largest absolute difference of x and f(x) that is accepted.
+        Largest accepted absolute difference between x and f(x).
     most : int
-        Evaluations at the most.
+        Largest number of evaluations.
     """
     out = np.full(count, start)
     rows = np.arange(count)
@@ -45,10 +45,11 @@ def falling_fixed_points(
         if turn > 1:
             same = (g > 0) == (gb > 0)
             a = np.where(same, a, b)
-            ga = np.where(same, ga / 2, gb)  # an end that stays counts half, so that it moves too
+            # The value at an end that stays is halved, so that it moves too.
+            ga = np.where(same, ga / 2, gb)
             b, gb = x, g
         elif turn == 1:
-            # Rounding may leave the image on the same side; an end of [0, 1] is on the other.
+            # Rounding may leave the image on the same side; then an end of [0, 1] is on the other side.
             same = (g > 0) == (ga > 0)
             a = np.where(same, np.where(g > 0, 1.0, 0.0), a)
             ga = np.where(same, g + x - a, ga)

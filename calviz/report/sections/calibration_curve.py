@@ -1,4 +1,4 @@
-"""The flexible calibration curve, and how far scores and curve are apart."""
+"""The flexible calibration curve, and its distance from the scores."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH, caption
 from calviz.text.words import decimal
 
-#: Rows of the table on the page.
+#: Number of table rows on the page.
 ROWS = 21
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The spline with its band."""
+    """Yield the spline with its confidence band."""
     figure = subject.sample.view(CalibrationCurve.compute)
     yield Text(figure.describe().split(": ", 1)[-1])
     yield chart(

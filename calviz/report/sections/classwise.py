@@ -1,4 +1,4 @@
-"""Which classes are off, against what a calibrated model would show."""
+"""Errors of the classes, compared with what a calibrated model would show."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COLUMNS: dict[str, tuple[str, Format]] = {
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The error of each class where it is predicted, by its probability, and by its rows."""
+    """Yield the error of each class by predicted class, one-vs-rest, and by true class."""
     views = {}
     reason = ""
     for mode in _KEYS:

@@ -1,4 +1,4 @@
-"""What fixes it: recalibrators side by side, on rows that they were not fitted to."""
+"""Remedies: recalibrators side by side, on rows they were not fitted to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from calviz.text.words import decimal, decimals_for, percent, shorten, whole
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The table of methods, what was not told apart, and the diagrams before and after the best."""
+    """Yield the table of methods, the ties with the best, and the diagrams before and after the best."""
     comparison = subject.comparison
     if comparison is None:
         return
@@ -50,14 +50,14 @@ def make(subject: Subject) -> Iterator[Block]:
     columns = [column for column in comparison.columns(shown) if column.best]
     yield _table(comparison, columns)
     yield Note(
-        f"{marks_words()} Values are on the rows that judged; lower is better for all but accuracy. {gain_words()}."
+        f"{marks_words()} Values are on the rows judged; lower is better for all but accuracy. {gain_words()}."
         + (f" {MARKS_WORDS}" if comparison.criterion else "")
         + (f" What is not told apart: {refit_words(comparison.refits)}." if comparison.tied else "")
     )
     labels = {m.key: m.label for m in comparison}
     said = []
     for remark in comparison.remarks(columns):
-        # Labels have commas of their own.
+        # Labels may contain commas.
         names = "; ".join(labels[key] for key in remark.of)
         if remark.metric is not None:
             yield Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
@@ -87,7 +87,7 @@ def _table(found: Comparison, shown: Sequence[Column]) -> Table:
         f"{'≥ ' if m.gain_is_lower_bound else ''}{decimal(m.calibration_gain, digits)}"
         for m in worked
     ]
-    # Times are left out: they differ from run to run, and a report does not.
+    # Times are left out: they differ from run to run, while a report must not.
     numbers = found.frame().drop(columns=["fit_seconds", "apply_seconds"]).reset_index()
     frame, lead = pd.DataFrame(columns), found.criterion
     return Table(

@@ -1,4 +1,4 @@
-"""The same predictions' ECE as other libraries define it by default, and why the numbers differ."""
+"""The ECE of the same predictions by the defaults of other libraries, and why the numbers differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POINTS = partial(points_cell, decimals=2)
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """One row per library: its number, the difference to calviz's, and the reason for it."""
+    """Yield one row per library: its value, the difference from calviz's, and the reason."""
     values = conventions(subject.sample)
     dots = ConventionDots.of(values)
     yield Text(dots.describe())
@@ -43,15 +43,15 @@ def make(subject: Subject) -> Iterator[Block]:
             "library": [f"{v.convention.library} {v.convention.version}" for v in there],
             "function": [v.convention.call for v in there],
             "ECE (points)": [points_cell(v.value, 2) for v in there],
-            "to calviz's": [signed_points(v.value - values.ece) for v in there],
+            "minus calviz's": [signed_points(v.value - values.ece) for v in there],
             "why": [v.convention.why for v in there],
         }
     )
-    right = ("ECE (points)", "to calviz's")
+    right = ("ECE (points)", "minus calviz's")
     yield Table("conventions", "Libraries", shown, values.frame().reset_index(), right)
     yield Note(
-        "By each library's defaults: calviz computes them by its own code, written after their documentation "
-        "and checked against the versions that are named."
+        "With the defaults of each library: calviz computes them with its own code, written from their documentation "
+        "and checked against the versions named."
     )
     missing = [v for v in values if not v.available]
     if missing:

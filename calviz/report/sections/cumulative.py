@@ -1,4 +1,4 @@
-"""How far scores and hits run apart, without bins."""
+"""The gap between scores and hits, without bins."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH, caption
 from calviz.text.words import decimal, percent, signed_points
 
-#: Rows of the table on the page.
+#: Number of table rows on the page.
 ROWS = 40
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The four panels of Gupta et al."""
+    """Yield the four panels of Gupta et al., the isotonic curve, and the decision loss."""
     figure = subject.sample.view(Cumulative.compute, estimate="smooth", seed=subject.sample.seed)
     yield Text(figure.reading(subject.verdict))
     yield chart(
@@ -44,7 +44,7 @@ def make(subject: Subject) -> Iterator[Block]:
 
 
 def _isotonic(subject: Subject) -> Iterator[Block]:
-    """The probability of a hit as an isotonic curve, with both bands."""
+    """Yield the probability of a hit as an isotonic curve, with both bands."""
     figure = subject.sample.view(CorpDiagram.compute, seed=subject.sample.seed)
     yield chart(
         figure,
@@ -66,7 +66,7 @@ def _isotonic(subject: Subject) -> Iterator[Block]:
 
 
 def _decisions(subject: Subject) -> Iterator[Block]:
-    """What miscalibration costs at every cutoff."""
+    """Yield the cost of miscalibration at every cutoff."""
     figure = subject.sample.view(DecisionLoss.compute, seed=subject.sample.seed)
     yield chart(
         figure,

@@ -17,20 +17,20 @@ from calviz.sample.cutoff import at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
 from calviz.text.words import decimal, percent, whole
 
-#: Rows of the tables below the charts.
+#: Number of rows of the tables below the charts.
 ROWS = 21
-#: Cutoffs at which decisions are written down.
+#: Cutoffs in the table of decisions.
 CUTOFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 _SHORT = {"positive predictive value": "PPV", "negative predictive value": "NPV"}
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The curves, and what decisions at some cutoffs lead to; nothing where no class is decided on."""
+    """Yield the curves, and the results of decisions at some cutoffs; nothing if no single class is decided on."""
     try:
         sample = decidable(subject.sample)
     except NotAvailable:
-        # Of many classes none is looked at alone: nothing is missing from such a report.
+        # With many classes, none is judged alone: nothing is missing from such a report.
         if subject.sample.data.n_classes != 2 and subject.sample.reduction.kind != "class":
             return
         raise
@@ -78,11 +78,11 @@ def make(subject: Subject) -> Iterator[Block]:
     )
     yield _at_cutoffs(sample, subject.cutoff)
     yield Note(
-        "Shares in % with exact (Clopper-Pearson) 95 % intervals; PPV and NPV: positive and negative predictive value. A cutoff of t says that a missed hit is as bad as (1 - t) / t false "
-        "alarms; net benefit counts by that."
+        "Shares in % with exact (Clopper-Pearson) 95 % intervals; PPV and NPV: positive and negative predictive value. A cutoff of t means that a missed hit is as bad as (1 - t) / t false "
+        "alarms; net benefit weighs them accordingly."
     )
     yield Heading("What validations report")
-    # The areas are said above.
+    # The areas are given above.
     keys = [key for key in OF_VALIDATIONS if key not in ("auroc", "auprc")]
     yield Cards(tuple(evaluate(sample, keys, ci=True)), sample.data.rows)
     figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
@@ -110,7 +110,7 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> Table:
         net = float(net_benefit_of(c.tp, c.fp, c.n, cutoff))
         counts = {"tp": c.tp, "fp": c.fp, "fn": c.fn, "tn": c.tn}
         row = {"cutoff": cutoff, **{k: float(v) for k, v in counts.items()}}
-        # What fits on a page; all counts are among the numbers.
+        # Only what fits on a page; the numbers include all counts.
         text = {
             "cutoff": f"{cutoff:.3g}",
             "net benefit": decimal(net),

@@ -1,4 +1,4 @@
-"""What the numbers mean: each metric's meaning, formula and source."""
+"""Meaning, formula and source of each metric."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from calviz.text.words import bound
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """One entry per metric, in the order of the table."""
+    """Yield one entry per metric, in the order of the table."""
     ordered = [m for family in families() for m in METRICS if m.family == family]
-    yield Note("Score: what the model says; hit: whether what it says is so.")
+    yield Note("Score: the probability that the model gives; hit: whether its event happened.")
     yield Terms(
         tuple(
             Term(

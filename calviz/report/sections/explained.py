@@ -1,4 +1,4 @@
-"""The verdict for somebody who does not know the words: five sentences and a picture."""
+"""The verdict for readers who do not know the terms: five sentences and a picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calviz.text.words import percent, whole
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """What the verdict means, what to do, and what is promised of a hundred rows."""
+    """Yield the meaning of the verdict, what to do, and what is promised for a hundred rows."""
     yield Text(" ".join(analysis.explain(subject.sample)))
     if subject.verdict.rows > 1:
         yield chart(

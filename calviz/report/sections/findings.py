@@ -1,4 +1,4 @@
-"""What was found, in plain words."""
+"""Findings, in plain words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from calviz.report.subject import Subject
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """What reading the file and looking at the scores had to say, worst first."""
+    """Yield the findings from reading the file and from the checks, worst first."""
     notices = subject.origin.notices if subject.origin else ()
     order = {"error": 0, "warning": 1, "info": 2}
     findings = sorted((*notices, *subject.headline.findings), key=lambda f: order[f.severity])

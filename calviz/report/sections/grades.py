@@ -13,12 +13,12 @@ from calviz.sample.cutoff import decidable
 from calviz.sample.grades import COUNTS_AS, RED, YELLOW, grade_columns, grades, has_grades
 from calviz.text.words import decimals_for, p_number, percent, shorten, whole
 
-#: Columns that are written down where none is named as one of grades.
+#: Largest number of columns shown if no column of grades is named.
 MOST_COLUMNS = 3
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """One table per column of grades; nothing without such a column."""
+    """Yield one table per column of grades; nothing without such a column."""
     data = subject.sample.data
     columns = grade_columns(data) if subject.grades is None else (subject.grades,)
     asked = subject.preset == "credit" or subject.grades is not None
@@ -35,7 +35,7 @@ def make(subject: Subject) -> Iterator[Block]:
         frame = pd.DataFrame(dict(found.columns()))
 
         def share(value: float) -> str:
-            if value != value:  # of a grade that is not tested
+            if value != value:  # nan for a grade that is not tested
                 return "n/a"
             return percent(value, max(1, decimals_for(100 * value, most=3)))
 
@@ -64,7 +64,7 @@ def make(subject: Subject) -> Iterator[Block]:
         yield Note(f"Counts as: {COUNTS_AS[0].lower()}{COUNTS_AS[1:]}")
     independent = "rows are taken as independent, which defaults in one year are not"
     yield Note(
-        "One-sided tests of each grade for itself, small where more happens than the mean score of the grade says: Jeffreys (the "
+        "One-sided tests of each grade by itself, with small p-values if there are more hits than its mean score predicts: Jeffreys (the "
         f"posterior with a Jeffreys prior) and binomial. Yellow below {YELLOW:g}, red below {RED:g} by the Jeffreys test"
         f"{f'; {independent}' if data.clusters is None else ''}."
     )

@@ -16,7 +16,7 @@ from calviz.text.words import shorten, whole
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The answer, what each method needs, and the curves."""
+    """Yield the answer, the number of labels each method needs, and the curves."""
     curve = subject.learning
     if curve is None or not curve.methods:
         return

@@ -15,7 +15,7 @@ from calviz.text.metric_values import alone, missing, remarks
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """One table of all metrics, by family; below it, why some have no value."""
+    """Yield one table of all metrics by family and, below it, why some have no value."""
     results = {r.key: r for family in families() for r in subject.evaluation if _of(r, family)}
     there = {key: r for key, r in results.items() if r.available}
     shown = written_columns(there)

@@ -1,4 +1,4 @@
-"""Which model: several models on the same rows."""
+"""Comparison of several models on the same rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from calviz.text.words import decimal, percent, shorten
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """Who is best, how the rows were matched, the metrics, and the paired differences to the best."""
+    """Yield the best model, how rows were matched, the metrics, and the paired differences from the best."""
     comparison = subject.models
     if comparison is None:
         return

@@ -1,4 +1,4 @@
-"""Whether the probabilities stay right over time."""
+"""Whether the probabilities stay calibrated over time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calviz.text.words import p_number, whole
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The log loss of each period, and recalibration on the past; nothing without times."""
+    """Yield the log loss of each period, and recalibration on the past; nothing without times."""
     sample = subject.sample
     if sample.data.times is None:
         return

@@ -16,7 +16,7 @@ from calviz.text.words import counted, decimal, percent, shorten, whole
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """Coverage and mean size, of all rows and by true class."""
+    """Yield coverage and mean size, for all rows and by true class."""
     found = subject.sets or _of_halves(subject)
     yield Text(found.reading())
     every = (found.overall, *found.classes)

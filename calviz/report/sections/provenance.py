@@ -1,4 +1,4 @@
-"""Which data, which settings, which versions: all that is needed to get the same numbers again."""
+"""Data, settings and versions: everything needed to reproduce the numbers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from calviz.results.slices import where_words
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.text.words import counted, listed, shorten
 
-#: The packages that numbers and pictures come from.
+#: Packages that determine numbers and charts.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "plotly")
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The file, the rows, the settings and the versions."""
+    """Yield the file, the rows, the settings and the versions."""
     yield Heading("Data")
     yield Facts(tuple(_data(subject)))
     yield Heading("Settings")
@@ -37,10 +37,8 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "File", f"{shorten(origin.file, 200)} ({origin.size:,} bytes)"
         yield "Digest", f"BLAKE2b {origin.digest}"
         yield "Recognised", shorten(origin.recognised, 1_000)
-        said = (
-            ", ".join(_said(origin.options)) or "nothing: the reading above was found without help"
-        )
-        yield "Said about the file", said
+        said = ", ".join(_said(origin.options)) or "none: the format was recognised without options"
+        yield "Options given for the file", said
         yield "Repairs", "; ".join(shorten(r, 200) for r in origin.repairs) or "none"
     else:
         yield "Fingerprint of the rows", data.fingerprint()
@@ -72,7 +70,7 @@ def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Resamples", f"{sample.resamples:,} for each interval and each noise floor"
     yield (
         "Intervals",
-        f"{100 * LEVEL:g} %, bootstrap as suits each metric; of bins exact (Clopper-Pearson)",
+        f"{100 * LEVEL:g} %, bootstrap, by the method that suits each metric; for bins, exact (Clopper-Pearson)",
     )
     yield "Other than the defaults", ", ".join(_changed(subject)) or "nothing"
     yield "Versions", ", ".join(_versions())

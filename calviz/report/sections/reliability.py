@@ -24,7 +24,7 @@ from calviz.text.words import (
     whole,
 )
 
-#: How the bins are written.
+#: Heading and format of the columns of the table of bins.
 COLUMNS: dict[str, tuple[str, Format]] = {
     "low": ("above", decimal),
     "high": ("up to", decimal),
@@ -40,7 +40,7 @@ COLUMNS: dict[str, tuple[str, Format]] = {
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The diagram with its bins, and the ECE by number of bins."""
+    """Yield the diagram with its bins, and the ECE by number of bins."""
     diagram = subject.sample.once(Reliability.compute, curves=())
     yield Text(_words(diagram))
     yield chart(
@@ -53,7 +53,7 @@ def make(subject: Subject) -> Iterator[Block]:
     )
     try:
         strip = subject.sample.once(BinSensitivity.compute)
-    except NotAvailable:  # of weighted rows; the diagram stands without it
+    except NotAvailable:  # for weighted rows; the diagram stays without it
         return
     formats: dict[str, tuple[str, Format]] = {"bins": ("bins", whole)}
     for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):

@@ -1,4 +1,4 @@
-"""What happens when doubtful predictions are left to an expert."""
+"""Accuracy when doubtful predictions are referred to an expert."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH, caption
 from calviz.text.words import percent
 
-#: Rows of the table on the page.
+#: Number of table rows on the page.
 ROWS = 21
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """Accuracy of the predictions that are kept."""
+    """Yield the accuracy of the predictions that are kept."""
     figure = subject.sample.top_label.view(
         RiskCoverage.compute, ranking="confidence", seed=subject.sample.seed
     )

@@ -42,7 +42,7 @@ _COLUMNS: dict[str, tuple[str, Format]] = {
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The slices that are most surely off, and the table of all."""
+    """Yield the slices with the strongest evidence of an error, and the table of all."""
     if not subject.sample.data.groups:
         return
     slices = subject.slices or usual_slices(subject.sample)

@@ -20,7 +20,7 @@ _TONES: dict[str, Literal["good", "bad", "open"]] = {
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The verdict, and the metrics that everybody asks for first."""
+    """Yield the verdict and the headline metrics."""
     verdict = subject.verdict
     tone = _TONES.get(verdict.direction, "open") if verdict.tells_apart else "open"
     yield Lead(verdict.sentence, tone, subject.sample.words)

@@ -6,7 +6,7 @@
     scrollZoom: false, doubleClick: false,
   };
 
-  // A picture that leaves the page may say where it comes from: lines above the drawing.
+  // A saved picture may include caption lines with its origin, above the drawing.
   const captioned = (figure, lines, width) => {
     const layout = structuredClone(figure.layout);
     layout.width = width;
@@ -25,7 +25,7 @@
     return { data: figure.data, layout };
   };
 
-  // A legend takes as many lines as it needs: what is drawn keeps its size, and the drawing grows.
+  // A legend takes as many lines as it needs: the plot area keeps its size, and the drawing grows.
   const fit = (chart) => {
     const legend = chart.querySelector(".legend .bg"), { layout } = chart;
     if (!legend || !layout.height || !layout.margin) return;
@@ -36,7 +36,7 @@
     Plotly.relayout(chart, change);
   };
 
-  // Panels side by side have a least width, and scroll on a phone.
+  // Panels side by side have a minimum width, and scroll on a phone.
   const beside = (layout) => Object.entries(layout).some(([name, axis]) => /^xaxis\d+$/.test(name) && axis.domain && axis.domain[0] > 0.05);
 
   const tools = (chart, spec) => {

@@ -10,7 +10,7 @@
     return made;
   };
 
-  // Each panel is drawn by itself, then put into one drawing with its letter.
+  // Each panel is drawn separately, then placed in one drawing with its letter.
   const drawn = async ({ figure, width }) => {
     const height = figure.layout.height || 450;
     const box = document.createElement("div");
@@ -30,12 +30,12 @@
         await Plotly.relayout(gd, change);
       }
     }
-    // Room below everything that is written is not printed.
+    // Empty space below the lowest text is cut off.
     const edge = gd.getBoundingClientRect().top;
     const written = [...gd.querySelectorAll(".legend .bg, .xtick text, .xtitle, .annotation-text, .crisp.xlines-above")];
     const bottom = Math.max(0, ...written.map((one) => one.getBoundingClientRect().bottom - edge)) + 6;
     const seen = bottom > tall / 2 && bottom < tall ? Math.ceil(bottom) : tall;
-    // Where its panel begins, which in a row is at one height.
+    // Top of its plot area; these are aligned within a row.
     const inner = Math.min(...Object.values(gd._fullLayout._plots || {}).map((plot) => plot.yaxis._offset));
     const address = await Plotly.toImage(gd, { format: "svg", width, height: tall });
     Plotly.purge(gd);
@@ -83,7 +83,7 @@
     if (words) put();
     y += 6;
   }
-  // Points of paper: 96 pixels are an inch.
+  // Size on paper: 96 pixels are one inch.
   const wide = spec.inches * 96, tall = y * wide / spec.width;
   sheet.setAttribute("viewBox", `0 0 ${spec.width} ${y}`);
   sheet.setAttribute("width", `${(wide / 96).toFixed(3)}in`);
@@ -95,7 +95,7 @@
   document.head.append(style);
 
   const written = () => new Blob([new XMLSerializer().serializeToString(sheet)], { type: "image/svg+xml" });
-  // 300 dots for each inch and more.
+  // At least 300 dots per inch.
   const painted = async (scale = 4) => {
     const image = new Image();
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await written().text())}`;
@@ -127,18 +127,18 @@
       await navigator.clipboard.write([new ClipboardItem({ "image/png": painted() })]);
       made.textContent = "Copied";
     } catch {
-      // Without a secure address browsers do not let a page copy.
+      // Browsers only let pages with a secure address copy.
       made.textContent = "This browser does not let a page copy; save the PNG";
     }
     setTimeout(() => { made.textContent = "Copy figure"; }, 2500);
   });
-  // A preview is as high as what it shows, which only is known here, and changes with the width.
+  // A preview is as high as its content, which is only known here, and changes with the width.
   const frame = window.frameElement;
   if (frame) {
     const fit = () => {
       const height = `${Math.ceil(document.body.getBoundingClientRect().bottom) + 8}px`;
       frame.style.height = height;
-      // What holds it was given the height that it had before, as the basis of a flexible column.
+      // Its container was given the previous height, as the basis of a flexible column.
       const holder = frame.parentElement;
       if (holder?.children.length === 1) Object.assign(holder.style, { height, flexBasis: height, minHeight: "0" });
     };

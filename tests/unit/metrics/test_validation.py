@@ -71,7 +71,7 @@ def test_observed_over_expected_has_the_interval_of_its_logarithm():
 
 def test_hits_that_are_all_alike():
     e = evaluated([0.2, 0.6], [1, 1])
-    assert e["calibration_in_the_large"].reason == "undefined: all hits are alike."
+    assert e["calibration_in_the_large"].reason == "undefined: all rows are hits, or none is."
     assert e["unreliability"].reason.startswith("undefined: no logistic curve fits")
     assert e["oe_ratio"].value == pytest.approx(2.5)
 

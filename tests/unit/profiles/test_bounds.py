@@ -118,4 +118,4 @@ def test_checks_without_an_answer_are_named_with_their_reason():
     e = calviz.evaluate(calviz.profile(rows), ["ece"], findings=True)
     (said,) = [f.message for f in e.findings if f.code == "CAL025"]
     assert "suspected wrong labels" in said
-    assert "they look at single rows" in said
+    assert "they need single rows" in said

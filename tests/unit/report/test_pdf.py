@@ -59,7 +59,7 @@ def test_the_command_line_writes_it_or_says_before_the_work_why_not(browser, tmp
 
 def test_where_there_is_no_browser_one_sentence_says_so(monkeypatch):
     monkeypatch.setenv(pdf.VARIABLE, "/nowhere/chrome")
-    assert "CALVIZ_CHROMIUM names '/nowhere/chrome', which is no program" in pdf.why_not()
+    assert "CALVIZ_CHROMIUM names '/nowhere/chrome', which is not a program" in pdf.why_not()
     with pytest.raises(NotAvailable, match=r"^a PDF needs Chromium, Chrome or Edge.*print it\.$"):
         pdf.to_pdf("<p>x")
     monkeypatch.delenv(pdf.VARIABLE)
