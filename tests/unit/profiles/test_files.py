@@ -131,8 +131,16 @@ def test_profiles_of_different_groups_or_times_are_not_added():
         one + calviz.profile(table())
     with pytest.raises(InputError, match="different buckets of time"):
         merge([calviz.profile(table()), calviz.profile(table(), time="date")])
-    with pytest.raises(InputError, match="one has not.*has none, '.*' has some"):
-        merge([calviz.profile(table()), calviz.profile(table(), true_class=True)])
+    three = pl.DataFrame(
+        {
+            "label": ["a", "b", "c"],
+            "p_a": [0.5, 0.2, 0.3],
+            "p_b": [0.2, 0.5, 0.3],
+            "p_c": [0.3, 0.3, 0.4],
+        }
+    )
+    with pytest.raises(InputError, match=r"by true class.*'profile' has none, 'profile' has some"):
+        merge([calviz.profile(three), calviz.profile(three, true_class=True)])
 
 
 def test_bad_rows_are_counted_and_the_first_is_named(folder: Path):
