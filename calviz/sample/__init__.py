@@ -1,5 +1,5 @@
-"""The sample: the rows that are looked at and how, and the summaries of them that metrics are functions of.
+"""The sample: the rows under evaluation with their settings, and the summaries (*views*) that metrics are functions of.
 
-A summary (a *view*) resamples itself and knows what it would be if the model were calibrated. A value of a metric
-is one line in `calviz.metrics`; here is what it needs.
+A view can draw resamples of itself, and redraw its hits or labels as if the model were calibrated. The metrics in
+`calviz.metrics` are short functions of these views.
 """

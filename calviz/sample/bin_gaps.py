@@ -1,4 +1,4 @@
-"""Which bins are off beyond noise: exact intervals of their hits, adjusted for their number."""
+"""Bins that are off beyond noise: exact intervals of the shares of hits, adjusted for the number of bins."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from calviz.sample.binning import BinSums
 from calviz.sample.error_bars import LEVEL
 from calviz.sample.kept_results import once_per_view
 
-#: The exact 95 % interval of fewer rows is up to 46 points wide, and more.
+#: Bins with fewer rows than this are marked: their exact 95 % interval can be more than 46 points wide.
 FEW_ROWS = 20
 
 
 class BinIntervals(NamedTuple):
-    """The bins that have rows, and the interval of each one's share of hits, shape (M',) each.
+    """The non-empty bins, their mean scores, and the intervals of their shares of hits, shape (M',) each.
 
-    The intervals hold at 95 % for all bins together (Bonferroni): a bin is off where its mean score lies outside.
+    The intervals hold at 95 % for all bins together (Bonferroni): a bin is off if its mean score lies outside its interval.
     """
 
     number: IntArray
@@ -30,7 +30,7 @@ class BinIntervals(NamedTuple):
 
 @once_per_view
 def bin_intervals(sums: BinSums) -> BinIntervals:
-    """Intervals of the bins of a sample itself."""
+    """Intervals of the bins of the sample itself, not of resamples."""
     filled = sums.count.nonzero()[0]
     level = 1 - (1 - LEVEL) / max(filled.size, 1)
     hits, rows = sums.trials
@@ -39,9 +39,9 @@ def bin_intervals(sums: BinSums) -> BinIntervals:
 
 
 def bins_off(sums: BinSums) -> tuple[int | None, int | None]:
-    """The bins that stay furthest from their interval, with scores too high and too low; None where none lies outside.
+    """Find the bins whose mean score is furthest above and furthest below their interval; None if no bin is outside.
 
-    They are places among the bins of `bin_intervals`.
+    The numbers are positions among the bins of `bin_intervals`.
     """
     _, score, low, high = bin_intervals(sums)
     found: list[int | None] = []

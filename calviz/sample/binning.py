@@ -1,4 +1,4 @@
-"""The one binning kernel: every binned number and every diagram comes from these sums."""
+"""The only binning kernel: every binned metric and every diagram is computed from these sums."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ __all__ = [
     "sturges_bins",
 ]
 
-#: Up to this many rows, resampling goes row by row and is exact.
+#: Up to this many rows, resampling draws single rows and is exact.
 EXACT_ROWS = 1_000
-#: Rows that are sorted at a time.
+#: Rows sorted at a time.
 _SORTED_ROWS = 1 << 18
-#: Up to this many bins, their runs are long and summed one by one.
+#: Up to this many bins, each bin is a long run of sorted rows and is summed on its own.
 _FEW_BINS = 64
 
 
@@ -62,28 +62,29 @@ _FEW_BINS = 64
 class BinSums:
     """Sums per bin, split by hit, from which every binned quantity follows.
 
-    The sums of two samples over the same edges add up to the sums of the two together. A leading
+    The sums of two samples over the same edges add up to the sums of both together. A leading
     axis of resamples is allowed everywhere.
 
     Attributes
     ----------
     edges : ndarray, shape (M + 1,)
-        Right-closed bins; the first one also holds its lower edge.
+        Edges of right-closed bins; the first bin also includes its lower edge.
     cells : ndarray of float64, shape (..., 3, M, 2)
-        Rows, sum of scores and sum of squared scores, per bin, without (0) and with (1) the hit.
-        Resampled sums leave the squares out, and after `under_calibration` the sums of scores hold
-        for a bin as a whole only.
+        Number of rows, sum of scores and sum of squared scores per bin, for misses (0) and hits (1).
+        Resamples have no squared scores, and after `under_calibration` the sums of scores are right
+        only for a bin as a whole.
     params : mapping
         How the bins were made.
     rows : Ordered, optional
-        The rows themselves, where there are few (`EXACT_ROWS`): resampling is then exact.
+        The rows themselves, if there are at most `EXACT_ROWS`: resampling is then exact.
     effective : ndarray, shape (M,), optional
-        As many independent rows of equal weight would know the share of hits of a bin as well, where rows are not alike.
+        Effective sample size per bin, for weighted or clustered rows: the number of independent, equally weighted rows
+        that would give the same variance of the share of hits.
     weights : ndarray, shape (M,), optional
-        Of rows with weights w, ``sum w^2 / sum w`` per bin: what variances of sums are multiplied with.
+        For rows with weights w, ``sum w^2 / sum w`` per bin: the factor by which weights change variances of sums.
     """
 
-    #: What resamples differ in.
+    #: Fields that differ between resamples.
     DRAWN: ClassVar = ("cells",)
 
     edges: FloatArray
@@ -95,7 +96,7 @@ class BinSums:
 
     @property
     def row_weight(self) -> FloatArray | float:
-        """`weights`, shape (M,); 1 where rows have none."""
+        """`weights`, shape (M,); 1 for unweighted rows."""
         return 1.0 if self.weights is None else self.weights
 
     @property
@@ -115,7 +116,7 @@ class BinSums:
 
     @property
     def n(self) -> FloatArray:
-        """Rows in all, shape (...)."""
+        """Total number of rows, shape (...)."""
         return np.asarray(self.cells[..., 0, :, :].sum(axis=(-2, -1)))
 
     @property
@@ -140,7 +141,7 @@ class BinSums:
 
     @property
     def trials(self) -> tuple[FloatArray, FloatArray]:
-        """Hits among rows, shape (M,) each, for exact intervals: of rows that are not alike, as many as they stand for."""
+        """Hits and rows per bin, shape (M,) each, for exact intervals; weighted or clustered rows as their effective number."""
         if self.effective is None:
             return self.hit_sum, self.count
         share = _divide(self.hit_sum, self.count, empty=0.0)
@@ -148,7 +149,7 @@ class BinSums:
 
     @property
     def mean_gap(self) -> FloatArray:
-        """Size of the gap, averaged over bins by their rows, shape (...): the ECE over these bins."""
+        """Absolute gap, averaged over the bins by their rows, shape (...): the ECE over these bins."""
         return np.asarray((self.weight * np.abs(self.gap)).sum(axis=-1))
 
     def __add__(self, other: BinSums) -> BinSums:
@@ -157,7 +158,7 @@ class BinSums:
         return BinSums(self.edges, self.cells + other.cells, self.params)
 
     def pooled(self) -> BinSums:
-        """The sums over all bins, as one bin; how there were bins no longer matters."""
+        """The sums over all bins, as one bin without `params`."""
         cells = self.cells.sum(axis=-2, keepdims=True)
         weights = None
         if self.weights is not None:
@@ -167,13 +168,13 @@ class BinSums:
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums of samples drawn with replacement: multinomial over the (bin, hit) cells.
 
-        Exact where the rows are at hand (`rows`). Otherwise rows and hits per bin are distributed as if rows
-        were drawn, and the sum of the drawn scores of a cell is normal with the cell's mean and variance.
+        Exact where the rows are kept (`rows`). Otherwise the numbers of rows and hits per bin are still distributed as
+        if rows were drawn, and the sum of the drawn scores of a cell is normal with the cell's mean and variance.
         """
         if self.rows is None:
             low, high = np.repeat(self.edges[:-1], 2), np.repeat(self.edges[1:], 2)
             rows, total = resample_cells(rng, self.cells.reshape(3, -1), resamples)
-            # The tail of the normal must not carry the mean of a few rows out of their bin.
+            # The tail of the normal distribution must not carry the mean of a few rows out of their bin.
             np.clip(total, rows * low, rows * high, out=total)
             cells = np.stack([rows, total, np.zeros_like(rows)], axis=1)
             cells = cells.reshape(resamples, *self.cells.shape)
@@ -184,9 +185,9 @@ class BinSums:
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums with the hits redrawn from the scores.
 
-        Exact where the rows are at hand (`rows`). Otherwise the hits of a bin, a sum of independent
-        Bernoulli draws with its scores, are drawn as a binomial of the same mean and variance, which needs the
-        sums alone: ``n' = (sum s)^2 / sum s^2`` trials of probability ``sum s / n'``. The two agree in the third
+        Exact where the rows are kept (`rows`). Otherwise the hits of a bin, a sum of independent Bernoulli draws with
+        its scores as probabilities, are drawn from a binomial of the same mean and variance, which needs only the
+        sums: ``n' = (sum s)^2 / sum s^2`` trials of probability ``sum s / n'``. The two agree in the third
         moment as well where the scores of a bin are close together.
         """
         if self.rows is None:
@@ -213,7 +214,7 @@ class BinSums:
         return cells
 
     def _by_bin(self, per_row: npt.NDArray[Any]) -> FloatArray:
-        """Sums per bin of something per row, shape (B, n) to (B, M); rows are in the order of `rows`."""
+        """Sum values per row, shape (B, n), within bins, to shape (B, M); rows are in the order of `rows`."""
         sums = np.zeros((per_row.shape[0], self.edges.size - 1))
         filled, starts = starts_of_filled(self.count)
         sums[:, filled] = np.add.reduceat(per_row, starts, axis=1, dtype=np.float64)
@@ -223,7 +224,7 @@ class BinSums:
         count, total = self.count, np.maximum(self.score_sum, 0)
         squares = self.cells[..., 2, :, :].sum(axis=-1)
         trials = np.minimum(_divide(total**2, squares, empty=0.0), count)
-        # A fractional number of trials is one of its two neighbours, drawn anew each time.
+        # A fractional number of trials is rounded up or down at random, in each resample.
         low = np.floor(trials)
         take = low + (rng.random((resamples, trials.size)) < trials - low)
         take = np.clip(take, np.ceil(total), count)  # so that the mean can be reached
@@ -250,11 +251,11 @@ def bin_events(
     ----------
     events : BinaryEvents
     bins : int
-        Number of bins (ignored by ``sturges``, which finds its own).
+        Number of bins (ignored by ``sturges``, which computes it from the number of rows).
     scheme : {"equal-width", "equal-mass", "sturges"}
         How the edges are placed. Sturges' bins are of equal width.
     weights : ndarray, shape (n,), optional
-        How much each row counts; bins of equal mass have equal sums of them.
+        Weights of the rows; equal-mass bins have equal sums of weights.
     """
     equal_mass = scheme == "equal-mass"
     if weights is not None:
@@ -309,7 +310,7 @@ def bin_between(
 
 
 def redrawn(events: BinaryEvents, view: BinSums) -> Redrawn:
-    """The sums of rows that are not alike under calibration (see `calviz.specs.metric.Reweighting`)."""
+    """Redraw the hits of weighted or clustered rows under calibration (see `calviz.specs.metric.Reweighting`)."""
     bins = view.edges.size - 1
     hits_of = HitSums(events, bin_of_rows(events, view.edges), bins)
 
@@ -325,7 +326,7 @@ def redrawn(events: BinaryEvents, view: BinSums) -> Redrawn:
 
 
 def bin_of_rows(events: BinaryEvents, edges: FloatArray) -> IntArray:
-    """The bin of each row, shape (n,); that of many bins is kept with the events, since several look at the same."""
+    """The bin of each row, shape (n,); cached with the events, since several callers use the same edges."""
     if edges.size <= 2:
         return np.zeros(events.n, dtype=np.intp)
     kept: tuple[FloatArray, IntArray] | None = events.__dict__.get("_bin_of_rows")
@@ -341,10 +342,10 @@ def effective_rows(
     cluster: IntArray | None,
     weights: FloatArray | None,
 ) -> FloatArray:
-    """Independent rows of equal weight that would know the share of hits of each bin as well, shape (M,).
+    """Effective sample size of the share of hits of each bin, shape (M,).
 
-    With weights ``(sum w)^2 / sum w^2`` (Kish 1965), with clusters at most what the share's variance comes to when the
-    residuals of each cluster are added up first.
+    With weights it is ``(sum w)^2 / sum w^2`` (Kish 1965). Clusters reduce it by the ratio of the variance of the share with
+    the residuals summed by cluster first to the variance for independent rows; they never raise it.
     """
     bins = edges.size - 1
     bin_of = bin_of_rows(events, edges)
@@ -364,7 +365,7 @@ def effective_rows(
         residual *= weights
     squares, groups = np.zeros(bins), np.zeros(bins)
     for m, inside in enumerate(_rows_of_bins(bin_of, bins)):
-        # One number for each cluster in each bin.
+        # One sum per cluster in each bin; clusters are renumbered where a bin has few rows.
         there, some = cluster[inside], residual[inside]
         if 8 * there.size < int(cluster.max()):
             there = np.unique(there, return_inverse=True)[1]
@@ -373,13 +374,13 @@ def effective_rows(
         groups[m] = np.count_nonzero(np.bincount(there))
     spread = squares * groups / np.maximum(groups - 1, 1)
     alone = total(residual**2)
-    # A single cluster is one observation; without any spread nothing is known but the rows.
+    # A single cluster is one observation; without any spread the number of rows stays as it is.
     found = rows * _divide(alone, spread, empty=1.0)
     return np.where(groups == 1, 1.0, np.clip(found, 1.0, np.maximum(rows, 1.0)))
 
 
 def _rows_of_bins(bin_of: IntArray, bins: int) -> Iterator[IntArray | slice]:
-    """The rows of each bin, bin by bin."""
+    """Yield the rows of each bin."""
     if bins == 1:
         yield slice(None)
         return
@@ -390,7 +391,7 @@ def _rows_of_bins(bin_of: IntArray, bins: int) -> Iterator[IntArray | slice]:
 
 
 def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
-    """The sums of the events where each row has a weight (see `calviz.specs.metric.Reweighting`)."""
+    """Recompute the sums of the events from weights of the rows (see `calviz.specs.metric.Reweighting`)."""
     bins = view.edges.size - 1
     cell = 2 * bin_of_rows(events, view.edges) + events.hit
     sums_of = RowSums(cell, 2 * bins, None, events.score.astype(np.float64))
@@ -403,7 +404,7 @@ def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
         def at_scale(scale: float | None) -> BinSums:
             if scale is None:
                 return BinSums(view.edges, cells, view.params, weights=view.weights)
-            # Rows and scores stay: a gap is divided by the rows of its bin, and noise in these is no error.
+            # Rows and scores stay: a gap is divided by the rows of its bin, and noise in their number is not an error.
             hits = view.score_sum - (sums[:, 1].sum(axis=-1) - sums[:, 0, :, 1]) - (scale - 1) * gap
             moved = np.zeros_like(cells)
             moved[:, 0, :, 1] = hits

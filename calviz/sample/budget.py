@@ -1,16 +1,16 @@
-"""How much resampling is affordable while somebody waits."""
+"""How many resamples are affordable in interactive use."""
 
 from __future__ import annotations
 
 from calviz.core.errors import NotAvailable
 
-#: Nanoseconds, about, that may be spent on one interval or noise floor.
+#: Approximate time limit for one interval or noise floor, in nanoseconds.
 BUDGET = 4e9
-#: Fewer resamples than this say too little about a 95 % interval.
+#: With fewer resamples than this, a 95 % interval is too imprecise.
 FEWEST = 100
-#: Bytes, about, that the resamples of one interval or noise floor may take.
+#: Approximate memory limit for the resamples of one interval or noise floor, in bytes.
 ROOM = 256 << 20
-#: Cells of classes, bins and resamples that are filled at a time: 32 MiB.
+#: Array entries (classes x bins x resamples) filled at a time: 32 MiB.
 CELLS = 1 << 22
 
 
@@ -22,14 +22,14 @@ def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0
     resamples : int
         How many are wanted.
     cost, start : float
-        Nanoseconds, about, per resample and to begin with.
+        Approximate time per resample, and before the first one, in nanoseconds.
     size : int
-        Bytes, about, that are kept per resample, where that is much.
+        Approximate number of bytes kept per resample, where that is much.
 
     Raises
     ------
     NotAvailable
-        Where fewer than `FEWEST` would be left.
+        If the budget allows fewer than `FEWEST`, and fewer than are wanted.
     """
     allowed = min(resamples, int(max(BUDGET - start, 0) / max(cost, 1.0)), ROOM // max(size, 1))
     if allowed < min(FEWEST, resamples):
@@ -38,6 +38,6 @@ def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0
 
 
 def in_parts(resamples: int, cells: int) -> list[slice]:
-    """Resamples at a time, so that what is filled for them stays within `CELLS`."""
+    """Split the resamples into slices, so that `cells` array entries per resample stay within `CELLS` at a time."""
     step = max(1, CELLS // cells)
     return [slice(start, start + step) for start in range(0, resamples, step)]

@@ -1,4 +1,4 @@
-"""Bootstrap of sums that are known per cell: the cells are drawn, not the rows."""
+"""Bootstrap of sums per cell, which draws from the cells instead of the rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from calviz.core.arrays import FloatArray, IntArray
 
 
 def random_rows(rng: np.random.Generator, n: int, size: int) -> IntArray:
-    """Numbers from 0 to n - 1, each equally likely, shape (size,).
+    """Random integers from 0 to n - 1, uniform, shape (size,).
 
-    A multiplication instead of ``rng.integers``, which is four times as fast; the chances of two
-    numbers then differ by less than n / 2^32 of their value.
+    Multiplies random 32-bit integers, which is four times as fast as ``rng.integers``; the relative difference
+    between the probabilities of two numbers is below n / 2^32.
     """
     if n > 1 << 24:
         return rng.integers(n, size=size)
@@ -28,15 +28,15 @@ def resample_cells(
 ) -> tuple[FloatArray, FloatArray]:
     """Rows and totals per cell of samples drawn with replacement.
 
-    The numbers of rows are multinomial, exactly as if rows were drawn. Given its number, the total of a
-    cell is drawn as normal with the cell's mean and variance: mean and variance of every
-    sum are exact, its higher moments as far as they come from between the cells.
+    The numbers of rows are multinomial, exactly as if rows were drawn. Given its number of rows, the total of a
+    cell is drawn from a normal distribution with the cell's mean and variance: the mean and variance of every
+    sum are exact, higher moments only in the part that comes from differences between cells.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     cells : ndarray of float64, shape (3, C)
-        Rows, total and total of squares of a quantity, per cell.
+        Number of rows, and total and total of squares of a quantity, per cell.
     resamples : int
         B, the number of samples to draw.
 
@@ -44,7 +44,7 @@ def resample_cells(
     -------
     rows, total : ndarray of float64, shape (B, C)
     """
-    # Each cell costs as much as every other, so leave out empty ones.
+    # Every cell takes equally long, so leave out empty ones.
     filled = np.flatnonzero(cells[0])
     rows, total, squares = cells[:, filled]
     mean = total / rows
@@ -62,7 +62,7 @@ def resample_cells(
 
 
 def resample_rows(rng: np.random.Generator, n: int, resamples: int) -> FloatArray:
-    """How often each of n rows is in each sample drawn with replacement, shape (B, n)."""
+    """Number of times each of n rows occurs in each sample drawn with replacement, shape (B, n)."""
     place = rng.integers(n, size=(resamples, n))
     place += np.arange(0, resamples * n, n)[:, None]
     times = np.bincount(place.ravel(), minlength=resamples * n)
@@ -74,14 +74,14 @@ def shifted_gamma(
 ) -> FloatArray:
     """Draws of a Pearson III variable (a shifted gamma) with the given first three cumulants, shape (resamples,).
 
-    It stands for a sum of many independent variables whose cumulants are the sums of theirs:
-    the normal approximation, corrected for skewness.
+    Approximates a sum of many independent variables, whose cumulants are the sums of theirs:
+    a normal approximation corrected for skewness.
     """
     sd = math.sqrt(max(variance, 0.0))
     if sd == 0:
         return np.full(resamples, mean)
     skewness = third / sd**3
-    # Beyond this the gamma is a normal to more digits than can be seen.
+    # Below this skewness the gamma cannot be told from a normal distribution.
     if abs(skewness) < 1e-4:
         return np.asarray(mean + sd * rng.standard_normal(resamples))
     shape = 4 / skewness**2

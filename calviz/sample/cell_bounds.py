@@ -1,7 +1,7 @@
-"""How far a metric of a profile may be from that of its rows: what is exact, and what the bound of the rest is.
+"""Precision of the metrics of a profile: which are exact, and how far the others may be from the metric of the rows.
 
-The rows of a cell lie between its smallest and its largest score, and their sums are known. Sums, means and bins whose
-edges no cell crosses are those of the rows; what looks inside the cells moves by no more than a cell holds.
+The rows of a cell lie between its smallest and its largest score, and their sums are known. Sums, means, and bins whose
+edges lie in no cell are those of the rows; metrics that depend on the rows inside cells differ by no more than cells hold.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from calviz.sample.losses import MeanLoss
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Metric, takes_weights
 
-#: The slope of a Gaussian of width sigma, without its sign, integrates to this over sigma.
+#: The absolute slope of a Gaussian density with standard deviation sigma integrates to this divided by sigma.
 _GAUSSIAN_MOVE = math.sqrt(2 / math.pi)
 
 
 class Precision(NamedTuple):
-    """Whether a number is that of the rows, and how far from it it is at most.
+    """Whether a metric equals that of the rows, and a bound of the difference.
 
     Attributes
     ----------
     exact : bool or None
-        None where the rows themselves are at hand.
+        None where the metric is computed from the rows themselves.
     bound : float or None
         0 where it is exact, None where no bound is known.
     """
@@ -40,11 +40,11 @@ class Precision(NamedTuple):
 
 
 def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
-    """How precise a metric of a sample is, given its view."""
+    """Precision of a metric of a sample, given its view."""
     if sample.data.cells is None:
         return Precision()
     known: float | None = getattr(view, "cell_bound", None)
-    if known is not None:  # of other cells than those of the sample
+    if known is not None:  # computed from other cells than those of the sample
         return Precision(exact=known == 0, bound=known)
     if sample.data.cells.is_exact:
         return Precision(exact=True, bound=0.0)
@@ -63,17 +63,17 @@ def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
 
 
 class CellTable(NamedTuple):
-    """Cells in ascending order of their scores, hits and misses of all groups together, shape (cells,) each.
+    """Cells in ascending order of score, with the hits and misses of all groups added up, shape (cells,) each.
 
     Attributes
     ----------
     low, high : ndarray
-        The smallest and the largest score.
+        Smallest and largest score.
     hits, misses : ndarray
-        Rows.
+        Number of rows with and without a hit.
     up, down : ndarray
-        The sum of the scores of the misses, and of what is missing to 1 in those of the hits: in whatever order the rows
-        come, the sum of score minus hit stays within ``[-down, up]``.
+        Sum of the scores of the misses, and sum of 1 - score of the hits: in whatever order the rows of the cell
+        come, their running sum of score minus hit stays within ``[-down, up]``.
     """
 
     low: FloatArray
@@ -85,24 +85,24 @@ class CellTable(NamedTuple):
 
     @property
     def several(self) -> BoolArray:
-        """Which hold several scores, whose order inside is not known, shape (cells,)."""
+        """Which cells hold several scores, so that the order of their rows is unknown, shape (cells,)."""
         return self.high > self.low
 
     @property
     def move(self) -> FloatArray:
-        """How far the sum of score minus hit may move inside a cell, shape (cells,)."""
+        """Largest change of the running sum of score minus hit inside a cell, shape (cells,)."""
         return np.maximum(self.up, self.down)
 
 
 @takes_weights
 def cell_table(sample: Sample) -> CellTable:
-    """The cells under the sample's reduction; none where the rows themselves are at hand."""
+    """The cells under the sample's reduction; empty where the rows themselves are at hand."""
     events, counts = sample.scored, sample.weights
     if not isinstance(events, CellEvents) or counts is None:
         return CellTable(*np.zeros((6, 0)))
     score = np.clip(events.score.astype(np.float64), 0, 1)
-    # Hits and misses of one cell are two rows, and those of each group two more.
-    # What is on an edge is apart from what is between two, as in a profile; what differs from it by rounding is tied with it.
+    # The hits and the misses of a cell are separate events, and so are those of each group.
+    # As in a profile, scores on an edge form a cell of their own; a score within rounding of an edge counts as on it.
     nearest = np.rint(score * FINE_CELLS)
     off = score - (nearest / FINE_CELLS).astype(events.edge_type).astype(np.float64)
     side = np.where(np.abs(off) <= ROUNDING, 0, np.sign(off))
@@ -122,19 +122,19 @@ def cell_table(sample: Sample) -> CellTable:
 
 @takes_weights
 def mixed_cells(sample: Sample) -> CellTable:
-    """The cells of several scores."""
+    """The cells that hold several scores."""
     table = sample.view(cell_table)
     return CellTable(*(column[table.several] for column in table))
 
 
 def _torn(events: Any, view: BinSums) -> Any:
-    """Which cells an edge of the bins lies in."""
+    """Which cells have an edge of the bins inside."""
     low, high = events.low, events.high
     return (low < high) & (assign(low, view.edges) != assign(high, view.edges))
 
 
 def _any_torn(sample: Sample, view: BinSums) -> bool:
-    """Whether an edge of the bins, or of the bins that the rows would have, lies in a cell."""
+    """Whether an edge of the bins, or of the equal-mass bins that the rows would have, lies inside a cell."""
     if view.params.get("scheme") == "equal-mass":
         table = sample.view(cell_table)
         bins = int(view.params["bins"])
@@ -143,14 +143,14 @@ def _any_torn(sample: Sample, view: BinSums) -> bool:
 
 
 class RankCuts(NamedTuple):
-    """Cuts between bins of equal mass: the cell of the last row before each, and whether the cut may be inside it."""
+    """Cuts between equal-mass bins: the cell of the last row before each cut, and whether the cut may be inside that cell."""
 
     cell: IntArray
     inside: BoolArray
 
 
 def cuts_inside(table: CellTable, bins: int) -> RankCuts:
-    """Where `calviz.numerics.edges.equal_mass_edges` cuts the rows, as far as cells tell."""
+    """Where `calviz.numerics.edges.equal_mass_edges` cuts the rows, as far as the cells determine it."""
     rows = np.cumsum(table.hits + table.misses)
     size, larger = divmod(int(rows[-1]), bins)
     m = np.arange(1, bins)
@@ -161,7 +161,7 @@ def cuts_inside(table: CellTable, bins: int) -> RankCuts:
 
 
 def of_binned(sample: Sample, view: BinSums) -> float:
-    """Bound of a weighted mean of absolute gaps: what a cell moves from one bin to the next counts in both."""
+    """Bound of a weighted mean of absolute gaps: rows of a cell that move from one bin to the next change both gaps."""
     mixed = sample.view(mixed_cells)
     inner = view.edges[1:-1]
     first = np.searchsorted(inner, mixed.low, side="left")
@@ -170,7 +170,7 @@ def of_binned(sample: Sample, view: BinSums) -> float:
 
 
 def of_cumulative(sample: Sample, _: Any) -> float:
-    """Bound of the largest cumulative gap: it is exact at the ends of cells, and moves inside."""
+    """Bound of the largest cumulative gap, which is exact at the ends of cells but not inside them."""
     return float(sample.view(mixed_cells).move.max(initial=0.0)) / sample.data.rows
 
 
@@ -180,7 +180,7 @@ def of_cumulative_range(sample: Sample, view: Any) -> float:
 
 
 def of_signed_gap(sample: Sample, view: Any) -> float:
-    """Bound of the largest cumulative gap with its sign, which two nearly equal gaps on either side of 0 may exchange."""
+    """Bound of the largest cumulative gap with its sign, which may flip if the largest gaps above and below 0 are nearly equal."""
     bound = of_cumulative(sample, view)
     gap = view.cumulative_gap
     over, under = max(float(gap.max()), 0.0), max(float(-gap.min()), 0.0)
@@ -188,12 +188,12 @@ def of_signed_gap(sample: Sample, view: Any) -> float:
 
 
 def nothing_lost(sample: Sample, _: Any) -> float:
-    """Bound of what depends on the numbers of rows and hits alone."""
+    """Bound of metrics that depend only on the numbers of rows and hits: 0."""
     return 0.0
 
 
 def of_pairs(sample: Sample, _: Any) -> float:
-    """Bound of the share of (hit, miss) pairs in order: those within a cell may be in any."""
+    """Bound of the share of (hit, miss) pairs in order: pairs within a cell may be in either order."""
     mixed, counts = sample.view(mixed_cells), sample.weights
     inside = float((mixed.hits * mixed.misses).sum())
     if counts is None or not inside:
@@ -203,12 +203,12 @@ def of_pairs(sample: Sample, _: Any) -> float:
 
 
 def of_pair_differences(sample: Sample, view: Any) -> float:
-    """Bound of pairs in order less those that are not."""
+    """Bound of the share of pairs in order minus the share of pairs out of order."""
     return 2 * of_pairs(sample, view)
 
 
 def of_smoothed(sample: Sample, view: Any, error: FloatArray) -> float:
-    """Bound of the smooth ECE, `error` of shape (): each residual moves by a cell's width under a kernel as wide as the error itself."""
+    """Bound of the smooth ECE, `error` of shape (): residuals move by at most a cell's width, under a kernel as wide as the error."""
     mixed = sample.view(mixed_cells)
     if not mixed.low.size:
         return 0.0

@@ -1,7 +1,8 @@
-"""Bounds over bins of equal mass of a profile: the row that a bin ends with is known by its number, and lies in one cell.
+"""Bounds of metrics over equal-mass bins of a profile.
 
-What is before that cell is in the bin, what is after it is not, and of the cell itself any part may be. So rows, hits and
-the gap of a bin lie in intervals, and so does what is computed of them.
+The rank of the last row of a bin is known, and so is the cell that contains it. Earlier cells belong to the bin, later
+ones do not, and any part of that cell may belong to it. So the rows, hits and gap of a bin lie in intervals, and so do the
+metrics that are computed from them.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ from calviz.sample.binning import BinSums
 from calviz.sample.cell_bounds import CellTable, cell_table, cuts_inside, of_binned
 from calviz.sample.sample import Sample
 
-#: What sums in another order may differ by, as a share.
+#: Relative difference allowed between sums taken in different orders.
 _ROUNDED = 1e-12
 
 
 class Range(NamedTuple):
-    """What a number lies between."""
+    """Lower and upper limits of an uncertain number."""
 
     low: Any
     high: Any
 
     @property
     def square(self) -> Range:
-        """What the squares lie between."""
+        """Limits of the square."""
         nearest = np.maximum(np.maximum(self.low, -self.high), 0.0)
         return Range(nearest**2, np.maximum(self.low**2, self.high**2))
 
     @property
     def size(self) -> Range:
-        """What the absolute values lie between."""
+        """Limits of the absolute value."""
         return Range(
             np.maximum(np.maximum(self.low, -self.high), 0.0),
             np.maximum(np.abs(self.low), np.abs(self.high)),
@@ -44,18 +45,18 @@ class Range(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Bins between cuts, as far as cells tell.
+    """Bins between cuts, as far as the cells determine them.
 
     Attributes
     ----------
     rows, hits, misses, gap, expected : Range
-        Of each bin, shape (M,): its rows, and the sums of scores less hits and of the scores.
+        Per bin, shape (M,): number of rows, hits and misses, sum of score minus hit, and sum of scores.
     score : Range
-        The smallest and the largest score that a row of each bin may have, shape (M,).
+        Smallest and largest score that a row of each bin may have, shape (M,).
     torn : CellTable
-        Cells that several cuts lie in, shape (C,).
+        Cells with several cuts inside, shape (C,).
     more : ndarray, shape (C,)
-        How many bins may lie inside each of these.
+        Number of bins that may lie entirely inside each of these cells.
     """
 
     rows: Range
@@ -69,7 +70,7 @@ class Cuts(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Cells with a last one that is empty, sums up to each, shape (cells + 1,) both, and the cells themselves."""
+    """Cells with an empty one appended, sums of all cells before each, shape (cells + 1,) both, and the cells themselves."""
 
     cells: CellTable
     upto: CellTable
@@ -83,21 +84,21 @@ def _sums(table: CellTable) -> _Sums:
 
 
 def cuts_of(sums: _Sums, bins: int) -> Cuts:
-    """The bins of equal mass, as far as cells tell."""
+    """The equal-mass bins, as far as the cells determine them."""
     cells, upto, table = sums
     last = table.low.size
     at, inside = cuts_inside(table, bins)
     torn, number = np.unique(at[inside], return_counts=True)
-    # Cuts at the end of the last cell are none.
+    # A cut at the end of the last cell separates nothing.
     whole = np.setdiff1d(at[~inside], [last - 1])
-    # A cell that is torn may have a cut at its end as well, which comes after.
+    # A torn cell may also have a cut at its end, which comes after those inside.
     border = np.concatenate([torn, whole])
     order = np.argsort(2 * border + np.repeat([0, 1], [torn.size, whole.size]))
     border = border[order]
     of_torn = np.repeat([True, False], [torn.size, whole.size])[order]
     first = np.concatenate([[0], border + 1])
     end = np.concatenate([np.where(of_torn, border, border + 1), [last]])
-    # `last` is the cell that is empty.
+    # `last` is the index of the empty cell.
     left = np.concatenate([[last], np.where(of_torn, border, last)])
     right = np.concatenate([np.where(of_torn, border, last), [last]])
 
@@ -130,7 +131,7 @@ def cuts_of(sums: _Sums, bins: int) -> Cuts:
 
 
 def _off(value: float, low: float, high: float) -> float:
-    """How far a value may be from one between two others; nan where nothing is known."""
+    """Largest distance of a value from a number in [low, high]; nan where one of them is not finite."""
     if not math.isfinite(high - low + value):
         return math.nan
     return max(value - low, high - value, 0.0) + _ROUNDED * (1 + abs(value))
@@ -145,7 +146,7 @@ def _of(sample: Sample, view: BinSums, value: Any, find: Callable[[Cuts], Range]
 
 
 def _error(cuts: Cuts, n: float) -> Range:
-    """The ECE: a gap inside a cell is at most the scores of its misses and what its hits lack to 1."""
+    """Limits of the ECE: bins inside a cell have gaps of at most the scores of its misses plus 1 - score of its hits."""
     gap = cuts.gap.size
     more = float((cuts.torn.up + cuts.torn.down).sum())
     return Range(float(gap.low.sum()) / n, (float(gap.high.sum()) + more) / n)
@@ -159,23 +160,23 @@ def of_error(sample: Sample, view: BinSums) -> float:
 
 
 def of_debiased(sample: Sample, view: BinSums, value: Any) -> float:
-    """Bound of ``sum_m [G^2 / N - H (N - H) / (N (N - 1))] / n`` of bins of equal mass with the gap G, N rows and H hits."""
+    """Bound of ``sum_m [G^2 / N - H (N - H) / (N (N - 1))] / n`` over equal-mass bins with gap G, N rows and H hits."""
     n = sample.data.rows
 
     def find(cuts: Cuts) -> Range:
         least, most = cuts.rows
         square, size = cuts.gap.square, cuts.gap.size
-        # Nor is a squared gap of rows more than the gap.
+        # |G| is at most N, so that G^2 / N is at most |G|.
         high = np.minimum(square.high / np.maximum(least, 1), size.high)
         low = square.low / np.maximum(most, 1)
         rate = _rates(cuts)
         spread = [r * (1 - r) for r in rate]
         top = np.where((rate.low < 0.5) & (rate.high > 0.5), 0.25, np.maximum(*spread))
         known = least >= 2
-        # Of two rows the noise is largest, 1/2.
+        # The noise term is largest, 1/2, for two rows.
         noise = np.minimum(np.where(known, top * least / np.maximum(least - 1, 1), 0.5), 0.5)
         part = Range(low - noise, high - np.minimum(*spread))
-        # Bins of one row count nothing.
+        # Bins of one row contribute nothing.
         part = Range(
             np.where(known, part.low, np.minimum(part.low, 0)),
             np.where(known, part.high, np.maximum(part.high, 0)),
@@ -191,7 +192,7 @@ def of_debiased(sample: Sample, view: BinSums, value: Any) -> float:
 
 
 def of_chi_squared(sample: Sample, view: BinSums, value: Any) -> float:
-    """Bound of ``sum_m G^2 (1 / E + 1 / (N - E))`` of bins of equal mass with the gap G, N rows and the sum of scores E."""
+    """Bound of ``sum_m G^2 (1 / E + 1 / (N - E))`` over equal-mass bins with gap G, N rows and sum of scores E."""
 
     def most(rows: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
         # |G| is at most the larger of E and N - E, whose ratio is at most that of the odds.
@@ -208,7 +209,7 @@ def of_chi_squared(sample: Sample, view: BinSums, value: Any) -> float:
             torn = cuts.torn
             more = most(torn.hits + torn.misses, torn.low, torn.high)
         low, high = (np.where(cuts.rows.high > 0, x, 0.0) for x in (low, high))
-        # Bins that may be empty, or hold nothing but scores of 0 or 1, may add nothing.
+        # Bins that may be empty, or hold only scores of 0 or 1, may contribute nothing.
         low = np.where(np.isfinite(low) & (cuts.rows.low > 0), low, 0.0)
         return Range(float(low.sum()), float(high.sum() + more.sum()))
 
@@ -216,7 +217,7 @@ def of_chi_squared(sample: Sample, view: BinSums, value: Any) -> float:
 
 
 def _rates(cuts: Cuts) -> Range:
-    """Shares of hits, shape (M,)."""
+    """Limits of the share of hits per bin, shape (M,)."""
     hits, misses = cuts.hits, cuts.misses
     with np.errstate(invalid="ignore", divide="ignore"):
         low, high = hits.low / (hits.low + misses.high), hits.high / (hits.high + misses.low)
@@ -226,15 +227,16 @@ def _rates(cuts: Cuts) -> Range:
 def of_sweep(sample: Sample, value: Any, fine_after: int) -> float:
     """Bound of the ECE over the largest number of equal-mass bins whose hit rates do not fall.
 
-    A number of bins is the last one if the rates of none before it fall and those of the next one do: where cells leave that open,
-    it may be any of several.
+    The sweep ends with the last number of bins before the hit rates first fall. Where the cells leave open which number
+    that is, the bound covers all possible ones.
 
     Parameters
     ----------
     sample : Sample
     value : array_like, shape ()
     fine_after : int
-        From so many bins on the rows themselves are looked at, where their hits rise; nan where that may be.
+        From this number of bins on, the sweep goes on to single scores if their hit rates rise throughout; the bound is nan
+        where that may be the case.
     """
     table = sample.view(cell_table)
     if not table.low.size:
@@ -260,7 +262,7 @@ def of_sweep(sample: Sample, value: Any, fine_after: int) -> float:
 
 
 def _rising(cuts: Cuts) -> tuple[bool, bool]:
-    """Whether the hit rates of the bins surely never fall, and whether it may be so."""
+    """Whether the hit rates of the bins certainly never fall, and whether they possibly never fall."""
     rate = _rates(cuts)
     sure: BoolArray = rate.low[1:] >= rate.high[:-1]
     may: BoolArray = rate.high[1:] >= rate.low[:-1]

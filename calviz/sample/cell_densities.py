@@ -1,8 +1,8 @@
-"""Bound of what is integrated over kernel densities of a profile: each row counts at the mean of its cell, not at its own score.
+"""Bound of integrals over kernel densities of a profile, where each row counts at the mean of its cell, not at its own score.
 
-A row is spread over the two nodes of the grid beside it, in proportion. Between two nodes the densities are linear in the
-score, so that rows that are moved to their mean change nothing. What is left are cells with a node inside, and the
-width of the kernel, which follows the scores' standard deviation.
+A row is split between the two nearest nodes of the grid, in proportion. Between two nodes the densities are linear in the
+score, so that moving rows to their mean changes nothing. The remaining error comes from cells with a node inside, and from
+the width of the kernel, which follows the standard deviation of the scores.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from calviz.core.events import ROUNDING, CellEvents
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import from_cosine, triweight_response
 
-#: Sums in another order, and scores that are tied within `ROUNDING`.
+#: Tolerance for sums taken in another order, and for scores that are tied within `ROUNDING`.
 _ROUNDED = 1e-9
 
 
 def slope_jump(width: float, size: int) -> float:
-    """How far the slope of a row's density by its score jumps at a node, in the L1 norm: the second difference of the kernel as it is on the grid."""
+    """L1 norm of the jump, at a node, of the slope of a row's density in its score: the second difference of the kernel on the grid."""
     kernel = from_cosine(triweight_response(width, size))
-    # Mirrored at both ends it goes round a circle of length 2, on which it has a mass of 2.
+    # Mirrored at both ends, the kernel lives on a circle of length 2, where its mass is 2.
     circle = np.concatenate([kernel, kernel[-2:0:-1]])
     return float(np.abs(np.roll(circle, 1) - 2 * circle + np.roll(circle, -1)).sum()) / 2
 
 
 def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> float:
-    """Bound of ``integral of |z r(z) - h(z)|^d / r(z)^(d - 1)`` for d of 1 or 2, with the densities r of rows and h of hits (mirrored triweight kernel).
+    """Bound of ``integral of |z r(z) - h(z)|^d / r(z)^(d - 1)`` for d = 1 or 2; r and h are densities of rows and of hits.
 
-    Both change by at most as much as one row's density does, summed over the rows: the derivative along a row with or without
+    The densities use the mirrored triweight kernel. For either d the integral changes by at most as much as the rows'
+    densities do, summed over the rows: its derivative with respect to the density of a row with or without
     a hit lies in [-1, 1], as ``z - hit`` and ``z - h / r`` do. A row at s has a density that is linear in s between nodes,
     and whose slope jumps at a node by a second difference D of the kernel. For rows in [low, high] with the mean m, a jump
     adds at most ``|D| (m - low) (high - m) / (high - low)`` to the mean.
@@ -40,14 +41,14 @@ def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> fl
     ----------
     sample : Sample
     width : float
-        The half-width of the kernel, of the cells' means.
+        Half-width of the kernel for the means of the cells.
     grid : callable
-        Half-width to the size of the grid.
+        Takes a half-width to the size of the grid.
 
     Returns
     -------
     float
-        nan where the rows may be on another grid, or the grid is too coarse for the kernel.
+        nan where the rows may need another grid, or the grid is too coarse for the kernel.
     """
     events, counts = sample.scored, sample.weights
     if not isinstance(events, CellEvents) or counts is None:
@@ -71,7 +72,7 @@ def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> fl
     moved = np.divide(
         below * above, below + above, out=np.zeros_like(below), where=below + above > 0
     )
-    # Twice what the derivative of the kernel by the logarithm of its width comes to, for what the grid adds.
+    # In the L1 norm the kernel changes by at most 2 per unit of the log of its width; doubled to allow for the grid.
     widened = 2 * math.log1p(inside / between)
     return (
         slope_jump(width, size) * float(counts @ (np.maximum(nodes, 0) * moved)) / n

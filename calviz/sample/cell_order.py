@@ -1,6 +1,6 @@
-"""Bounds of metrics of a profile that depend on the order of the rows inside cells, or on where in its cell each score is.
+"""Bounds of metrics of a profile that depend on the order of the rows inside cells, or on the exact scores there.
 
-Between cells nothing is lost: numbers of rows and hits up to the end of a cell are those of the rows. Inside a cell the
+At the ends of cells nothing is lost: the numbers of rows and hits up to there are exact. Inside a cell the
 hits may come first, last, or anywhere between.
 """
 
@@ -20,14 +20,14 @@ from calviz.sample.cell_bounds import CellTable, cell_table
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps
 
-#: What is divided by, and taken the logarithm of, is at least this.
+#: Lower limit for denominators and for arguments of logarithms.
 _TINY = 1e-300
-#: How far log-odds may move for a weight of a logistic fit to stay within a factor of 1.1.
+#: A change of the log-odds by this changes the weight p (1 - p) of a row in a logistic fit by a factor of at most about 1.1.
 _NEAR = 0.1
 
 
 class _Ranked(NamedTuple):
-    """Cells in the order in which rows are kept, shape (cells,) each: what is kept before each, and what is in it."""
+    """Cells from the largest score down, shape (cells,) each: rows and errors kept before each cell, and hits and misses in it."""
 
     rows: FloatArray
     errors: FloatArray
@@ -37,7 +37,7 @@ class _Ranked(NamedTuple):
 
 
 def _ranked(table: CellTable) -> _Ranked:
-    """From the largest score down."""
+    """Order the cells of a table from the largest score down, as rows are kept."""
     hits, misses = table.hits[::-1], table.misses[::-1]
     size = hits + misses
     return _Ranked(
@@ -46,7 +46,7 @@ def _ranked(table: CellTable) -> _Ranked:
 
 
 def of_area(sample: Sample, _: object) -> float:
-    """Bound of the area under the risk-coverage curve: inside a cell the risk lies between that of its hits first and of its misses first."""
+    """Bound of the area under the risk-coverage curve: in a cell, the risk lies between those with hits first and with misses first."""
     table = sample.top_label.view(cell_table)
     rows, errors, hits, misses, several = _ranked(table)
     with np.errstate(invalid="ignore"):
@@ -61,7 +61,7 @@ def of_area(sample: Sample, _: object) -> float:
 
 
 def of_coverage(sample: Sample, coverage: float) -> float:
-    """Bound of the accuracy at a coverage: the rows that are kept end inside one cell."""
+    """Bound of the accuracy at a coverage: the last kept row lies in one cell."""
     rows, _, hits, misses, several = _ranked(sample.top_label.view(cell_table))
     if not rows.size:
         return 0.0
@@ -73,7 +73,7 @@ def of_coverage(sample: Sample, coverage: float) -> float:
 
 
 def of_coverage_at(sample: Sample, risk: float) -> float:
-    """Bound of the coverage at a risk: it is at least that at the end of a cell, and at most that of hits that come first in a later one."""
+    """Bound of the coverage at a risk: at least that at the end of a cell, at most that with the hits first in a later cell."""
     rows, errors, hits, misses, several = _ranked(sample.top_label.view(cell_table))
     if not rows.size:
         return 0.0
@@ -81,7 +81,7 @@ def of_coverage_at(sample: Sample, risk: float) -> float:
     slack = 2e-9
     sure = float(np.where(wrong <= risk * ends - slack, ends, 0.0).max())
     whole = np.where(wrong <= risk * ends + slack, ends, 0.0)
-    # Hits first: the risk is least once all of them are kept; misses follow as long as it allows.
+    # Hits first: the risk is lowest once all of them are kept; misses follow as long as the risk allows.
     more = np.floor((risk * (rows + hits) - errors + slack) / max(1 - risk, 1e-12))
     possible = np.where(
         several & (more >= 0), np.minimum(rows + hits + np.maximum(more, 0), ends), 0.0
@@ -90,7 +90,7 @@ def of_coverage_at(sample: Sample, risk: float) -> float:
 
 
 def of_kept_misses(sample: Sample, share: float) -> float:
-    """Bound of the share of misses that are kept with a share of the hits: the threshold lies in one cell."""
+    """Bound of the share of misses kept at the threshold that keeps a given share of the hits: it lies in one cell."""
     _, _, hits, misses, several = _ranked(sample.top_label.view(cell_table))
     if not misses.sum():
         return 0.0
@@ -105,7 +105,11 @@ def of_kept_misses(sample: Sample, share: float) -> float:
 
 
 def of_precision(sample: Sample, *, of: Literal["hits", "misses"]) -> float:
-    """Bound of the average precision: that of the rows of a cell lies between those of its first one after all others, and of its last one before them."""
+    """Bound of the average precision.
+
+    The precision at a wanted row of a cell (a hit, or a miss with ``of="misses"``) is at least that of the first wanted row
+    after all others of the cell, and at most that of the last one before all others.
+    """
     table = sample.view(cell_table)
     both = (table.hits, table.misses) if of == "hits" else (table.misses, table.hits)
     turn = slice(None, None, -1 if of == "hits" else 1)
@@ -115,7 +119,7 @@ def of_precision(sample: Sample, *, of: Literal["hits", "misses"]) -> float:
     some = several & (wanted > 0)
     found, rows, wanted, others = (column[some] for column in (found, rows, wanted, others))
     most = (found + wanted) / (rows + wanted)
-    # One row of weight 1, or less where rows have been counted in parts.
+    # One row, or less where counts are fractional.
     first = np.minimum(wanted, 1.0)
     least = (found + first) / (rows + others + first)
     total = float((table.hits if of == "hits" else table.misses).sum())
@@ -125,8 +129,9 @@ def of_precision(sample: Sample, *, of: Literal["hits", "misses"]) -> float:
 def of_isotonic(sample: Sample, loss: Callable[[Steps], FloatArray], view: Steps) -> float:
     """Bound of the mean loss of the isotonic fit.
 
-    A fit that has one level for each cell is one of those to the rows, so that these lose no more. They lose no less than
-    with the misses of each cell before its hits: whatever levels a fit has in a cell, giving the lowest of them to the misses loses least.
+    A fit with one level per cell is also a possible fit to the rows, so that the loss for the rows is at most its loss. It is
+    at least the loss with the misses of each cell before its hits: whatever levels a fit has in a cell, the loss is lowest
+    where the misses have the lowest of them.
 
     Parameters
     ----------
@@ -134,7 +139,7 @@ def of_isotonic(sample: Sample, loss: Callable[[Steps], FloatArray], view: Steps
     loss : callable
         The mean loss of the isotonic fit to steps, shape ().
     view : Steps
-        The steps whose loss it is a bound for.
+        The steps whose loss is bounded.
     """
     table = sample.view(cell_table)
     rows = table.hits + table.misses
@@ -152,13 +157,13 @@ def of_isotonic(sample: Sample, loss: Callable[[Steps], FloatArray], view: Steps
 
 
 def of_square(sample: Sample) -> float:
-    """How much the mean squared score of the rows is above that of the cells' means, at most."""
+    """Largest excess of the mean squared score of the rows over that of the cells' means."""
     events, counts = _events(sample)
     return float(counts @ np.square(events.high - events.low)) / 4 / sample.data.rows
 
 
 def of_log(sample: Sample) -> float:
-    """How much the mean log loss of the rows is above that of the cells' means, at most."""
+    """Largest excess of the mean log loss of the rows over that of the cells' means."""
     events, counts = _events(sample)
     score: FloatArray = events.score.astype(np.float64)
     several = events.high > events.low
@@ -170,7 +175,7 @@ def of_log(sample: Sample) -> float:
 
 
 def of_intercept(sample: Sample, value: float, least: float) -> float:
-    """Bound of the intercept with slope 1: it falls with every score, and lies between those of all lowest and all highest ones.
+    """Bound of the intercept with slope 1: it falls with every score, so that all lowest and all highest scores give its limits.
 
     Scores are clipped to ``[least, 1 - least]``.
     """
@@ -194,11 +199,11 @@ def of_intercept(sample: Sample, value: float, least: float) -> float:
 
 
 def of_line(sample: Sample, theta: FloatArray, least: float) -> tuple[float, float]:
-    """Bounds of intercept and slope of the logistic line, shape (2,), of scores that are clipped to ``[least, 1 - least]``; nan where none is known.
+    """Bounds of intercept and slope (`theta`, shape (2,)) of the logistic line; nan where none is known.
 
-    At the optimum of the cells the gradient of the rows is at most g, as each residual and each log-odds lie between those of
-    the ends of its cell. With H a matrix that the curvature of the rows is never below on the way to their optimum, the
-    optimum is no further away than ``sqrt((H^-1)_jj max g' H^-1 g)``.
+    Scores are clipped to ``[least, 1 - least]``. At the optimum for the cells, the gradient for the rows is at most g, as
+    each residual and each log-odds lie between those at the ends of the cell. With H a lower bound of the rows' Hessian
+    on the way to their optimum, this optimum is no further away than ``sqrt((H^-1)_jj max g' H^-1 g)``.
     """
     none = math.nan, math.nan
     found = _log_odds(sample, least)
@@ -214,7 +219,7 @@ def of_line(sample: Sample, theta: FloatArray, least: float) -> tuple[float, flo
     weight = counts * p * (1 - p)
     near = np.abs(b) * away <= _NEAR
     weight, x, away = weight[near], x[near], away[near]
-    # (u + v)^2 is at least u^2 / 2 - v^2; both factors of 1.1 are those of weights that have moved.
+    # (u + v)^2 is at least u^2 / 2 - v^2; the exponential factors allow for the change of the weights.
     curvature = np.array([[weight.sum(), weight @ x], [weight @ x, weight @ x**2]])
     curvature *= math.exp(-2 * _NEAR) / 2
     curvature[1, 1] -= math.exp(2 * _NEAR) * float(weight @ away**2)
@@ -240,9 +245,9 @@ def _events(sample: Sample) -> tuple[CellEvents, FloatArray]:
 def _log_odds(
     sample: Sample, least: float
 ) -> tuple[tuple[FloatArray, FloatArray, FloatArray], FloatArray, BoolArray] | None:
-    """Log-odds of the lowest, the mean and the highest score of each cell, rows and hits.
+    """Log-odds of the lowest, the mean and the highest score of each cell, with their rows and hits.
 
-    None where what an exact 0 counts as was chosen by looking at single rows.
+    None where the zero floor depends on single rows.
     """
     events, counts = _events(sample)
     ends = np.concatenate([events.low, 1 - events.high])

@@ -1,4 +1,4 @@
-"""The columns of the probabilities, one per class, binned: sums of scores, and hits for any labels."""
+"""Binned columns of the probabilities, one per class: sums of scores, and hits for any labels."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from calviz.sample.redrawn_rows_and_labels import (
 )
 from calviz.sample.row_draws import RowWeights, products
 
-#: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
+#: Parts of the rows that are summed separately, and probabilities binned at a time.
 PARTS, WAITING_ENTRIES = 8, 1 << 15
 #: Rows whose labels are binned at a time.
 HIT_ROWS = 1 << 15
-#: Up to this many probabilities and bins, the bin of each is looked up in a table of bytes.
+#: Up to this many probabilities and bins, the bin of every probability is stored in a table of bytes.
 TABLE_ENTRIES, TABLE_BINS = 1 << 26, 64
 
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Bins of every class: cell ``class * M + bin`` of a probability.
+    """Bins of every class; a probability lies in cell ``class * M + bin``.
 
     Attributes
     ----------
     inner : ndarray, shape (K, M - 1) or (M - 1,)
-        Upper edges of all bins but the last, per class or for all; infinite where a class has fewer.
+        Upper edges of all bins but the last, per class or shared by all; infinite where a class has fewer bins.
     bins : int
         M.
     above : float or None
@@ -53,16 +53,16 @@ class Cuts:
     above: float | None = None
 
     def bins_of(self, block: FloatArray) -> IntArray:
-        """Bin of each probability of some rows, shape (b, K); M where it is left out."""
+        """Bin of each probability of a block of rows, shape (b, K); M where it is left out."""
         out = np.zeros(block.shape, dtype=np.uint8)
-        for cut in self.inner.T:  # of one class each, or of all
+        for cut in self.inner.T:  # one edge per class, or one for all
             out += (block > cut).view(np.uint8)
         if self.above is not None:
             out[block <= self.above] = self.bins
         return out
 
     def cells(self, score: FloatArray, classes: IntArray | int, n_classes: int) -> IntArray:
-        """Cell of each score, of the scores' shape; ``K * M`` where it is left out."""
+        """Cell of each score, in the shape of `score`; ``K * M`` where it is left out."""
         if self.inner.ndim == 1:
             bin_of = assign(score, np.concatenate([[0], self.inner, [1]]).astype(score.dtype))
         else:
@@ -86,9 +86,9 @@ class BinnedColumns:
     scores : ndarray of float64, shape (K, M)
         Sum of the probabilities per class and bin.
     count : ndarray of float64, shape (K,)
-        Probabilities per class that are in a bin.
+        Number of probabilities per class that are in a bin.
     weights : ndarray, shape (n,), or None
-        How much each row counts in all of this.
+        Weights of the rows, which all sums and counts include.
     """
 
     data: Predictions
@@ -98,7 +98,7 @@ class BinnedColumns:
     weights: FloatArray | None = None
 
     def errors(self, labels: IntArray) -> FloatArray:
-        """Mean absolute gap per class for other labels, shape (b, n) to (b, K)."""
+        """Mean absolute gap per class, shape (b, K), for other labels, shape (b, n)."""
         out = np.empty((labels.shape[0], self.scores.shape[0]))
         some = counted(self.count)
         for errors, hits in zip(out, self.hits(labels), strict=True):
@@ -106,7 +106,7 @@ class BinnedColumns:
         return out
 
     def hits(self, labels: IntArray) -> Iterator[IntArray]:
-        """Rows per class and bin of the probability of their label, shape (K, M), for each of other labels (b, n)."""
+        """Count rows by label and by bin of the label's probability, shape (K, M), for each row of other labels, shape (b, n)."""
         small = self.data.probs.size <= TABLE_ENTRIES and self.cuts.bins <= TABLE_BINS
         small = small and self.weights is None
         hits_of = self._hits_by_table if small and labels.shape[0] > 1 else self.plain_hits
@@ -114,13 +114,13 @@ class BinnedColumns:
 
     def _hits_by_table(self, labels: IntArray) -> IntArray:
         k, m = self.scores.shape
-        # One bin more in every class, for what is left out.
+        # An extra bin in every class, for probabilities that are left out.
         cells = labels * np.intp(m + 1)
         cells += self._table[self._first_of_row + labels]
         return np.bincount(cells, minlength=k * (m + 1)).reshape(k, m + 1)[:, :m]
 
     def plain_hits(self, labels: IntArray) -> IntArray:
-        """Rows per class and bin of the probability of their label, shape (K, M)."""
+        """Count rows by label and by bin of the label's probability, shape (K, M)."""
         k, m = self.scores.shape
         hits: Any = np.zeros(k * m + 1, dtype=np.intp if self.weights is None else np.float64)
         for start in range(0, labels.size, HIT_ROWS):
@@ -148,27 +148,27 @@ class BinnedColumns:
         return out.ravel()
 
     def weighted_errors(self, weights: RowWeights) -> FloatArray:
-        """Mean absolute gap per class where row i counts ``weights[i]`` times, (n, b) to (b, K)."""
+        """Mean absolute gap per class, shape (b, K), where row i counts ``weights[i]`` times, shape (n, b)."""
         return self.errors_of(*self.weighted_gaps(weights))
 
     def weighted_gaps(self, weights: RowWeights) -> tuple[FloatArray, FloatArray]:
-        """Probabilities minus hits per class and bin, (K, M, b), and their number, (K, b) or (K, 1)."""
+        """Sums of probability minus hit per class and bin, (K, M, b), and numbers of binned probabilities per class, (K, b)."""
         k, m = self.scores.shape
         gaps = products(self._residuals, weights).reshape(k, m, -1)
         if self.cuts.above is None:
-            # Only the entries above the first bin are listed: that one is what they leave.
+            # Only the entries above the first bin are listed: the first bin is the remainder.
             left = products(self.data.probs.T, weights) - products(self._listed, weights)
             gaps[:, 0] += left - gaps.sum(axis=1)
             return gaps, np.broadcast_to(weights.sum(axis=0, dtype=np.float64), gaps[:, 0].shape)
         return gaps, products(self._listed, weights)
 
     def errors_of(self, gaps: FloatArray, count: FloatArray) -> FloatArray:
-        """Mean absolute gap per class from what `weighted_gaps` gives, shape (b, K)."""
+        """Mean absolute gap per class, shape (b, K), from the results of `weighted_gaps`."""
         return np.asarray(np.abs(gaps).sum(axis=1) / counted(count)).T
 
     @cached_property
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Row, cell and value of the listed probabilities: above the first bin, or the threshold."""
+        """Row, cell and value of the listed probabilities: those above the first bin, or above the threshold."""
         data, k = self.data, self.data.n_classes
         least = self.cuts.above
         if least is None:
@@ -186,7 +186,7 @@ class BinnedColumns:
 
     @cached_property
     def _residuals(self) -> csr_array:
-        """Probability minus hit, cells by rows, so that times weights gives a sum per cell."""
+        """Probability minus hit, as a matrix of cells by rows: its product with weights is a sum per cell."""
         n, (k, m) = self.data.n, self.scores.shape
         row, cell, score = self._entries
         labels = self.data.labels
@@ -198,7 +198,7 @@ class BinnedColumns:
 
     @cached_property
     def _listed(self) -> csr_array:
-        """Classes by rows: the labels, or with a threshold the entries above it."""
+        """Indicators, as a matrix of classes by rows: of the labels, or with a threshold of the entries above it."""
         n, k = self.data.n, self.data.n_classes
         if self.cuts.above is None:
             where: tuple[IntArray, IntArray] = self.data.labels, np.arange(n)
@@ -209,12 +209,12 @@ class BinnedColumns:
 
 
 def counted(count: FloatArray) -> FloatArray:
-    """Counts of rows as what their sums are divided by, of any shape: 1 where there are none."""
+    """Counts as denominators, of any shape: 1 where the count is 0."""
     return np.where(count > 0, count, 1.0)
 
 
 def _column_sums(block: FloatArray) -> FloatArray:
-    """Sums over the rows in double precision; eight rows at a time in that of the block, for speed."""
+    """Sums over the rows in double precision; eight rows at a time are first added in the block's precision, for speed."""
     if block.shape[1] < FEW_CLASSES:  # long inner loops instead
         return np.asarray(np.ascontiguousarray(block.T).sum(axis=1, dtype=np.float64))
     eights = block.shape[0] // 8 * 8
@@ -225,16 +225,16 @@ def _column_sums(block: FloatArray) -> FloatArray:
 def equal_width_columns(
     data: Predictions, bins: int, weights: FloatArray | None = None
 ) -> BinnedColumns:
-    """Every class over the same equal-width bins; weights of the rows have shape (n,).
+    """Bin every class over the same equal-width bins; weights of the rows have shape (n,).
 
-    A row has few probabilities above 1 / M: those are binned one by one, and bin 0 is what
-    they leave of the sums over the columns.
+    A row has few probabilities above 1 / M: those are binned one by one, and bin 0 is the
+    rest of the column sums.
     """
     edges = equal_width_edges(bins, data.probs.dtype)
     n, k = data.probs.shape
     if weights is not None:
         return _weighted_columns(data, Cuts(edges[1:-1], bins), weights)
-    # As many parts whatever the cores, so that sums are the same everywhere.
+    # The number of parts does not depend on the number of cores, so that sums are the same everywhere.
     part = -(-n // PARTS)
     totals, sums = np.zeros(k), np.zeros(k * bins)
 
@@ -251,7 +251,7 @@ def equal_width_columns(
 
 
 def _part_sums(probs: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sums per class, and per class and bin of those above the first bin, over some rows."""
+    """Sums over some rows: per class, and per class and bin of the probabilities above the first bin."""
     k, bins = probs.shape[1], edges.size - 1
     first = np.arange(k, dtype=np.int32) * np.int32(bins)
     sums = np.zeros(k * bins)
@@ -271,7 +271,7 @@ def _part_sums(probs: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def _weighted_columns(data: Predictions, cuts: Cuts, weights: FloatArray) -> BinnedColumns:
-    """The columns over given bins, each row with its weight."""
+    """Bin the columns over given bins, with weights of the rows."""
     k = data.n_classes
     size = k * cuts.bins
     sums = np.zeros((2, size + 1))
@@ -301,7 +301,7 @@ def _weighted_thresholds(
 def thresholded_columns(
     data: Predictions, bins: int, threshold: float, weights: FloatArray | None = None
 ) -> BinnedColumns:
-    """Every class over equal-mass bins of its probabilities above a threshold; weights of the rows have shape (n,)."""
+    """Bin every class over equal-mass bins of its probabilities above a threshold; weights of the rows have shape (n,)."""
     if weights is not None:
         return _weighted_thresholds(data, bins, threshold, weights)
     k = data.n_classes
@@ -315,7 +315,7 @@ def thresholded_columns(
         if 2 * np.count_nonzero(above) < column.size:
             kept = column[above]
             kept.sort()
-        else:  # a copy would be large, and sorting all is little more
+        else:  # a copy would be large, and sorting everything takes little longer
             column.sort()
             kept = column[np.searchsorted(column, least, side="right") :]
         if not kept.size:

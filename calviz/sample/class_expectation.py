@@ -1,4 +1,4 @@
-"""What the miscalibration score of each true class would be if the model were calibrated."""
+"""Distribution of the miscalibration score (MCS) of each true class for a calibrated model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample
 from calviz.specs.metric import needs_rows, takes_weights
 
-#: Halvings of the range of a gap: to a few millionths of a point.
+#: Bisection steps over the range of a gap, down to a few millionths of a percentage point.
 _STEPS = 26
 
 
@@ -25,10 +25,10 @@ class ClassExpectation:
     Attributes
     ----------
     rows : ndarray, shape (K,)
-        Expected rows of the class.
+        Expected number of rows of the class.
     mean, sd : ndarray, shape (K,)
-        Of the mean confidence minus accuracy of the rows with this label. The ratio of two sums is
-        linearised (delta method); ``nan`` without expected rows.
+        Mean and standard deviation of the mean confidence minus accuracy of the rows with this label. The ratio of two
+        sums is linearised (delta method); ``nan`` without expected rows.
     sums : ndarray, shape (3, 4, K)
         Sums over the rows of ``p``, ``p (1 - p)`` and ``p (1 - p) (1 - 2 p)``, each times 1, g, g^2 and g^3.
     """
@@ -39,11 +39,11 @@ class ClassExpectation:
     sums: FloatArray
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Where the MCS falls for a calibrated model, shape (K,) each; ``nan`` without expected rows.
+        """Range of the MCS of a calibrated model, shape (K,) each; ``nan`` without expected rows.
 
-        The MCS of a class is at least c where the sum of ``g_ik - c`` over the rows that are in the class is at
-        least 0: a sum of independent terms, each there with probability ``p_ik``. Its first three cumulants are
-        polynomials in c, and the ends of the range are where its tails have the probability ``(1 - level) / 2``.
+        The MCS of a class is at least c if the sum of ``g_ik - c`` over the rows in the class is at
+        least 0: a sum of independent terms, each present with probability ``p_ik``. Its first three cumulants are
+        polynomials in c, and the range ends where the tails have the probability ``(1 - level) / 2``.
         """
         (p0, p1, *_), (q0, q1, q2, _), (t0, t1, t2, t3) = self.sums
 
@@ -66,7 +66,7 @@ class ClassExpectation:
 @needs_rows
 @takes_weights
 def class_expectation(sample: Sample) -> ClassExpectation:
-    """Closed form, in one pass over the probabilities.
+    """Compute the distribution in closed form, in one pass over the probabilities.
 
     Row i is in class k with probability ``p_ik`` and then has the gap ``g_ik = conf_i - 1[prediction_i = k]``: the
     mean is ``sum_i p_ik g_ik / sum_i p_ik`` and the variance about
@@ -83,11 +83,11 @@ def class_expectation(sample: Sample) -> ClassExpectation:
 
     def of_block(rows: slice) -> FloatArray:
         sums = np.zeros((3, 4, k))
-        # In the type of the array: its rounding is far below the noise that is asked for.
+        # In the precision of the array: its rounding is far below the noise to be measured.
         p = np.array(data.probs[rows], order="C")
         conf, won = confidence[rows].astype(np.float64), winner[rows]
         powers = _powers(conf)
-        # A weighted sum has cumulants with the powers of the weights.
+        # The m-th cumulant of a weighted sum contains the m-th powers of the weights.
         w = 1.0 if weights is None else weights[rows]
         if weights is None:
             typed = twice = thrice = powers.astype(p.dtype)

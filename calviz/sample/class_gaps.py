@@ -18,7 +18,7 @@ from calviz.specs.metric import takes_weights
 
 @dataclass(frozen=True, eq=False)
 class ClassGaps:
-    """Sums over the rows of every column of the probabilities.
+    """Sums over the rows, for every column of the probabilities.
 
     Attributes
     ----------
@@ -36,8 +36,7 @@ class ClassGaps:
     rows: FloatArray
     powers: FloatArray
     own: FloatArray
-    #: Of rows with weights: rows of equal weight that would know a mean as well, and sums of w^2 p (1 - p) and of
-    #: w^3 p (1 - p) (1 - 2 p).
+    #: For weighted rows: their effective sample size, and sums of w^2 p (1 - p) and of w^3 p (1 - p) (1 - 2 p), shape (2, K).
     known: float | None = None
     cumulants: FloatArray | None = None
 
@@ -47,10 +46,10 @@ class ClassGaps:
         return np.asarray((self.powers[0] - self.rows) / self.n)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Interval of the gap, shape (K,) each: that of a bootstrap of very many resamples.
+        """Interval of the gap, shape (K,) each, as from a bootstrap with very many resamples.
 
-        The mean of n rows drawn with replacement, as a shifted gamma variable with its mean, variance and
-        skewness.
+        The mean of n rows drawn with replacement is approximated by a shifted gamma variable with the same mean, variance
+        and skewness.
         """
         n, (p, p2, p3), (own, own2) = self.n, self.powers, self.own
         first = (p - self.rows) / n
@@ -59,24 +58,24 @@ class ClassGaps:
         return middle_of_mean(level, self.known or n, first, second, third)
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Where the gap falls for a calibrated model, shape (K,) each.
+        """Range of the gap of a calibrated model, shape (K,) each.
 
-        The number of labels is then a sum of independent draws with the probabilities of the rows. It is whole:
-        half a row more on either side is the correction for continuity.
+        The number of labels of a class is then a sum of independent draws with the probabilities of the rows. As it is an
+        integer, the range is widened by half a row on either side (continuity correction).
         """
         n, (p, p2, p3) = self.n, self.powers
         variance, skewed = p - p2, p - 3 * p2 + 2 * p3
         if self.cumulants is not None:
             variance, skewed = self.cumulants
         low, high = middle(level, np.zeros(p.shape), variance / n**2, -skewed / n**3)
-        # Every row is of the class, or none: further it cannot go.
+        # The limits of the gap: all rows are of the class, or none is.
         mean = self.powers[0] / n
         return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
 @takes_weights
 def class_gaps(sample: Sample) -> ClassGaps:
-    """Sum up the columns, a block of rows at a time.
+    """Sum the columns, a block of rows at a time.
 
     Raises
     ------

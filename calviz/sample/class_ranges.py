@@ -1,8 +1,8 @@
-"""Signed error of every class beside the range that a calibrated model would show: what statements about classes go by.
+"""Signed error of every class and its range for a calibrated model: the basis of all statements about classes.
 
-The ranges are adjusted for the number of classes (`calviz.sample.false_alarm_levels.class_level`), so that a calibrated model
-has every class inside its range in all but a few of a thousand files. Figure, page, report and findings
-all call a class off where it is outside of this range, and nowhere else.
+The ranges are adjusted for the number of classes (`calviz.sample.false_alarm_levels.class_level`), so that in all but a few
+of a thousand files a calibrated model has every class inside its range. Figures, pages, reports and findings
+all call a class off exactly where it is outside this range.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from calviz.text.words import counted
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
 
-#: What a class may be off and still be called close: where a usual class has to be off by more to show, that is said.
+#: If the typical class is outside its range only with a gap of at least this, a note says so (see `too_few`).
 COARSE = 0.2
-#: A distance from the range this small is rounding: sums of single-precision probabilities.
+#: Distances from the range up to this are rounding in sums of single-precision probabilities.
 _ROUNDING = 1e-6
 
 
@@ -41,14 +41,14 @@ class ClassRanges:
     value : ndarray
         Signed error (see `class_ranges`).
     rows : ndarray
-        Rows that are predicted as the class (``predicted-class``) or have it as their label.
+        Number of rows that are predicted as the class (``predicted-class``) or have it as their label.
     has : ndarray of bool
-        Classes that have a value.
+        Whether the class has a value.
     range : (ndarray, ndarray) or None
-        Where the error of a calibrated model falls; None if that cannot be known.
+        Range of the error of a calibrated model; None if unknown.
     needed : ndarray or None
-        The smallest distance from what a calibrated model shows at which the class is outside its range; inf where
-        no labels put it there, as with a few rows.
+        Smallest distance from the error of a calibrated model at which the class is outside its range; inf where
+        no labels could put it outside, as with very few rows.
     """
 
     value: FloatArray
@@ -59,21 +59,21 @@ class ClassRanges:
 
     @property
     def beyond(self) -> FloatArray:
-        """How far the error lies outside the range, with its sign, shape (K,); 0 inside, and without a range."""
+        """Signed distance of the error from its range, shape (K,); 0 inside, and without a range."""
         return beyond(self.value, self.range)
 
 
 def too_few(
     rows: FloatArray | IntArray, needed: FloatArray | None, *, rows_in_all: int | None = None
 ) -> str:
-    """What nothing outside a range does not rule out, where classes have few rows; "" if a usual class would show `COARSE`.
+    """Say how large a gap may go unnoticed where classes have few rows; "" if half of the classes can be outside with less than `COARSE`.
 
     Parameters
     ----------
     rows, needed : ndarray, shape (C,)
-        As of `ClassRanges`, of the classes that are judged.
+        As in `ClassRanges`, for the classes that are judged.
     rows_in_all : int, optional
-        For classes that are judged on all rows.
+        Number of rows, for classes that are judged on all rows.
 
     >>> too_few(np.array([3.0, 3, 60]), np.array([0.625, np.inf, 0.2]))
     'with a median of 3 rows a class, half of the classes could only be outside with a gap above 62 points'
@@ -92,14 +92,14 @@ def too_few(
 
 
 def _needed(low: FloatArray, high: FloatArray, mean: FloatArray) -> FloatArray:
-    """The nearer end of ranges about 0 that labels can cross: gaps lie between the mean score - 1 and the mean score."""
+    """Distance of the nearer end that labels can cross, for ranges around 0: gaps lie between mean score - 1 and mean score."""
     up = np.where(high < mean - _ROUNDING, high, np.inf)
     down = np.where(low > mean - 1 + _ROUNDING, -low, np.inf)
     return np.asarray(np.minimum(up, down))
 
 
 def beyond(value: FloatArray, limits: tuple[FloatArray, FloatArray] | None) -> FloatArray:
-    """How far values lie outside their ranges, with their sign, shape (C,); 0 inside."""
+    """Signed distance of values from their ranges, shape (C,); 0 inside."""
     if limits is None:
         return np.zeros(value.shape)
     # Above the upper end, or (negative) below the lower one; nan, without expected rows, is neither.
@@ -117,15 +117,15 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
         Its reduction does not matter.
     view : {"predicted-class", "true-class", "one-vs-rest"}
         ``predicted-class``: mean confidence minus accuracy of the rows that are predicted as the class (Gupta &
-        Ramdas 2022). ``true-class``: the same of the rows whose label is the class (Ao et al. 2023); not 0 for
+        Ramdas 2022). ``true-class``: the same for the rows whose label is the class (Ao et al. 2023); not 0 for
         a calibrated model. ``one-vs-rest``: mean probability of the class minus its frequency, over all rows.
 
     Raises
     ------
     NotAvailable
-        Where the data do not name what is asked for.
+        If the data lack the classes or probabilities that the view needs.
     """
-    # Rows of a cluster are not: how far they move the gap of a class is not known from the probabilities.
+    # Without independent rows, the probabilities do not tell how much the gap of a class varies.
     independent = sample.data.clusters is None
     if view == "predicted-class":
         sums = sample.view(predicted_class_sums)

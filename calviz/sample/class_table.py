@@ -1,4 +1,4 @@
-"""Every true class in numbers: what `true_class_errors` adds up, and the KS error, which looks at the rows one by one."""
+"""Metrics of every true class: those from `true_class_errors`, and the KS error, which needs the single rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
 from calviz.specs.metric import takes_weights
 
-#: Rows that are looked at at once.
+#: Rows handled at a time.
 ROWS = 1 << 17
 
 
@@ -25,7 +25,7 @@ class ClassTable:
     rows : ndarray of int, shape (K,)
         Rows whose true label is the class.
     accuracy, confidence : ndarray of float64, shape (K,)
-        Share of them that are predicted right (the recall of the class), and their mean confidence.
+        Share of these rows that are predicted correctly (the recall of the class), and their mean confidence.
     ece, mcs, ks : ndarray of float64, shape (K,)
         ECE, miscalibration score (mean confidence minus accuracy) and Kolmogorov-Smirnov error of these rows.
 
@@ -42,7 +42,7 @@ class ClassTable:
 
 @takes_weights
 def class_table(sample: Sample) -> ClassTable:
-    """Per-class numbers of the top label, all classes at once; the ECE has the bins of the sample.
+    """Metrics of the top label per true class, all classes at once; the ECE has the bins of the sample.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def _largest_gaps(
     rows: IntArray,
     weights: FloatArray | None,
 ) -> FloatArray:
-    """Per class, the largest absolute (weighted) sum of scores minus hits up to a score, shape (K,)."""
+    """Largest absolute cumulative (weighted) sum of score minus hit per class, shape (K,)."""
     # Short integers are sorted by radix.
     order = np.argsort(labels.astype(np.min_scalar_type(rows.size)), kind="stable")
     largest = np.zeros(rows.size)
@@ -97,7 +97,7 @@ def _largest_gaps(
 
 
 def _runs(rows: IntArray) -> Iterator[slice]:
-    """Runs of neighbouring classes, sized to keep memory small and loops few."""
+    """Yield runs of neighbouring classes, sized to keep memory small and loops few."""
     upto = np.concatenate([[0], np.cumsum(rows)])
     first = 0
     while first < rows.size:
@@ -110,7 +110,7 @@ def _runs(rows: IntArray) -> Iterator[slice]:
 def _largest_cumulative_gap(
     score: FloatArray, group: IntArray, gap: FloatArray, rows: IntArray
 ) -> FloatArray:
-    """Per class, the largest absolute sum of gaps up to a score; ties are one step."""
+    """Largest absolute cumulative sum of gaps per class, shape (K,); tied scores are one step."""
     order = np.argsort(score)
     small = np.min_scalar_type(rows.size)
     order = order[np.argsort(group[order].astype(small), kind="stable")]
@@ -119,7 +119,7 @@ def _largest_cumulative_gap(
     ends = np.cumsum(rows[filled])
     before = np.concatenate([[0.0], sums[ends[:-1] - 1]])
     sums -= np.repeat(before, rows[filled])
-    # Inside a tie nothing is compared: 0 never is the largest.
+    # Sums inside a tie do not count; 0 is never the largest.
     tied = np.append(score[1:] == score[:-1], False)
     tied[ends - 1] = False
     sums[tied] = 0

@@ -1,11 +1,11 @@
-"""Every class against the rest, of a profile: one sample per class, and what errors of all classes are made of.
+"""One-vs-rest classes of a profile: one sample per class, and the errors of all classes as a view.
 
-A profile knows how the probabilities of one class are distributed, and not which of different classes are of the same row. So each class
-is drawn on its own, and how far classes err together is bounded: given the probabilities, the covariances of the residuals of a class with
-those of all others add up to no more than its variance, so that the variance of a sum over classes is at most twice that of independent
-ones; drawn rows add at most four times (a row's residuals sum, in size, to twice that of its true class). Classes are drawn in groups
-of two and of four that err together, which has these variances: intervals and p-values of means over classes are rather too
-wide and too large.
+A profile holds the distribution of the probabilities of each class, but not which probabilities of different classes belong to
+the same row. So each class is drawn on its own, and the dependence between classes is bounded: given the probabilities, the
+covariances of the residuals of a class with those of all others add up to no more than its variance, so that the variance of a
+sum over classes is at most twice that for independent classes; with drawn rows it is at most four times as large (the absolute
+residuals of a row sum to twice that of its true class). Classes are drawn in groups of two and of four that err together, which
+gives these variances: intervals and p-values of means over classes are, if anything, too wide and too large.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from calviz.sample import cell_bounds
 from calviz.sample.sample import Sample, bin_sums
 from calviz.specs.metric import takes_weights
 
-#: How many classes err together in redrawn labels and in drawn rows.
+#: Number of classes that err together with redrawn labels and with drawn rows.
 TOGETHER_LABELS, TOGETHER_ROWS = 2, 4
 
 
 def knows_classes(data: Dataset) -> bool:
-    """Whether data are a profile that has the probabilities of all classes."""
+    """Whether the data are a profile with the probabilities of all classes."""
     if data.cells is None:
         return False
     return isinstance(data, Predictions) or data.class_cells is not None
@@ -39,7 +39,7 @@ def knows_classes(data: Dataset) -> bool:
 
 @takes_weights
 def class_samples(sample: Sample) -> tuple[Sample, ...]:
-    """The sample of each class of a profile against the rest: the class is the positive one of two.
+    """One sample per class of a profile, one-vs-rest: the class is the positive one of two.
 
     Raises
     ------
@@ -86,15 +86,15 @@ class ClassErrorsOfCells:
     errors : ndarray, shape (..., K)
         Error per class; a leading axis of resamples is allowed.
     cell_bound : float
-        How far the mean over the classes is from that of the rows at most.
+        Largest possible difference between the mean over the classes and that of the rows.
     views : tuple of View or None
-        One of each class; None of a class without an error, which has 0.
+        One per class; None for a class without probabilities to bin, whose error is 0.
     error : callable
         Takes such a view to its error.
     params : mapping
     """
 
-    #: What resamples differ in.
+    #: Fields that differ between resamples.
     DRAWN: ClassVar = ("errors",)
 
     errors: FloatArray
@@ -111,12 +111,12 @@ class ClassErrorsOfCells:
         bounds: list[float],
         params: Mapping[str, Any],
     ) -> Self:
-        """The errors of the views of K classes, shape (K,), of which each is within its bound."""
+        """Compute the errors of the views of K classes, shape (K,); `bounds` has the bound of each error."""
         errors = np.array([0.0 if view is None else float(error(view)) for view in views])
         return cls(errors, float(np.mean(bounds)), views, error, params)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Rows of each class drawn with replacement."""
+        """Rows drawn with replacement, for each class."""
         return self._drawn(rng, "bootstrap", resamples, TOGETHER_ROWS)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -124,7 +124,7 @@ class ClassErrorsOfCells:
         return self._drawn(rng, "under_calibration", resamples, TOGETHER_LABELS)
 
     def as_drawn(self) -> Self:
-        """The errors at the resolution of resamples, as one of them."""
+        """The sample itself as one resample, at the resolution of resamples."""
         drawn = [
             float(self.error(view.as_drawn())[0]) if hasattr(view, "as_drawn") else error
             for view, error in zip(self.views, self.errors.tolist(), strict=True)
@@ -141,9 +141,9 @@ class ClassErrorsOfCells:
 
 
 def erring_together(rng: np.random.Generator, drawn: FloatArray, together: int) -> FloatArray:
-    """Draws of each class, shape (K, B), in another order: those of some classes are large where those of the others are.
+    """Reorder the draws of each class, shape (K, B), so that the classes of a group are large in the same resamples.
 
-    Each class keeps its draws; classes whose draws differ by as much are together.
+    Each class keeps its own draws; groups consist of classes with similar standard deviations.
     """
     out = np.empty(drawn.shape)
     order = np.argsort(drawn.std(axis=1), kind="stable")
@@ -163,12 +163,12 @@ def equal_width_errors(sample: Sample, bins: int) -> ClassErrorsOfCells:
 
 
 def thresholded_errors(sample: Sample, bins: int, threshold: float) -> ClassErrorsOfCells:
-    """ECE of each class over equal-mass bins of its probabilities above a threshold; nan without any in any class.
+    """ECE of each class over equal-mass bins of its probabilities above a threshold; nan if no class has any.
 
     Raises
     ------
     NotAvailable
-        Where the threshold lies between the scores of a cell, so that it is not known which rows are above it.
+        If the threshold lies between the scores of a cell, so that it is unknown which of its rows are above it.
     """
     views: list[Any] = []
     bounds = []
@@ -178,7 +178,7 @@ def thresholded_errors(sample: Sample, bins: int, threshold: float) -> ClassErro
         least = float(events.edge_type.type(threshold))
         if ((events.low <= least) & (events.high > least)).any():
             raise NotAvailable(
-                f"needs the rows: a profile does not know which of some probabilities are above {threshold:g}."
+                f"needs the rows: this profile does not tell which of its probabilities are above {threshold:g}."
             )
         kept = np.flatnonzero(events.low > least)
         if kept.size:

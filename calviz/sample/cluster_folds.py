@@ -1,4 +1,4 @@
-"""Folds of whole clusters: no row is judged by a fit that has seen a row of its own cluster."""
+"""Folds of whole clusters: no row is evaluated by a fit that has seen a row of its own cluster."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from calviz.core.factor import Factor
 
 
 def fold_of_rows(clusters: Factor, folds: int) -> IntArray:
-    """The fold, 0..folds-1, of each row, shape (n,), with whole clusters in folds of (nearly) as many rows.
+    """Fold, 0..folds-1, of each row, shape (n,): clusters stay whole, and folds have (nearly) equal numbers of rows.
 
-    Clusters are dealt out from the largest to the smallest, each to the fold with the fewest rows, as in scikit-learn's ``GroupKFold``;
-    those of one size come at random, the same whatever the order of the rows.
+    Clusters are assigned from the largest to the smallest, each to the fold with the fewest rows, as in scikit-learn's
+    ``GroupKFold``; clusters of equal size come in a random order that does not depend on the order of the rows.
 
     Raises
     ------
     NotAvailable
-        Of a single cluster.
+        For a single cluster.
     """
     sizes = np.bincount(clusters.codes, minlength=len(clusters.levels))
     if np.count_nonzero(sizes) < 2:
         raise NotAvailable(
-            "not available for a single cluster: it is cross-fitted, and rows of a cluster fit or judge together."
+            "not available for a single cluster: it is cross-fitted, and all rows of a cluster belong to the same fold."
         )
-    # Levels are in the order of their first rows, which is not to matter.
+    # Levels are in the order of their first rows, which must not matter.
     named = np.array(sorted(range(sizes.size), key=clusters.levels.__getitem__), dtype=np.intp)
     order = named[np.random.default_rng(0).permutation(named.size)]
     order = order[np.argsort(-sizes[order], kind="stable")]

@@ -1,4 +1,4 @@
-"""Held-out recalibrated probabilities: each row's from a spline that was fitted to the other folds."""
+"""Held-out recalibrated probabilities: those of each row come from a spline that was fitted to the other folds."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
 
-#: Rows are dealt out to so many folds; with fewer rows than this a fold says nothing.
+#: Number of folds; with fewer rows than the second number, folds are too small.
 FOLDS, FEWEST_ROWS = 5, 20
-#: Neighbouring scores share a cell: so many by rank, and as many by log-odds, so that none is wide.
+#: Neighbouring scores share a cell: this many intervals by rank, crossed with as many by log-odds, so that no cell is wide.
 _CELLS = 128
 #: Knots of the spline, and the strength of the penalty on its squared second derivative, with the log-odds in standard deviations.
-#: Fixed, and not chosen by the labels, so that redrawn labels are treated as the rows are.
+#: Fixed rather than chosen from the labels, so that redrawn labels are treated like the observed ones.
 KNOTS, STRENGTH = 8, 1.0
-#: Weight, in rows, of the scores themselves in a fit, as in the recalibrator "logit-spline".
+#: Weight of the scores themselves in a fit, in rows, as in the recalibrator "logit-spline".
 OWN_ROWS = 5.0
-#: No score is read as nearer to 0 or 1 than half of the nearest one that is neither, and none as further than this.
+#: Scores are clipped to [f, 1 - f], where f is half the smallest nonzero distance of a score from 0 or 1, at most this.
 _FURTHEST = 0.01
-#: The decrement (in nats) at which a fit is done, and one to redrawn hits: far below what one row more would change.
+#: Newton decrement (in nats) at which a fit has converged, and a fit to redrawn hits: far below the effect of one more row.
 _FINE, _ROUGH = 1e-9, 1e-3
-#: Steps that redrawn hits may take until then.
+#: Most Newton steps of a fit to redrawn hits.
 _STEPS = 8
-#: Resamples whose fits are made together.
+#: Resamples fitted together.
 _TOGETHER = 128
 
 
 class Losses(NamedTuple):
-    """Mean losses of a score per cell, shape (C,) each."""
+    """Mean losses per cell of hits and misses, log loss and squared error, shape (C,) each."""
 
     log_hit: FloatArray
     log_miss: FloatArray
@@ -55,26 +55,26 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CrossFitted:
-    """Rows and hits per cell of neighbouring scores and fold; a leading axis of resamples is allowed on both.
+    """Rows and hits per cell (of neighbouring scores) and fold; a leading axis of resamples is allowed on both.
 
     Attributes
     ----------
     z : ndarray, shape (C,)
         Mean log-odds of the scores of each cell.
     x : ndarray, shape (C, D)
-        The functions of the spline there.
+        Basis functions of the spline at `z`.
     penalty : ndarray, shape (D,)
     rows, hits, score_sum : ndarray, shape (..., C, F)
-        Rows, hits and sum of the scores.
+        Number of rows and of hits, and sum of the scores.
     losses : Losses
-        What the scores themselves cost, as observed or, for redrawn hits, as expected.
+        Losses of the scores themselves, as observed or, for redrawn hits, as expected.
     expected : Losses
-        The latter.
+        The expected losses of the scores themselves.
     theta : ndarray, shape (..., F, D), optional
-        Weights of the functions in the fit without each fold; fitted when they are first needed.
+        Coefficients of the basis functions in the fit without each fold; fitted when first needed.
     params : mapping
     place : ndarray of int, shape (n,), optional
-        Of rows that are not alike: the cell and fold of each. Weighted ones count as often as they weigh.
+        For weighted or clustered rows: the index of each row's cell and fold. Weighted rows count by their weights.
     """
 
     z: FloatArray
@@ -90,8 +90,8 @@ class CrossFitted:
     place: IntArray | None = None
 
     @property
-    def DRAWN(self) -> tuple[str, ...]:  # noqa: N802  # as of other views
-        """What resamples differ in: redrawn hits leave the rows as they are."""
+    def DRAWN(self) -> tuple[str, ...]:  # noqa: N802  # as in other views
+        """Fields that differ between resamples: redrawn hits leave the rows as they are."""
         return ("hits",) if self.rows.ndim == 2 else ("rows", "hits", "score_sum")
 
     @property
@@ -102,15 +102,15 @@ class CrossFitted:
 
     @property
     def n(self) -> FloatArray:
-        """Rows in all, shape (...)."""
+        """Total number of rows, shape (...)."""
         return np.asarray(self.rows.sum(axis=(-2, -1)))
 
     @once_per_view
     def weights(self) -> FloatArray:
-        """Weights of the functions in the fit without each fold, shape (..., F, D)."""
+        """Coefficients of the basis functions in the fit without each fold, shape (..., F, D)."""
         if self.theta is not None:
             return self.theta
-        # Of each division the rows outside of its fold; the scores themselves count as a few rows more.
+        # Each fit uses the rows outside its fold; the scores themselves count as a few extra rows.
         weight, target = (v.sum(axis=-1, keepdims=True) - v for v in (self.rows, self.hits))
         own = weight * (OWN_ROWS / np.maximum(weight.sum(axis=-2, keepdims=True), 1))
         weight, target = weight + own, target + own * expit(self.z)[:, None]
@@ -119,23 +119,23 @@ class CrossFitted:
         theta, settled = self._calibrated_fits(weight, target)
         far = np.flatnonzero(~settled)
         if far.size:
-            # All divisions of all these are columns of one problem.
+            # All fits of all these resamples are columns of one problem.
             columns = np.moveaxis(target[far], 1, 0).reshape(self.z.size, -1)
             found = self._fits(np.tile(weight, far.size), columns, _ROUGH)
             theta[far] = found.reshape(far.size, FOLDS, -1)
         return theta
 
     def _fits(self, weight: FloatArray, target: FloatArray, enough: float) -> FloatArray:
-        """Of rows and hits of divisions, shape (C, M), the weights (M, D)."""
+        """Coefficients, shape (M, D), of M fits to rows and hits per cell, shape (C, M) each."""
         start = np.zeros((weight.shape[1], self.penalty.size))
         return penalised_logistic(self.x, self.z, weight, target, self.penalty, start, enough)
 
     def _calibrated_fits(
         self, weight: FloatArray, target: FloatArray
     ) -> tuple[FloatArray, BoolArray]:
-        """The same for redrawn hits (R, C, F), all at once, and which of them are settled, shape (R,).
+        """Coefficients for redrawn hits (R, C, F), all fits at once, and which resamples have converged, shape (R,).
 
-        The rows are the same in all, and the weights near 0: Newton's steps all take the curvature there.
+        The rows are the same in all resamples, and the coefficients are near 0: all Newton steps use the Hessian at 0.
         """
         p = expit(self.z)
         bend = weight.T * (p * (1 - p))
@@ -156,7 +156,7 @@ class CrossFitted:
 
     @once_per_view
     def shift(self) -> FloatArray:
-        """What the fit without its fold adds to the log-odds of each cell, shape (..., C, F)."""
+        """Correction that the fit without the fold adds to the log-odds of each cell, shape (..., C, F)."""
         return np.asarray(self.x @ np.swapaxes(self.weights(), -2, -1))
 
     @once_per_view
@@ -165,18 +165,18 @@ class CrossFitted:
         return np.asarray(expit(self.z[:, None] + self.shift()))
 
     def of_scores(self, hit: FloatArray, miss: FloatArray) -> FloatArray:
-        """Mean over the rows of losses per cell, shape (C,) each, shape (...)."""
+        """Mean over the rows, shape (...), of losses per cell, shape (C,) each."""
         hits = self.hits.sum(axis=-1)
         misses = self.rows.sum(axis=-1) - hits
         return np.asarray((hits @ hit + misses @ miss) / self.n)
 
     def of_cells(self, hit: FloatArray, miss: FloatArray) -> FloatArray:
-        """Mean over the rows of losses per cell and fold, shape (..., C, F) each, shape (...)."""
+        """Mean over the rows, shape (...), of losses per cell and fold, shape (..., C, F) each."""
         total = self.hits * hit + (self.rows - self.hits) * miss
         return np.asarray(total.sum(axis=(-2, -1)) / self.n)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Rows drawn with replacement, within cells and folds; each keeps its held-out probability."""
+        """Rows drawn with replacement; each keeps its cell, its fold and its held-out probability."""
         cells = np.stack([self.rows - self.hits, self.hits]).reshape(2, -1)
         used = np.flatnonzero(cells.ravel())
         share = cells.ravel()[used] / cells.sum()
@@ -190,7 +190,7 @@ class CrossFitted:
         return self.resampled(drawn.sum(axis=1), drawn[:, 1])
 
     def resampled(self, rows: FloatArray, hits: FloatArray) -> Self:
-        """With other rows and hits per cell and fold, shape (..., C, F) each, and the fits as they are."""
+        """Replace the rows and hits per cell and fold, shape (..., C, F) each, and keep the fits."""
         score_sum, theta = rows * self.mean_score, self.weights()
         return replace(self, rows=rows, hits=hits, score_sum=score_sum, theta=theta)
 
@@ -200,14 +200,14 @@ class CrossFitted:
         trials = np.rint(self.rows).astype(np.int64)
 
         def draw() -> FloatArray:
-            # Cells are narrow: their scores are alike.
+            # Cells are narrow, so that all scores of a cell are nearly equal.
             return rng.binomial(trials, np.clip(mean, 0, 1), (resamples, *trials.shape)) * 1.0
 
         hits = kept_draw(self, f"calibrated {resamples}", rng, draw)
         return replace(self, hits=hits, losses=self.expected)
 
     def parts(self) -> Iterator[Self]:
-        """The resamples some at a time, so that their fits fit into memory."""
+        """The resamples in blocks, so that their fits need little memory at a time."""
         for start in range(0, self.hits.shape[0], _TOGETHER):
             some = slice(start, start + _TOGETHER)
             # Redrawn hits leave the rows as they are.
@@ -246,15 +246,15 @@ def _redrawn(sample: Sample, view: CrossFitted) -> Redrawn:
 def cross_fitted(sample: Sample) -> CrossFitted:
     """Cells and folds of the sample's own reduction.
 
-    Rows are dealt out to the folds in the order of their scores; the hits among tied ones fall into the folds at random, as
-    folds that are alike in their noise would make a fit look better than it is. Weighted rows count in every sum and fit by
-    their weights, which have a mean of 1. Where rows belong to clusters these are dealt out as they are: a fit that has seen rows of
-    a cluster would know the luck that its others share.
+    Rows are assigned to the folds in turn, in the order of their scores; hits among tied scores are assigned at random, as
+    folds with the same noise would make a fit look better than it is. Weighted rows count by their weights, which have a
+    mean of 1, in every sum and fit. Clusters stay whole: a fit that has seen some rows of a cluster would know the
+    noise that its other rows share.
 
     Raises
     ------
     NotAvailable
-        Where there are fewer rows than `FEWEST_ROWS`, or a single cluster.
+        If there are fewer rows than `FEWEST_ROWS`, or a single cluster.
     """
     if sample.data.n < FEWEST_ROWS:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
@@ -267,25 +267,25 @@ def cross_fitted(sample: Sample) -> CrossFitted:
     return _of_folds(sample.scored, weights, sample.view(steps))
 
 
-#: ``dealt(part, start)`` gives rows and hits of some steps in each fold, shape (F, G) each; `start` are the rows before each step.
+#: ``dealt(part, start)`` returns rows and hits of some steps in each fold, shape (F, G) each; `start` counts the rows before each step.
 Dealt = Callable[[Steps, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def make_cross_fitted(
     view: Steps, dealt: Dealt | None = None, cells: list[IntArray] | None = None
 ) -> CrossFitted:
-    """Put the steps of a sample into cells and folds.
+    """Sum the steps of a sample over cells and folds.
 
     Parameters
     ----------
     view : Steps
     dealt : callable, optional
-        If left out, whole rows are dealt out, at random those that tie.
+        Splits steps between folds (see `Dealt`). If left out, whole rows are assigned in turn, tied ones at random.
     cells : list, optional
-        Where the cell of each step is put down, shape (G,) for each block of them.
+        Receives the cell of each step, shape (G,) for each block of steps.
     """
     if dealt is None:
-        # Any seed: the folds are the same whatever the order of the rows.
+        # A fixed seed: the folds are the same whatever the order of the rows.
         dealt = partial(_dealt, rng=np.random.default_rng(0))
     n, least = float(view.n), _nearest(view)
     ends = [_log_odds(part.score[[0, -1]], least) for part in view.blocks()]
@@ -331,11 +331,11 @@ def make_cross_fitted(
 def _of_folds(
     events: BinaryEvents, weights: FloatArray | None, view: Steps, fold: IntArray | None = None
 ) -> CrossFitted:
-    """Cells and folds of rows with weights, shape (n,), or with a fold each, shape (n,)."""
+    """Cells and folds of rows with weights, shape (n,), or with given folds, shape (n,)."""
     if weights is None:
         weights = np.ones(events.n)
     kept = np.flatnonzero(weights)
-    # Rows that are alike in everything may change places; others that tie are put into an order by chance.
+    # Sorted by all columns, so that the order of the input does not matter; rows with tied scores are then shuffled.
     kept = kept[np.lexsort([weights[kept], events.hit[kept], events.score[kept]])]
     step = np.cumsum(np.diff(tied_scores(events.score[kept]), prepend=-1) != 0) - 1
     if fold is None:
@@ -356,7 +356,7 @@ def _of_folds(
 
 
 def _columns(part: Steps, z: FloatArray) -> Iterator[FloatArray]:
-    """What is summed up over the steps of a cell; see `make_cross_fitted`."""
+    """Yield the columns that are summed over the steps of a cell; see `make_cross_fitted`."""
     s, hits, misses = part.score, part.hits, part.count - part.hits
     log_hit, log_miss = losses_of(s)
     losses = log_hit, log_miss, (1 - s) ** 2, s**2
@@ -376,13 +376,13 @@ def _means(totals: list[FloatArray], score: FloatArray, count: FloatArray) -> It
 def _dealt(
     part: Steps, start: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows and hits of each step in each fold, shape (F, G) each; `start` are the rows before each step."""
+    """Rows and hits of each step in each fold, shape (F, G) each; `start` counts the rows before each step."""
     first, count = np.rint(start).astype(np.int64), np.rint(part.count).astype(np.int64)
     left = np.rint(part.hits).astype(np.int64)
     rest = count.copy()
     rows, hits = np.empty((FOLDS, count.size)), np.empty((FOLDS, count.size))
     for f in range(FOLDS):
-        # How many of the numbers from `first` on, `count` of them, are f modulo the number of folds.
+        # How many of the numbers first, ..., first + count - 1 equal f modulo the number of folds.
         own = (first + count - 1 - f) // FOLDS - (first - 1 - f) // FOLDS
         drawn: IntArray = np.where(left == rest, own, 0)
         mixed = np.flatnonzero((left > 0) & (left < rest))
@@ -393,7 +393,7 @@ def _dealt(
 
 
 def _nearest(view: Steps) -> float:
-    """How near to 0 or 1 a score is read."""
+    """Distance from 0 and 1 to which scores are clipped (see `_FURTHEST`)."""
     nearest = 2 * _FURTHEST
     for part in view.blocks():
         for distance in (part.score, 1 - part.score):

@@ -1,4 +1,4 @@
-"""Held-out losses of all classes: each row's probabilities are recalibrated by a temperature that was fitted to the other folds."""
+"""Held-out losses of all classes: the probabilities of each row are recalibrated by a temperature fitted to the other folds."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from calviz.sample.row_sums import RowSums
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Redrawn, needs_rows, reweighted_by, takes_weights
 
-#: Bytes of the rows that a temperature is fitted to: one number needs no more. A fit to m rows loses about 1 / (2 m) nats.
+#: Most bytes of rows that a temperature is fitted to: a single parameter needs no more. A fit to m rows loses about 1 / (2 m) nats.
 FIT_BYTES = 1 << 23
-#: Up to so many probabilities everything is computed in double precision.
+#: Up to this many probabilities, everything is computed in double precision.
 FEW_NUMBERS = 1 << 20
-#: 1/T stays within this factor of 1, also where it has no optimum.
+#: 1/T stays within this factor of 1, even where the loss has no optimum.
 FURTHEST = 1e4
-#: The least second derivative per row that a fit is a step from.
+#: Lower limit of the second derivative per row in a Newton step.
 FLAT = 1e-9
-#: Columns of `Folds._columns` that are products of two deviations.
+#: The first columns of `Folds._columns` are products of two deviations: this many.
 _PRODUCTS = 6
-#: Logits beyond it are read from their probabilities, as sums of them would overflow.
+#: With logits beyond this, the probabilities are used instead, as sums of such logits would overflow.
 LARGEST_LOGIT = 1e30
 
 Score = Literal["nll", "brier"]
@@ -54,39 +54,39 @@ Part = Literal["calibration", "refinement"]
 
 @dataclass(frozen=True, eq=False)
 class HeldOutLoss(MeanLoss):
-    """A mean over the rows of what is lost, or gained, with held-out probabilities; resampled with the fits as they are.
+    """Mean loss of held-out probabilities, or their mean gain; resamples keep the fits.
 
     Attributes
     ----------
     redraw : callable, optional
-        ``redraw(rng, B)`` gives the mean with redrawn labels and new fits, shape (B,); with the `RowDraws` of clustered rows as
-        ``rows``, with residuals that keep or change their sign.
+        ``redraw(rng, B)`` returns the mean with redrawn labels and new fits, shape (B,); given the `RowDraws` of clustered
+        rows as ``rows``, the residuals of each cluster keep or change their sign instead.
     """
 
     redraw: Callable[..., FloatArray] | None = None
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Labels redrawn, and everything fitted again; see `Folds.redrawn`."""
+        """Labels redrawn from the probabilities, and everything fitted again; see `Folds.redrawn`."""
         assert self.redraw is not None
         return type(self)(self.redraw(rng, resamples), self.of_rows, params=self.params)
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What labels drawn from the rows' own probabilities do, per fold (F,) or in all.
+    """Moments of the losses and their derivatives for labels drawn from the rows' own probabilities, per fold (F,) or in total.
 
-    With z the logits, m their mean under p, and q = p (z - m), the derivative of the loss of a row by 1/T at T = 1 is
-    u = m - z_y for the log loss and s = 2 (sum p q - q_y) for the squared error; t = 2 (sum p^2 - p_y) is what the latter
-    itself differs from its mean by, and u also what the former does.
+    With z the logits, m their mean under p, and q = p (z - m), the derivative of the loss of a row with respect to 1/T at
+    T = 1 is u = m - z_y for the log loss and s = 2 (sum p q - q_y) for the squared error. The deviation of the squared error
+    from its expectation is t = 2 (sum p^2 - p_y); that of the log loss is u.
 
     Attributes
     ----------
     covariance : ndarray, shape (F, 3, 3)
-        Of the sums of u, s and t; every sum counts a row by its weight.
+        Covariance of the sums of u, s and t, which count each row by its weight.
     bend : ndarray, shape (2, F)
         Expected second derivatives of both losses.
     own, mixing : ndarray, shape (2,)
-        Expected sums of both losses, and of what mixing adds to them.
+        Expected sums of both losses, and of what mixing with the uniform distribution adds to them.
     """
 
     covariance: FloatArray
@@ -97,7 +97,7 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """The folds of some rows, and the temperatures fitted without each.
+    """Folds of the rows, and the temperatures fitted without each fold.
 
     Attributes
     ----------
@@ -108,9 +108,9 @@ class Folds:
     sharpness : ndarray, shape (F,)
         1/T of the fit without each fold.
     rows : ndarray, shape (F,)
-        Rows of each fit; weighted ones count as so many that weigh the same (Kish 1965).
+        Number of rows of each fit; for weighted rows their effective sample size (Kish 1965).
     weights : ndarray, shape (n,), optional
-        How much each row counts, with a mean of 1.
+        Weights of the rows, with a mean of 1.
     """
 
     data: Predictions
@@ -121,7 +121,7 @@ class Folds:
     weights: FloatArray | None = None
 
     def losses(self, rows: slice) -> FloatArray:
-        """Log loss and squared error of some rows by their held-out probabilities, shape (2, b)."""
+        """Log loss and squared error of the held-out probabilities of a block of rows, shape (2, b)."""
         fold, labels = self.fold[rows], self.data.labels[rows]
         block = self.scores.block(rows, self._type)
         block -= block.max(axis=1, keepdims=True)
@@ -132,7 +132,7 @@ class Folds:
 
     @property
     def _type(self) -> type:
-        """What is computed in: the rounding of single numbers averages out over many rows."""
+        """Precision of the computation: the rounding of single numbers averages out over many rows."""
         array = self.data.probs
         return np.float64 if array.size <= FEW_NUMBERS else array.dtype.type
 
@@ -141,7 +141,7 @@ class Folds:
         return np.asarray((1 - share) * p + share / p.dtype.type(p.shape[1]))
 
     def mean(self) -> FloatArray:
-        """Means of both losses, shape (2,)."""
+        """Mean log loss and mean squared error, shape (2,)."""
         w = self.weights
 
         def work(rows: slice) -> FloatArray:
@@ -151,7 +151,7 @@ class Folds:
         return sum_over_blocks(self.data.probs, work) / self.data.n
 
     def of_rows(self, score: Score) -> FloatArray:
-        """One of the losses of each row, shape (n,)."""
+        """One of the two losses of each row, shape (n,)."""
         out = np.empty(self.data.n)
 
         def work(rows: slice) -> None:
@@ -161,7 +161,7 @@ class Folds:
         return out
 
     def moments(self) -> Moments:
-        """See `Moments`; one pass over the array."""
+        """Compute the `Moments` in one pass over the array."""
         size = 8
 
         def work(rows: slice) -> FloatArray:
@@ -183,7 +183,7 @@ class Folds:
         )
 
     def _columns(self, rows: slice) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-        """Variances and bends per row, (b,) each; and both losses, and what mixing adds, in parts of shape (..., b)."""
+        """(Co)variances and second derivatives per row, (b,) each; expected losses and effects of mixing, in parts of shape (..., b)."""
         p: FloatArray = self.data.probs[rows].astype(self._type)
         np.maximum(p, 0, out=p)
         p /= p.sum(axis=1, keepdims=True)
@@ -216,10 +216,10 @@ class Folds:
     ) -> FloatArray:
         """The mean with redrawn labels and new fits, shape (B,).
 
-        Near 1/T = 1, where labels that follow the probabilities put it, both losses are parabolas: a fit is one Newton step
-        from sums of the other folds, and what it gains follows from those of its own. The sums are exact for few rows
-        (`EXACT_ROWS`), and normal with their exact covariances otherwise. Those of clustered `rows` are made of the residuals that the
-        labels leave, which keep or change their sign by cluster.
+        Labels that follow the probabilities put 1/T near 1, where both losses are nearly parabolas: a fit is one Newton step
+        from the sums of the other folds, and its gain follows from the sums of its own fold. The sums are exact for few rows
+        (`EXACT_ROWS`), and otherwise normal with their exact covariances. For clustered `rows` they are sums of the
+        residuals of the observed labels, which keep or change their sign by cluster.
         """
 
         def draw() -> tuple[FloatArray, FloatArray]:
@@ -235,7 +235,7 @@ class Folds:
     def _drawn(
         self, rng: np.random.Generator, resamples: int, rows: RowDraws | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Sums of both losses and of what the fits take off them, shape (2, B) each."""
+        """Sums of both losses, and how much the fits lower them, shape (2, B) each."""
         known = self.moments()
         if rows is not None:
             residuals = RowSums(self.fold, FOLDS, *self._residuals())
@@ -250,17 +250,17 @@ class Folds:
         u, s, t = sums
         bend = known.bend
         others, slopes = bend[0].sum() - bend[0], u.sum(axis=1, keepdims=True) - u
-        # Fewer rows in a fit leave more noise in it.
+        # A fit to fewer rows is noisier.
         outside = self._outside()
         step = -slopes / np.maximum(others, FLAT * outside) * np.sqrt(outside / self.rows)
-        # Where rows say little of the temperature, a parabola would lead anywhere.
+        # Where the rows hardly determine the temperature, the parabola could give a step of any length.
         step = np.clip(step, -1, 1)
         gain = np.stack([-(step * v + step**2 * b / 2).sum(axis=1) for v, b in zip((u, s), bend, strict=True)])  # fmt: skip
         loss = np.stack([u.sum(axis=1), t.sum(axis=1)]) + known.own[:, None]
         return loss, gain - known.mixing[:, None]
 
     def _of_labels(self, rows: slice) -> tuple[tuple[FloatArray, ...], FloatArray]:
-        """u, s and t (`Moments`) of some rows, were the label each class in turn, and the probabilities, shape (b, K) each."""
+        """u, s and t (`Moments`) of a block of rows for each possible label, and the probabilities, shape (b, K) each."""
         p = self.data.probs[rows].astype(np.float64)
         z = self.scores.block(rows, np.float64)
         z -= np.einsum("ij,ij->i", p, z)[:, None]
@@ -273,7 +273,7 @@ class Folds:
         return tables, p
 
     def _residuals(self) -> FloatArray:
-        """u, s and t of the labels as they are, shape (3, n)."""
+        """u, s and t of the observed labels, shape (3, n)."""
         out = np.empty((3, self.data.n))
 
         def work(rows: slice) -> None:
@@ -285,7 +285,7 @@ class Folds:
         return out
 
     def _outside(self) -> FloatArray:
-        """Rows outside of each fold, as `rows` counts them, shape (F,)."""
+        """Number of rows outside each fold, counted as in `rows`, shape (F,)."""
         if self.weights is None:
             return np.asarray(self.data.n - np.bincount(self.fold, minlength=FOLDS), np.float64)
         w = self.weights
@@ -293,7 +293,7 @@ class Folds:
         return np.asarray((w.sum() - own) ** 2 / ((w @ w) - squares))
 
     def _sums_of_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
-        """Sums of u, s and t (`Moments`) of labels drawn one by one, shape (3, B, F)."""
+        """Sums of u, s and t (`Moments`) for labels drawn one by one, shape (3, B, F)."""
         tables, p = self._of_labels(slice(0, self.data.n))
         labels = redrawn_labels(p, rng, resamples)
         belongs = (self.fold[:, None] == np.arange(FOLDS)).astype(np.float64)
@@ -306,7 +306,7 @@ class Folds:
 @needs_rows
 @takes_weights
 def folds(sample: Sample) -> Folds:
-    """Folds and fits of all classes.
+    """Folds of the rows, and the temperature fitted without each.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def folds(sample: Sample) -> Folds:
     data = full_predictions(sample)
     if data.n_classes == 2:
         raise NotAvailable(
-            "not available for two classes: the cross-fitted parts of the positive class are those of all classes then."
+            "not available for two classes: use the cross-fitted parts of the positive class, which then cover both classes."
         )
     if data.n < FEWEST_ROWS:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
@@ -327,7 +327,7 @@ def folds(sample: Sample) -> Folds:
 
 
 def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = None) -> Folds:
-    """A temperature for each of the folds of `fold`, shape (n,), of the rows outside of it, with the weights of the rows, shape (n,)."""
+    """Fit a temperature for each fold to the rows outside it; `fold` and `weights` have shape (n,)."""
     if data.logits is not None and max(data.logits.max(), -data.logits.min()) < LARGEST_LOGIT:
         scores = Scores(data.logits, "logits", "logits")
     else:
@@ -337,7 +337,7 @@ def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = No
     fitted = []
     for one in range(FOLDS):
         out = fold != one
-        # A row without weight says nothing.
+        # A row of weight 0 carries no information.
         kept = np.flatnonzero(out if weights is None else out & (weights > 0))
         kept = kept[:: -(-kept.size // most)]
         part = Scores(scores.array[kept], scores.given, scores.wanted, scores.floor)
@@ -350,13 +350,13 @@ def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = No
 
 
 def _fold_of_rows(data: Predictions, weights: FloatArray | None = None) -> IntArray:
-    """A fold for every row, at random, the same whatever the order of the rows and of the classes."""
+    """Random fold of each row, shape (n,), which does not depend on the order of the rows or of the classes."""
     dealt = (np.random.default_rng(0).permutation(data.n) % FOLDS).astype(np.uint8)
     cubes = np.empty(data.n)
 
     def work(rows: slice) -> None:
         p = data.probs[rows].astype(np.float64)
-        # Sums in another order differ in their last digits.
+        # Rounded, as sums in another order differ in their last digits.
         cubes[rows] = np.round(np.einsum("ij,ij,ij->i", p, p, p), 10)
 
     def others(rows: IntArray) -> tuple[FloatArray, ...]:
@@ -371,7 +371,7 @@ def _fold_of_rows(data: Predictions, weights: FloatArray | None = None) -> IntAr
 
 
 def _in_order(first: FloatArray, others: Callable[[IntArray], tuple[FloatArray, ...]]) -> IntArray:
-    """``np.lexsort((..., others[0], first))`` of keys of shape (n,); sorts `first`, and asks for the others only where it is equal."""
+    """``np.lexsort((..., others[0], first))`` of keys of shape (n,); sorts `first` in place and calls `others` only for its ties."""
     order = np.argsort(first)
     first.sort()
     same = first[1:] == first[:-1]
@@ -398,16 +398,23 @@ def _redrawn(_: Sample, view: HeldOutLoss) -> Redrawn:
 @needs_rows
 @reweighted_by(reweighted_losses, redrawn=_redrawn, weighted=True, grouped=True)
 def held_out(sample: Sample, *, score: Score, part: Part) -> HeldOutLoss:
-    """What is lost with held-out probabilities of all classes ("refinement"), or less than with the rows' own ("calibration").
+    """Mean loss of the held-out probabilities of all classes, or how much lower it is than that of the original ones.
+
+    Parameters
+    ----------
+    sample : Sample
+    score : {"nll", "brier"}
+    part : {"refinement", "calibration"}
+        ``refinement``: the loss itself. ``calibration``: the loss of the original probabilities minus it.
 
     Raises
     ------
     NotAvailable
-        As `folds`.
+        As for `folds`.
     """
     found = sample.view(folds)
     view: MeanLoss = sample.view(negative_log_likelihood if score == "nll" else squared_error)
-    # Both scores share a pass.
+    # Both losses share one pass over the rows.
     held = sample.view(_means)[int(score == "brier")]
     of_rows = partial(found.of_rows, score)
     redraw = partial(found.redrawn, score=score, part=part)

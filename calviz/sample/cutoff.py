@@ -1,4 +1,4 @@
-"""Rows on either side of a cutoff of the score: what decisions by a threshold are judged by."""
+"""Counts of rows on either side of a cutoff of the score, by which decisions are judged."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
-#: The cutoff unless asked otherwise.
+#: Default cutoff.
 CUTOFF = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Rows by decision and outcome; decided for are rows whose score is at least the cutoff.
+    """Number of rows by decision and outcome; rows whose score is at least the cutoff are decided for.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Confusion:
     params : mapping
         The cutoff.
     events : BinaryEvents or None
-        The rows, where these are not resamples.
+        The rows; None for resamples.
     """
 
     tp: FloatArray
@@ -45,7 +45,7 @@ class Confusion:
     params: Mapping[str, float] = field(default_factory=dict)
     events: BinaryEvents | None = None
 
-    #: What resamples differ in.
+    #: Fields that differ between resamples.
     DRAWN: ClassVar = ("tp", "fp", "fn", "tn")
 
     @classmethod
@@ -87,12 +87,12 @@ class Confusion:
 
     @property
     def net_benefit_of_all(self) -> float:
-        """That of acting on everybody."""
+        """Net benefit of acting on everybody."""
         hits, n = self.tp + self.fn, self.n
         return float(net_benefit_of(hits, n - hits, n, self.params["cutoff"]))
 
     def meaning(self) -> str:
-        """What the cutoff says of costs, and what decisions at it cost by that, in words."""
+        """Say which costs the cutoff implies, and what decisions at it then cost."""
         at = float(self.params["cutoff"])
         odds = (1 - at) / at
         weigh = (
@@ -139,17 +139,17 @@ def net_benefit_of(tp: Any, fp: Any, n: Any, cutoff: Any) -> FloatArray:
 
 
 def least_score(events: BinaryEvents, cutoff: float) -> float:
-    """The cutoff in the precision of the scores: 0.3 in single precision reaches a cutoff of 0.3."""
+    """The cutoff in the precision of the scores, so that a score of 0.3 in single precision reaches a cutoff of 0.3."""
     return float(np.asarray(cutoff, dtype=events.score.dtype))
 
 
 def decidable(sample: Sample) -> Sample:
-    """The sample as it is decided on: under the positive class of two classes, or the one class against the rest that it looks at.
+    """The sample under the class that decisions are about: the positive one of two, or the one-vs-rest class of its reduction.
 
     Raises
     ------
     NotAvailable
-        Where there is no such class, or where all rows have it or none has.
+        If there is no such class, or if all rows or none have it.
     """
     data = sample.data
     if data.kind == "confidence":
@@ -175,7 +175,7 @@ def decidable(sample: Sample) -> Sample:
 
 
 def _cells(events: BinaryEvents, cutoff: float) -> IntArray:
-    """0 to 3 per row: tp, fp, fn, tn."""
+    """Code of each row, shape (n,): 0 to 3 for tp, fp, fn, tn."""
     below = events.score < least_score(events, cutoff)
     return np.asarray(2 * below + ~events.hit, dtype=np.intp)
 

@@ -1,4 +1,4 @@
-"""From resampled values to an interval and a noise floor: one meaning everywhere."""
+"""Intervals and noise floors from resampled values, defined in one place."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ V = TypeVar("V", bound=Any)
 
 Draw = Literal["bootstrap", "under_calibration"]
 
-#: Level of intervals, and resamples behind them and behind noise floors, unless asked otherwise.
+#: Default level of intervals, and default number of resamples for intervals and noise floors.
 LEVEL = 0.95
 RESAMPLES = 1_000
 
 
 class Redrawing(TypedDict):
-    """How rows and hits are drawn again: where the random numbers start, and how many resamples there are."""
+    """Settings of resampling: the seed and the number of resamples."""
 
     seed: int
     resamples: int
 
 
-#: Where a view of rows that are not alike says how it is drawn (`calviz.sample.rows_not_alike.Drawing`).
+#: Attribute of a view of weighted or clustered rows that holds how it is drawn (`calviz.sample.rows_not_alike.Drawing`).
 DRAWN_BY = "_drawn_by"
-#: Resampled views up to this size are kept.
+#: Resampled views up to this size, in bytes, are cached.
 KEPT_BYTES = 1 << 22
 
 
 def stream(seed: int, draw: Draw) -> np.random.Generator:
-    """Start the random numbers of one kind of draw.
+    """Random generator for one kind of draw.
 
-    Every view starts anew from the seed, so that a number never depends on what else is asked for.
+    Every view starts again from the seed, so that a result never depends on what else is computed.
     """
     return np.random.default_rng([seed, draw == "bootstrap"])
 
 
 def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
-    """``view.bootstrap`` or ``view.under_calibration``; the last of each is kept with the view where it is small.
+    """``view.bootstrap`` or ``view.under_calibration``; the latest result of each is cached with the view if it is small.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
     Raises
     ------
     NotAvailable
-        Where the view cannot be drawn so.
+        If the view cannot be drawn in this way.
     """
     kept: dict[Draw, tuple[tuple[int, int], V]] = view.__dict__.setdefault("_resampled", {})
     key = (seed, resamples)
@@ -67,7 +67,7 @@ def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
 
 
 def redraw(view: V, draw: Draw, rng: np.random.Generator, resamples: int) -> V:
-    """``view.bootstrap`` or ``view.under_calibration``, or what a view of rows that are not alike has in their place."""
+    """``view.bootstrap`` or ``view.under_calibration``, or their replacement for a view of weighted or clustered rows."""
     own = view.__dict__.get(DRAWN_BY)
     drawn: V = (
         getattr(view, draw)(rng, resamples) if own is None else own.draw(view, draw, rng, resamples)
@@ -86,7 +86,7 @@ def interval(
 ) -> Interval | None:
     """Interval from resampled values; it contains the value, if given. None if it has no width.
 
-    Rows that all agree resample to themselves: a width of zero would claim certainty.
+    Identical rows resample to themselves, and an interval of zero width would claim certainty.
 
     Parameters
     ----------
@@ -94,25 +94,24 @@ def interval(
         The metric of samples drawn with replacement.
     level : float
     value : float, optional
-        The metric of the sample itself; only percentiles can do without.
+        The metric of the sample itself; only the percentile method can do without.
     method : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out"}
         *percentile*: the quantiles of the resamples. *basic*: the same, mirrored at the value.
-        *inverted*: the true errors under which a value like this one is not unusual. An error
-        that cannot fall below 0 is biased upwards by noise, and the resamples, which add noise to what
-        noise has raised already, twice. Two points of its distribution are known: redrawn hits are a
-        world in which the error is 0, resamples one in which it is the value. Its quantiles are taken to
-        move in a straight line from one to the other. The lower end is the error at which the upper
-        quantile reaches the value (0 where it does so without any error: within noise); the upper
-        end that at which the lower quantile does, at most the percentile. *half-inverted*: the upper
-        end stays the percentile. *inverted-unbiased*: as the estimator is corrected for the noise in
-        it, the resamples' world is one whose error is their mean. *held-out*: the value is less than the error by
-        what the fits to other rows lose, about the mean with redrawn hits, which are fitted again. Each end is the further one
-        of two: the percentile without that loss, and the error that the value would have to stand for if it deviated from it
-        as it does without any error. The lower end is at least 0.
+        *inverted*: the true errors under which a value like the observed one is not unusual. An error
+        that cannot fall below 0 is biased upwards by noise, and the resamples are so twice, as they add noise to a value
+        that noise has raised already. The distribution of the metric is known at two true errors: with redrawn hits
+        the error is 0, with resamples it is the value. Its quantiles are interpolated linearly between
+        these two. The lower end is the error at which the upper quantile reaches the value (0 if it does so
+        without any error: within noise); the upper end is the error at which the lower quantile does, but at most
+        the percentile. *half-inverted*: the upper end stays the percentile. *inverted-unbiased*: for an estimator that is
+        corrected for its noise, the error with resamples is taken to be their mean. *held-out*: the value is below the
+        error by what is lost because the fits are to other rows, which is about the mean with redrawn hits, which are
+        fitted again. Each end is the further one of two: the percentile corrected for that loss, and the error from which the
+        value would deviate as it does without any error. The lower end is at least 0.
     calibrated : ndarray, shape (B',), optional
-        The metric with the labels redrawn from the scores, for inverted ones.
+        The metric with the labels redrawn from the scores, for the inverted and held-out methods.
     bounds : (float, float)
-        What the metric cannot leave. One that is 0 or below is an error with its sign turned.
+        Limits of the metric. If the upper one is 0 or below, the metric is an error with its sign reversed.
 
     References
     ----------
@@ -152,24 +151,24 @@ def interval(
         low, upper = _reached(value, error, still[1], high), _reached(value, error, still[0], low)
         high = high if method == "half-inverted" else min(upper, high)
     low, high = np.clip([low, high], *bounds).tolist()
-    # A value of 0 is reached by no error at all, whatever the resamples say: then they have the word.
+    # Inverted ends may coincide, as at a value of 0, which needs no error at all: then the percentiles are used.
     ends = (low, high, value) if min(low, value) < max(high, value) else (*percentiles, value)
     return Interval(min(ends), max(ends))
 
 
 def usable(method: IntervalMethod, calibrated: FloatArray | None) -> IntervalMethod:
-    """The method that is left where labels cannot be redrawn; `calibrated` has shape (R,)."""
+    """`method`, or "basic" if it needs redrawn labels and there are none; `calibrated` has shape (R,)."""
     missing = calibrated is None or not np.isfinite(calibrated).any()
     return "basic" if missing and needs_calibrated(method) else method
 
 
 def needs_calibrated(method: IntervalMethod) -> bool:
-    """Whether the method looks at redrawn labels."""
+    """Whether the method uses redrawn labels."""
     return method not in ("percentile", "basic")
 
 
 def _reached(value: float, error: float, still: float, there: float) -> float:
-    """The error at which a quantile reaches the value: it is `still` at 0, and `there` at `error`."""
+    """The error at which a quantile reaches the value, if the quantile is `still` at error 0 and `there` at `error`."""
     if value <= still:
         return 0.0
     return error * (value - still) / (there - still) if there > still else math.inf

@@ -1,4 +1,4 @@
-"""Flexible calibration curves: the probability of a hit as a smooth function of the score, whatever its shape."""
+"""Flexible calibration curves: the probability of a hit as a smooth function of the score, of any shape."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from calviz.sample import logistic_recalibration
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.steps import Steps
 
-#: What a calibration curve is fitted by.
+#: How a calibration curve is fitted.
 CurveKind = Literal["spline", "loess", "logistic"]
 
 #: Knots of the spline, and the strength of its penalty on the squared second derivative, with the log-odds in standard deviations:
-#: of those tried, the one that is nearest to curves of many shapes at 200 to 50,000 rows. Fixed, and not chosen by the labels, so that
-#: resamples and redrawn labels are treated as the rows are.
+#: of the values tried, those that come nearest to curves of many shapes at 200 to 50,000 rows. Fixed rather than chosen from the
+#: labels, so that resamples and redrawn labels are treated like the sample itself.
 KNOTS, STRENGTH = 10, 0.3
-#: Keeps directions without rows where they are.
+#: Ridge penalty that keeps coefficients at 0 in directions without rows.
 _RIDGE = 1e-6
-#: Full Newton steps that a resample may take, and how short the last one has to be, in standard errors.
+#: Most full Newton steps of a resample, and the length, in standard errors, below which the last one has converged.
 _STEPS, _SHORT = 6, 0.02
-#: Neighbouring steps that resamples are fitted to together.
+#: Number of cells of neighbouring steps that resamples are fitted to.
 CELLS = 512
-#: Share of the rows that a local fit of loess looks at, and the places at which there is one.
+#: Share of the rows that a local fit of loess uses, and the number of places with a local fit.
 SPAN, PLACES = 0.75, 129
 
 
@@ -51,12 +51,12 @@ class Band:
 def curve(view: Steps, kind: CurveKind) -> FloatArray:
     """The fitted probability at the scores of the steps, shape (..., G).
 
-    The curve of a sample is fitted to its merged steps, and then asked for any of its own; resamples are fitted each for itself.
+    The curve of a sample is fitted to its merged steps and can be evaluated at any of its steps; each resample is fitted separately.
 
     Parameters
     ----------
     view : Steps
-        Those of a sample, some of them, or resamples.
+        The steps of a sample, some of them, or resamples.
     kind : {"spline", "loess", "logistic"}
         The logistic line is ``nan`` where its likelihood has no finite maximum.
     """
@@ -70,13 +70,14 @@ def curve(view: Steps, kind: CurveKind) -> FloatArray:
 def band(view: Steps, kind: CurveKind, *, level: float = 0.95, points: int = 201) -> Band:
     """The curve from the lowest to the highest score, with its band.
 
-    That of the spline and of the logistic line is Wald's in the log-odds, with the inverse of the penalised information (Wood 2006:
-    it holds the bias of smoothing as well); that of loess uses the variance of a weighted mean of hits, ``sum_i l_i^2 p_i (1 - p_i)``.
+    The band of the spline and of the logistic line is a Wald band of the log-odds, with the inverse of the penalised information
+    (Wood 2006: it includes the bias of smoothing); that of loess uses the variance of a weighted mean of hits,
+    ``sum_i l_i^2 p_i (1 - p_i)``.
 
     Parameters
     ----------
     view : Steps
-        Those of a sample.
+        The steps of a sample.
     kind : {"spline", "loess", "logistic"}
     level : float
     points : int
@@ -114,7 +115,7 @@ def band(view: Steps, kind: CurveKind, *, level: float = 0.95, points: int = 201
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """The merged steps of a sample, on which it and its resamples are fitted.
+    """The merged steps of a sample, to which its curve and those of its resamples are fitted.
 
     Attributes
     ----------
@@ -122,14 +123,14 @@ class _Places:
     z : ndarray, shape (G,)
         Log-odds.
     x : ndarray, shape (G, D)
-        The functions of the basis.
+        Basis functions at `z`.
     penalty : ndarray, shape (D,)
     starts : ndarray of int, shape (C,)
-        The first step of each cell of neighbours that resamples are fitted to.
+        The first step of each cell of neighbouring steps; resamples are fitted to cells.
     cells : (ndarray, ndarray), shape (C,) and (C, D)
-        Log-odds and functions there.
+        Mean log-odds of the cells, and the basis functions there.
     products : ndarray, shape (C, D (D + 1) / 2)
-        Their products of two.
+        Products of pairs of these basis functions.
     """
 
     basis: Basis
@@ -165,7 +166,7 @@ def _places(view: Steps) -> _Places:
 
 @once_per_view
 def _sample_fit(view: Steps) -> FloatArray:
-    """Weights of the basis, of what is added to the log-odds; shape (D,)."""
+    """Coefficients of the correction that is added to the log-odds, shape (D,)."""
     base, of = view.merged(), _places(view)
     columns = base.count[:, None], base.hits[:, None]
     start = np.zeros((1, of.penalty.size))
@@ -181,7 +182,7 @@ def _spline(view: Steps, of_sample: bool) -> FloatArray:
 
 
 def _resampled_fits(view: Steps, of: _Places) -> FloatArray:
-    """Weights of the basis for each resample, shape (R, D): full Newton steps from the optimum of their mean."""
+    """Coefficients for each resample, shape (R, D): full Newton steps from the optimum of their mean."""
     (z, x), d = of.cells, of.penalty.size
     hits = np.add.reduceat(view.hits, of.starts, axis=-1)
     count = np.broadcast_to(np.add.reduceat(view.count, of.starts, axis=-1), hits.shape)
@@ -193,7 +194,7 @@ def _resampled_fits(view: Steps, of: _Places) -> FloatArray:
     share, weight = np.empty_like(hits), np.empty_like(hits)
     settled = np.zeros(len(hits), dtype=np.bool_)
     for _ in range(_STEPS):
-        # In place: fresh arrays of this size take longer than what is computed.
+        # In place: allocating arrays of this size takes longer than the computation.
         expit(np.add(np.matmul(theta, x.T, out=share), z, out=share), out=share)
         np.multiply(count, share, out=weight)
         gradient = hits @ x - weight @ x - of.penalty * theta
@@ -201,7 +202,7 @@ def _resampled_fits(view: Steps, of: _Places) -> FloatArray:
         hessian[:, i, j] = hessian[:, j, i] = weight @ of.products
         hessian[:, np.arange(d), np.arange(d)] += of.penalty
         step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        # In standard deviations of the optimum: the curve does not move by more.
+        # The squared step in standard errors of the optimum: no point of the curve moves by more.
         settled = np.vecdot(gradient, step) <= _SHORT**2
         theta += step
         if settled.all() or not np.isfinite(theta).all():
@@ -224,11 +225,11 @@ class _Local:
     Attributes
     ----------
     at : ndarray, shape (P,)
-        Where they are.
+        Places (scores) of the fits.
     kernel : ndarray, shape (P, G)
-        Tricube weights, without the rows.
+        Tricube weights, not yet multiplied by the numbers of rows.
     distance : ndarray, shape (P, G)
-        From the place to the score, in half-widths.
+        Signed distance from the place to the score, in half-widths.
     """
 
     at: FloatArray
@@ -237,7 +238,7 @@ class _Local:
 
     @classmethod
     def of(cls, view: Steps, at: FloatArray) -> _Local:
-        """Half-widths that reach the nearest `SPAN` of the rows."""
+        """Local fits at places, shape (P,), with half-widths that reach the nearest `SPAN` of the rows."""
         apart = view.score - at[:, None]
         reach = np.abs(apart)
         order = np.argsort(reach, axis=1)
@@ -245,7 +246,7 @@ class _Local:
         wanted = math.floor(float(view.n) * SPAN + 1e-5)
         nearest = np.argmax(upto >= max(wanted, 1), axis=1)
         width = np.take_along_axis(reach, order, axis=1)[np.arange(at.size), nearest]
-        # As many rows in one place say nothing about the shape: the next places have to.
+        # Rows at one or two scores do not determine the shape: reach the third nearest score at least.
         third = np.sort(reach, axis=1)[:, min(2, view.size - 1)]
         width = np.maximum(width, 1.000001 * third)
         width = np.where(width > 0, width, 1.0)[:, None]
@@ -253,16 +254,16 @@ class _Local:
         return cls(at, near, apart / width)
 
     def moments(self, values: FloatArray, power: int) -> FloatArray:
-        """``sum kernel distance^power values``, values of shape (..., G) to (..., P)."""
+        """``sum kernel distance^power values``, shape (..., P), for values of shape (..., G)."""
         weights = self.kernel * self.distance**power if power else self.kernel
         return np.asarray(values @ weights.T)
 
     def fitted(self, count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Values at the places (..., P), and what each column of the local design counts for there (..., P, 3)."""
+        """Fitted values at the places (..., P), and the weights of the columns of the local design in them (..., P, 3)."""
         s = [self.moments(count, k) for k in range(5)]
         t = np.stack([self.moments(hits, k) for k in range(3)], axis=-1)
         matrix = np.stack([np.stack([s[i + j] for j in range(3)], axis=-1) for i in range(3)], -2)
-        # Two places fit a line, one a mean.
+        # Keeps the system solvable with two scores, which fit a line, or one, which fits a mean.
         matrix[..., np.arange(3), np.arange(3)] += np.maximum(s[0], 1e-12)[..., None] * np.array(
             [0.0, 1e-10, 1e-10]
         )
@@ -274,9 +275,9 @@ class _Local:
 
 @once_per_view
 def _local(view: Steps) -> _Local:
-    """Of the merged steps of a sample: half-widths are those of the sample for its resamples too."""
+    """Local fits for the merged steps of a sample; its resamples use the same half-widths."""
     base = view.merged()
-    # As many places for rows as for values: neither a crowd nor a wide empty range is skipped.
+    # Half of the places by rank and half by value, so that neither dense nor wide, empty ranges are skipped.
     upto = (np.cumsum(base.count) - base.count / 2) / float(base.n)
     by_rank = np.interp(np.linspace(0, 1, PLACES // 2), upto, base.score)
     by_value = np.linspace(base.score[0], base.score[-1], PLACES - PLACES // 2)
@@ -300,7 +301,7 @@ def _loess(view: Steps, of_sample: bool) -> FloatArray:
 
 
 def _loess_at(view: Steps, at: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Loess and its standard error at some places, shape (P,) each."""
+    """Loess fit and its standard error at given places, shape (P,) each."""
     local = _Local.of(view, at)
     fitted, weights = local.fitted(view.count, view.hits)
     share = np.clip(np.interp(view.score, at, fitted), 0, 1) if at.size > 1 else fitted[0]
@@ -311,7 +312,7 @@ def _loess_at(view: Steps, at: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _between(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
-    """Linear interpolation along the last axis of y, (..., P) at (G,) to (..., G)."""
+    """Linear interpolation of y, shape (..., P), along its last axis at `at`, shape (G,); shape (..., G)."""
     if x.size == 1:
         return np.broadcast_to(y, (*y.shape[:-1], at.size))
     right = np.clip(np.searchsorted(x, at), 1, x.size - 1)

@@ -1,4 +1,4 @@
-"""Rating grades: whether more happens in a grade than its probabilities say."""
+"""Rating grades: tests of whether more hits happen in a grade than its probabilities say."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Light = Literal["green", "yellow", "red", "none"]
 
 #: A grade is yellow, or red, below these p-values of the Jeffreys test.
 YELLOW, RED = 0.05, 0.01
-#: What is said of rows that are not alike.
-COUNTS_AS = "As how many independent rows of equal weight the rows of the grade count: the tests and intervals are of as many."
-#: Columns with more values than this are no grades.
+#: Help text for `Grades.counts_as`, shown for weighted or clustered rows.
+COUNTS_AS = "How many independent rows of equal weight the rows of the grade are worth; the tests and intervals use this number."
+#: Columns with more values than this do not hold grades.
 MOST_GRADES = 50
-#: Fewer levels than this are in the order of their scores by chance too often.
+#: Fewer levels than this are too often in the order of their scores by chance.
 LEAST_GRADES = 3
 _NAMES = re.compile(r"(^|[^a-z])(grade|rating|bucket|band|notch|risk[ _-]?class)s?([^a-z]|$)", re.I)
 _AGENCY = re.compile(r"([A-C])\1{0,2}[0-9]?[+-]?|Aaa|Aa[1-3]?|Baa[1-3]?|Ba[1-3]?|Caa[1-3]?|Ca|D")
@@ -35,22 +35,23 @@ _AGENCY = re.compile(r"([A-C])\1{0,2}[0-9]?[+-]?|Aaa|Aa[1-3]?|Baa[1-3]?|Ba[1-3]?
 
 @dataclass(frozen=True, eq=False)
 class Grades:
-    """Grades in ascending order of their mean score, and all rows at last; arrays have one entry each.
+    """Grades in ascending order of their mean score, followed by all rows together; arrays have one entry for each.
 
     Attributes
     ----------
     column : str
     names : tuple of str
     rows, hits, score : ndarray, shape (G + 1,)
-        Rows, hits among them, and the mean score (the probability of default of the grade).
+        Number of rows, number of hits, and the mean score (the probability of default of the grade).
     observed : ndarray, shape (G + 1,)
-        Share of hits; of weighted rows the weighted one, as `score` is.
+        Share of hits; weighted for weighted rows, as `score` is.
     counts_as : ndarray, shape (G + 1,)
-        As how many independent rows of equal weight they count; nan where that is unknown, and nothing is tested.
+        Effective sample size: how many independent rows of equal weight they are worth; nan where that is unknown, and
+        nothing is tested.
     low, high : ndarray, shape (G + 1,)
         Jeffreys interval of the share of hits.
     jeffreys, binomial : ndarray, shape (G + 1,)
-        One-sided p-values: small where more happens than the mean score says.
+        One-sided p-values: small where there are more hits than the mean score says.
     """
 
     column: str
@@ -75,11 +76,11 @@ class Grades:
 
     @property
     def alike(self) -> bool:
-        """Whether each row counts as one."""
+        """Whether each row counts as one, as rows without weights or clusters do."""
         return np.array_equal(self.counts_as, self.rows)
 
     def columns(self) -> Mapping[str, Any]:
-        """One row per grade, and one for all rows."""
+        """Columns of a table with one row per grade, and one for all rows."""
         return {
             "grade": self.names,
             "rows": self.rows.astype(np.int64),
@@ -95,7 +96,7 @@ class Grades:
         }
 
     def reading(self) -> str:
-        """How many grades are off, in a sentence."""
+        """Say which grades are off."""
         lights = self.lights[:-1]
         red, yellow = (
             [shortened(n) for n, light in zip(self.names, lights, strict=False) if light == of]
@@ -104,28 +105,30 @@ class Grades:
         if not red and not yellow:
             tested = len(lights) - lights.count("none")
             said = (
-                f"In none of the {tested} grades more happens than its probabilities say."
+                f"In none of the {tested} grades does more happen than its probabilities say."
                 if tested
                 else ""
             )
         else:
             parts = [f"{of} {', '.join(n)}" for of, n in (("red", red), ("yellow", yellow)) if n]
-            said = f"Of {len(lights)} grades more happens than the probabilities say in: {'; '.join(parts)}."
+            said = f"In some of the {len(lights)} grades more happens than the probabilities say: {'; '.join(parts)}."
         less = [
             shortened(name)
             for name, p in zip(self.names[:-1], self.jeffreys[:-1].tolist(), strict=True)
             if p > 1 - RED
         ]
         if less:
-            said += f" Less happens in {', '.join(less)}: the tests look for too low scores only."
+            said += f" Less happens in {', '.join(less)}: the tests look only for scores that are too low."
         if untested := [
             shortened(name) for name, of in zip(self.names, lights, strict=False) if of == "none"
         ]:
-            said += f" Not tested: {', '.join(untested)}, of fewer than {FEWEST_CLUSTERS} clusters."
+            said += (
+                f" Not tested: {', '.join(untested)}, with fewer than {FEWEST_CLUSTERS} clusters."
+            )
         return f"{said} {self._order()}".strip()
 
     def _order(self) -> str:
-        """Whether the observed shares rise from grade to grade, as the mean scores do."""
+        """Say whether the observed shares rise from grade to grade, as the mean scores do."""
         share, names = self.observed[:-1], self.names[:-1]
         if share.size < 2:
             return ""
@@ -138,10 +141,11 @@ class Grades:
 
 
 def grade_columns(data: Dataset) -> tuple[str, ...]:
-    """The group columns that hold rating grades: by their name or values, or where neither says so, by their scores.
+    """The group columns that hold rating grades, recognised by their names or values, or failing that by their scores.
 
-    Grades by their scores have an order (numbers, or single letters), in which the mean score of the positive class rises or falls
-    without exception over three grades or more, and which explains at least half of the variance of the scores: a grade is made of them.
+    A column is recognised by its scores if its values have an order (numbers, or single letters) in which the mean score of the
+    positive class rises or falls without exception over three grades or more, and if the column explains at least half of
+    the variance of the scores, as grades do that were made from them.
     """
     few = _with_few_values(data)
     named = tuple(
@@ -153,12 +157,12 @@ def grade_columns(data: Dataset) -> tuple[str, ...]:
 
 
 def possible_grade_columns(data: Dataset) -> tuple[str, ...]:
-    """The group columns that a person may name as one of grades."""
+    """The group columns that a user may choose as grades."""
     return tuple(_with_few_values(data))
 
 
 def has_grades(data: Dataset) -> bool:
-    """Whether a column is one of grades beyond doubt."""
+    """Whether a column holds grades according to its name."""
     return any(_NAMES.search(name) for name in data.groups)
 
 
@@ -187,7 +191,7 @@ def _follows_scores(data: Dataset, factor: Factor) -> bool:
 
 
 def _order_of(levels: Sequence[str]) -> list[float] | None:
-    """What levels are sorted by: numbers, or single letters; None where they have no such order."""
+    """Sort keys of the levels, which are numbers or single letters; None if they have no such order."""
     texts = [level.strip() for level in levels]
     if all(len(text) == 1 and text.isalpha() for text in texts):
         return [float(ord(text.upper())) for text in texts]
@@ -198,12 +202,12 @@ def _order_of(levels: Sequence[str]) -> list[float] | None:
 
 
 def grade_factor(data: Dataset, column: str) -> Factor:
-    """The column of grades of this name.
+    """The group column of this name, to be used as grades.
 
     Raises
     ------
     OptionError
-        Where there is no such column, or it has more than `MOST_GRADES` values.
+        If there is no such column, or it has more than `MOST_GRADES` values.
     """
     if column not in data.groups:
         known = ", ".join(shortened(name) for name in data.groups) or "none"
@@ -218,28 +222,28 @@ def grade_factor(data: Dataset, column: str) -> Factor:
 
 @takes_weights
 def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
-    """Test every grade, against hits that are more than its mean score says.
+    """Test every grade for more hits than its mean score says.
 
     Parameters
     ----------
     sample : Sample
-        Under the class that is decided on (`calviz.sample.cutoff.decidable`).
+        Under the class that decisions are about (`calviz.sample.cutoff.decidable`).
     column : str
         The group column that holds the grades.
     level : float
-        Of the Jeffreys intervals.
+        Level of the Jeffreys intervals.
 
     Raises
     ------
     OptionError
-        Where there is no such column, or it has more than `MOST_GRADES` values.
+        If there is no such column, or it has more than `MOST_GRADES` values.
 
     Notes
     -----
     The Jeffreys test (ECB 2019, section 2.5) is the probability of the mean score or less under the posterior
-    ``Beta(k + 1/2, n - k + 1/2)``; the binomial test is ``P(K >= k)`` with the mean score as probability. Both take the rows of
-    a grade as independent, and each grade stands for itself. Rows with weights, or in clusters, count as fewer: n is then their
-    effective number and k the share of hits times n (Korn & Graubard 1998), see `counts_as`.
+    ``Beta(k + 1/2, n - k + 1/2)``; the binomial test is ``P(K >= k)`` with the mean score as probability. Both assume that the
+    rows of a grade are independent, and neither is adjusted for the number of grades. For weighted or clustered rows, n is
+    the effective sample size and k the share of hits times n (Korn & Graubard 1998), see `counts_as`.
     """
     factor = grade_factor(sample.data, column)
     cluster, weights = sample.row_draws.cluster, sample.weights
@@ -257,7 +261,7 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     n = np.append(counts_as(each)[there], counts_as(every))
     k = share * n
     a, b, tail = k + 0.5, n - k + 0.5, (1 - level) / 2
-    # NaN, of grades that are not tested, is neither above 0 nor 0.
+    # For grades that are not tested k is nan, and so is the p-value.
     binomial = np.where(k == 0, 1.0, betainc(np.maximum(k, 1e-12), n - k + 1, mean))
     return Grades(
         column=column,
@@ -275,12 +279,12 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
 
 
 def counts_as(sums: SliceSums) -> FloatArray:
-    """As how many independent rows of equal weight the rows of each slice count, shape (S,); nan for fewer than `FEWEST_CLUSTERS`.
+    """Effective sample size of each slice, shape (S,); nan for fewer than `FEWEST_CLUSTERS` clusters.
 
-    Weights: ``(sum w)^2 / sum w^2`` (Kish 1965). Clusters: divided by how much more the residuals, score minus hit, vary between
-    whole clusters than between independent rows, and by the square of Student's over the normal quantile, as that is known from
-    these clusters only (Korn & Graubard 1998, *Confidence intervals for proportions with small expected number of positive counts
-    estimated from survey data*).
+    Weights: ``(sum w)^2 / sum w^2`` (Kish 1965). Clusters: divided by the ratio of the variance of the gap with clustered rows
+    to that with independent rows, and by the squared ratio of Student's quantiles with the degrees of freedom of the clusters
+    and of the rows, as the variance is estimated from the clusters (Korn & Graubard 1998, *Confidence intervals for
+    proportions with small expected number of positive counts estimated from survey data*).
     """
     n = sums.rows
     if sums.weighted is not None:

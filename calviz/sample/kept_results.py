@@ -1,4 +1,4 @@
-"""Work that several metrics need from one view is done once and kept with the view."""
+"""Caches on views: results and draws that several metrics need from one view are computed once."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ V = TypeVar("V")
 R = TypeVar("R")
 
 
-#: Results larger than this, together, push the oldest out: metrics that share one follow each other.
+#: If the cached results of a view exceed this many bytes together, the oldest large ones are dropped: metrics that share a
+#: result are computed one after the other.
 KEPT_BYTES = 1 << 24
 _MISSING: Any = object()
 
 
 def once_per_view(function: Callable[[V], R]) -> Callable[[V], R]:
-    """Keep the result of ``function(view)`` on the (immutable) view itself, for a while if it is large."""
+    """Cache the result of ``function(view)`` on the (immutable) view itself; large results may be dropped again."""
     key = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
     def call(view: V) -> R:
-        # Several threads may ask the same view; at worst each computes it.
+        # Several threads may use the same view; at worst each computes the result.
         kept: dict[str, Any] = view.__dict__.setdefault("_once_per_view", {})
         found: R = kept.get(key, _MISSING)
         if found is _MISSING:
@@ -49,7 +50,7 @@ def _size(value: Any) -> int:
 
 
 def held_bytes(value: Any, *, beside: Any = None) -> int:
-    """Bytes of all arrays that an object holds, except those of predictions and those that `beside` holds."""
+    """Bytes of all arrays that an object holds, except those of predictions and those that `beside` also holds."""
     seen: set[int] = set()
 
     def held(part: Any) -> int:
@@ -68,10 +69,10 @@ def held_bytes(value: Any, *, beside: Any = None) -> int:
 
 
 def kept_draw(owner: Any, what: str, rng: np.random.Generator, draw: Callable[[], R]) -> R:
-    """``draw()``, or what it gave before from the same state of `rng`, kept with `owner`.
+    """``draw()``, or its earlier result from the same state of `rng`, cached with `owner`.
 
-    Views that are made of the same summary (the steps, the steps with a kernel, ...) start from the
-    same seed and so share their resamples. The state of `rng` is left as ``draw()`` leaves it.
+    Views that consist of the same summary (the steps, the steps with a kernel, ...) start from the
+    same seed and so share their resamples. `rng` is left in the state in which ``draw()`` leaves it.
     """
     key = f"_draw_{what}"
     before = repr(rng.bit_generator.state)

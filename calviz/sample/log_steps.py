@@ -1,4 +1,4 @@
-"""Steps with the log loss of their hits and misses: what the parts of the log loss are functions of."""
+"""Steps with the log loss of their hits and misses, from which the parts of the log loss are computed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 class StepLosses(NamedTuple):
-    """Mean log loss per step, in nats, shape (G,) each: of its hits, and of its misses."""
+    """Mean log loss of the hits and of the misses of each step, in nats, shape (G,) each."""
 
     hit: FloatArray
     miss: FloatArray
@@ -28,13 +28,13 @@ class StepLosses(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LogSteps:
-    """Steps of a sample, or resampled ones with the mean losses of their hits and misses.
+    """Steps of a sample, or resampled steps with the mean losses of their hits and misses.
 
-    Neighbouring steps that were put together (`Steps.merged`) hold scores of different losses, which a mean score does not
-    know: near 0 it would hide what single hits cost. So their mean losses are kept beside them.
+    Merged steps (`Steps.merged`) hold scores with different losses, which do not follow from the mean score: near 0 it
+    would hide the loss of single hits. So the mean losses are kept beside the steps.
     """
 
-    #: What resamples differ in.
+    #: Fields that differ between resamples.
     DRAWN: ClassVar = ("steps",)
 
     steps: Steps
@@ -43,7 +43,7 @@ class LogSteps:
 
     @property
     def n(self) -> FloatArray:
-        """Rows in all, shape (...)."""
+        """Total number of rows, shape (...)."""
         return self.steps.n
 
     @once_per_view
@@ -57,7 +57,7 @@ class LogSteps:
 
     @once_per_view
     def clipped_rows(self) -> int:
-        """Rows of a sample whose loss is infinite: hits with a score of 0, misses with one of 1."""
+        """Number of rows of a sample whose loss is infinite: hits with a score of 0, misses with a score of 1."""
         rows = 0.0
         for part in self.steps.blocks():
             rows += float(part.hits[part.score < _TINY].sum())
@@ -85,14 +85,14 @@ class LogSteps:
 
 
 def losses_of(score: FloatArray) -> StepLosses:
-    """Log loss of a hit and of a miss at scores of shape (G,); a probability of 0 counts as in the NLL, as 2.2e-16."""
+    """Log loss of a hit and of a miss at scores of shape (G,); a probability of 0 counts as 2.2e-16, as in the NLL."""
     hit, miss = (np.where(p < _TINY, EPSILON, p) for p in (score, 1 - score))
     return StepLosses(0.0 - np.log(hit), 0.0 - np.log(miss))
 
 
 @once_per_view
 def observed(view: LogSteps) -> StepLosses:
-    """Mean losses of the hits and misses that the merged steps of a sample have; of a step without any, those expected."""
+    """Mean losses of the hits and misses of the merged steps of a sample; the expected ones for steps without any."""
     hits, misses = _merged(view, lambda part: (part.hits, part.count - part.hits))
     usual = expected(view)
     return StepLosses(
@@ -105,7 +105,7 @@ def observed(view: LogSteps) -> StepLosses:
 
 @once_per_view
 def expected(view: LogSteps) -> StepLosses:
-    """The same of hits that are drawn from the scores."""
+    """Expected mean losses of the merged steps of a sample, for hits that are drawn from the scores."""
 
     def weights(part: Steps) -> tuple[FloatArray, FloatArray]:
         score = np.clip(part.score, 0, 1)
@@ -120,7 +120,7 @@ def expected(view: LogSteps) -> StepLosses:
 def _merged(
     view: LogSteps, weights: Callable[[Steps], tuple[FloatArray, FloatArray]]
 ) -> FloatArray:
-    """Weights, and weighted losses, of hits and of misses per merged step, shape (2, 2, G)."""
+    """Sums of weights and of weighted losses per merged step, for hits and for misses, shape (2, 2, G)."""
     base = view.steps.merged()
     ends = np.cumsum(base.count)
     sums, upto = np.zeros((2, 2, base.size)), 0.0

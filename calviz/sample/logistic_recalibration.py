@@ -1,4 +1,4 @@
-"""Logistic recalibration of scores: hits against the log-odds of the score."""
+"""Logistic recalibration of scores: regression of the hits on the log-odds of the score."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from calviz.numerics.zero_floor import EPSILON
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.steps import MAX_STEPS, Steps
 
-#: Newton steps are taken until one is shorter than this, relative to the parameters: the error that is left is about its
-#: square, or that of rounding.
+#: Newton steps are taken until one is shorter than this, relative to the parameters: the remaining error is about its
+#: square, or rounding.
 SHORT = 1e-7
-#: The same of a resample, whose own spread is far above the square of this.
+#: The same for a resample: the spread of resamples is far above the square of this.
 SHORT_OF_RESAMPLE = 1e-5
 
 
 @once_per_view
 def _sample_floor(view: Steps) -> float:
-    """The bound f of the range [f, 1 - f] to which scores are clipped before their log-odds.
+    """The f of the range [f, 1 - f] to which scores are clipped before their log-odds are taken.
 
-    Without scores of exactly 0 or 1 the precision of double numbers, as scikit-learn, netcal and betacal have it; otherwise
-    what an exact 0, of the score or of its distance from 1, counts as (`automatic_floor`).
+    Without scores of exactly 0 or 1 it is the precision of double numbers, as in scikit-learn, netcal and betacal; otherwise
+    the zero floor of the score and of 1 minus the score (`automatic_floor`).
     """
     smallest, any_ends, refuted = 1.0, False, False
     for part in view.blocks():
@@ -41,7 +41,7 @@ def _sample_floor(view: Steps) -> float:
         return EPSILON
     if smallest >= UNDERFLOW or not refuted:
         return max(min(smallest / 2, MOST), EPSILON)
-    # Row by row, as many as the choice looks at: hits of a step come first.
+    # Single rows, as many as `chosen_floor` uses: the hits of a step come first.
     score, count, hits = view.score, view.count, view.hits
     upto = np.cumsum(count)
     rank = np.arange(0, int(upto[-1]), max(1, int(upto[-1]) // ENTRIES))
@@ -51,7 +51,7 @@ def _sample_floor(view: Steps) -> float:
 
 
 def floor(view: Steps) -> float:
-    """What an exact 0 of a score, or of 1 minus a score, counts as: that of the sample, for its resamples too."""
+    """Lower limit of a score and of 1 minus a score before log-odds are taken; resamples use that of their sample."""
     return _sample_floor(view.of_sample)
 
 
@@ -66,11 +66,11 @@ def log_odds(view: Steps) -> FloatArray:
 def fit(view: Steps) -> FloatArray:
     """Intercept and slope of the logistic regression of hits on the log-odds, shape (..., 2).
 
-    ``nan`` where the likelihood has no finite maximum: all hits alike, a single score, or scores
+    ``nan`` where the likelihood has no finite maximum: only hits or only misses, a single score, or scores
     that separate hits from misses.
     """
     if view.size > MAX_STEPS:
-        # Many rows have their optimum near that of their summary.
+        # With many steps the optimum is near that of the merged steps.
         near = _fit_near(view, fit(view.merged()))
         if np.isfinite(near).all():
             return near
@@ -84,7 +84,7 @@ def fit(view: Steps) -> FloatArray:
         start = np.array([[0.0, scale]])  # the identity map
         failed = finite
         if count.shape[0] > 1:
-            # Resamples have their optimum near that of the rows that they have in common.
+            # The optima of resamples are near the optimum of their mean.
             mean = count[finite].mean(axis=0), hits[finite].mean(axis=0)
             start = _newton(start, x, mean[0][None], mean[1][None])
             theta[finite] = _plain_newton(start, x, count[finite], hits[finite])
@@ -96,10 +96,9 @@ def fit(view: Steps) -> FloatArray:
 
 
 def _fit_near(view: Steps, start: FloatArray) -> FloatArray:
-    """Full Newton steps for the steps of one large sample; ``nan`` where they have not settled.
+    """Full Newton steps for the steps of one large sample; ``nan`` where they have not converged.
 
-    Where the summary of the steps has a finite optimum they have one too: its hits and misses
-    overlap, and so do theirs.
+    If the merged steps have a finite optimum, so have the steps: hits and misses overlap in both.
     """
     theta = start
     for _ in range(10):
@@ -122,7 +121,7 @@ def _sums_of_blocks(theta: FloatArray, view: Steps) -> FloatArray:
 
 
 def _overlap(x: FloatArray, count: FloatArray, hits: FloatArray) -> BoolArray:
-    """Whether hits and misses overlap in x (ascending), per row; only then is the optimum finite."""
+    """Whether hits and misses overlap in x (ascending), per resample; only then is the optimum finite."""
     last = x.size - 1
     hit, miss = hits > 0, count > hits
     both = hit.any(axis=1) & miss.any(axis=1)
@@ -135,12 +134,12 @@ def _overlap(x: FloatArray, count: FloatArray, hits: FloatArray) -> BoolArray:
 def _step(
     theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
-    """Newton's step per row, and whether the Hessian could be inverted."""
+    """Newton step per resample, and whether the Hessian could be inverted."""
     return _solved(_sums(theta, x, count, hits))
 
 
 def _sums(theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
-    """Gradient and Hessian per row, shape (5, R); those of parts of the steps add up."""
+    """Gradient and Hessian per resample, shape (5, R); those of blocks of steps add up."""
     p = theta[:, 1:] * x
     p += theta[:, :1]
     _expit(p)
@@ -156,7 +155,7 @@ def _sums(theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray)
 def _sums_at_one_place(
     theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
 ) -> FloatArray:
-    """`_sums` where all rows have the same parameters (2,): products with what they share, shape (5, R)."""
+    """`_sums` where all resamples have the same parameters, from products that they share, shape (5, R)."""
     p = _expit(theta[0] + theta[1] * x)
     weight = p * (1 - p)
     expected = count @ np.stack([p, p * x, weight, weight * x, weight * np.square(x)], axis=1)
@@ -177,7 +176,7 @@ def _solved(sums: FloatArray) -> tuple[FloatArray, BoolArray]:
 def _plain_newton(
     start: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
 ) -> FloatArray:
-    """Full steps from a start nearby; ``nan`` where they have not settled after a few.
+    """Full Newton steps from a start near the optimum; ``nan`` where they have not converged after a few.
 
     Convergence is quadratic: the last step leaves an error of about its square.
     """
@@ -236,7 +235,7 @@ def curve(theta: FloatArray, view: Steps) -> FloatArray:
 
 @once_per_view
 def intercept(view: Steps) -> FloatArray:
-    """Intercept of the logistic regression of hits on the log-odds with slope 1, shape (...); ``nan`` where all hits are alike."""
+    """Intercept of the logistic regression of hits on the log-odds with slope 1, shape (...); ``nan`` with only hits or only misses."""
     rows, hits = view.n, view.n_hits
     a = np.where((hits > 0) & (hits < rows), 0.0, np.nan)
     if view.size > MAX_STEPS:
@@ -254,7 +253,7 @@ def intercept(view: Steps) -> FloatArray:
 
 
 def _sums_at(a: FloatArray, part: Steps) -> tuple[FloatArray, FloatArray]:
-    """Sums of the probabilities with this intercept (...), and of their variances, shape (...) each."""
+    """Sums of the probabilities with intercepts `a`, and of their variances, shape (...) each."""
     p = _expit(a[..., None] + log_odds(part))
     weight = part.count * p
     total = weight.sum(axis=-1)
@@ -263,9 +262,9 @@ def _sums_at(a: FloatArray, part: Steps) -> tuple[FloatArray, FloatArray]:
 
 
 def wald(view: Steps, level: float) -> FloatArray:
-    """Wald intervals of intercept and slope of `fit`, of one sample, shape (2, 2): with the inverse of the information at the fit.
+    """Wald intervals of intercept and slope of `fit` for one sample, shape (2, 2), with the inverse of the information at the fit.
 
-    ``nan`` where there is no fit.
+    ``nan`` if there is no fit.
     """
     theta = fit(view)
     total = _sums_of_blocks(theta, view) if np.isfinite(theta).all() else np.zeros((5, 1))
@@ -276,7 +275,7 @@ def wald(view: Steps, level: float) -> FloatArray:
 
 
 def wald_of_intercept(view: Steps, level: float) -> FloatArray:
-    """The same of `intercept`, shape (2,)."""
+    """Wald interval of `intercept` for one sample, shape (2,)."""
     a = intercept(view)
     bend = sum(float(bend) for _, bend in view.of_blocks(partial(_sums_at, a)))
     return _around(a, np.array(1 / bend if bend > 0 else np.nan), level)
@@ -289,7 +288,7 @@ def _around(value: FloatArray, variance: FloatArray, level: float) -> FloatArray
 
 @once_per_view
 def log_likelihoods(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log-likelihood of the hits under the scores, under the fitted line, and under their own share, in nats; shape (...) each."""
+    """Log-likelihood of the hits under the scores, under the fitted line, and under the share of hits, in nats; shape (...) each."""
     theta = fit(view)
 
     def work(part: Steps) -> tuple[FloatArray, FloatArray]:

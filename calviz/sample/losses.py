@@ -25,22 +25,22 @@ from calviz.text.words import counted, percent
 
 #: Up to this many rows, rows and labels are drawn one by one, which is exact.
 EXACT_ROWS = 500
-#: The largest losses stand alone when rows are resampled: they carry the tail of the mean.
+#: When rows are resampled, this many of the largest losses are cells of their own: they make up the tail of the mean.
 _SINGLE_CELLS = 16
-#: Each further cell holds this many times the rows above it.
+#: Each further cell holds this many times the number of rows with larger losses.
 _CELL_GROWTH = 0.25
 _TINY = np.finfo(np.float64).tiny
-#: Below this a probability that was made of logits has lost digits: its loss comes from the logits.
+#: Below this, a probability computed from logits has lost digits: its loss is computed from the logits.
 _ROUNDED = 1e-30
-#: No loss is larger, so that sums of squares are finite whatever the logits.
+#: Upper limit of a loss, so that sums of squares are finite for any logits.
 _LARGEST = 1e100
 
-#: (rows, K) probabilities to the (rows, K) losses, were the label each class in turn.
+#: Takes probabilities, shape (rows, K), to the losses for each possible label, shape (rows, K).
 LossPerClass = Callable[[FloatArray], FloatArray]
 
 
 class Cumulants(NamedTuple):
-    """Mean, variance and third cumulant of the mean loss, the labels being random."""
+    """Mean, variance and third cumulant of the mean loss with random labels."""
 
     mean: float
     variance: float
@@ -51,8 +51,8 @@ class Cumulants(NamedTuple):
 class RandomLabels:
     """The mean loss if every label were drawn from the probabilities of its own row.
 
-    `weights`, shape (n,), say how much each row counts, with a mean of 1; if `counted`, for how many rows of the same
-    probabilities it stands.
+    `weights`, shape (n,), are the weights of the rows, with a mean of 1; if `counted`, they are the numbers of rows that each
+    row stands for.
     """
 
     probs: FloatArray
@@ -87,11 +87,11 @@ class RandomLabels:
 
     @cached_property
     def cumulants(self) -> Cumulants:
-        """Cumulants of the mean loss; one pass over the array, when they are first needed."""
+        """Cumulants of the mean loss, from one pass over the array when they are first needed."""
         parts: list[tuple[float, ...]] = []
 
         def work(rows: slice) -> None:
-            # In the type of the array: its rounding is far below the noise of the draws.
+            # In the precision of the array: its rounding is far below the noise of the draws.
             block = np.ascontiguousarray(self.probs[rows])
             losses = self.loss(block)
             weights = _weights(block)
@@ -116,7 +116,7 @@ class RandomLabels:
         return Cumulants(*(value / n**power for power, value in enumerate(total, 1)))
 
     def expected(self) -> FloatArray:
-        """Mean loss of each row, shape (n,)."""
+        """Expected loss of each row, shape (n,)."""
         out = np.empty(self.probs.shape[0])
 
         def work(rows: slice) -> None:
@@ -129,23 +129,22 @@ class RandomLabels:
 
 @dataclass(frozen=True, eq=False)
 class MeanLoss:
-    """The mean over rows of a loss, and what is needed to resample it.
+    """Mean of a loss over the rows, and what is needed to resample it.
 
     Attributes
     ----------
     mean : ndarray, shape (...)
         Mean loss; a leading axis of resamples is allowed.
     of_rows : callable
-        Loss of each row, shape (n,), in the type of the probabilities: it serves for resampling only, and
-        is computed anew then.
+        Returns the loss of each row, shape (n,), in the type of the probabilities; only resampling needs it.
     random_labels : RandomLabels, optional
-        The mean loss under calibration, where that is known.
+        The mean loss under calibration, where it is known.
     counts : ndarray, shape (n,), optional
-        How many rows each loss is that of, where a row stands for many.
+        Number of rows that each loss stands for, for the cells of a profile.
     params, details : mapping
     """
 
-    #: What resamples differ in.
+    #: Fields that differ between resamples.
     DRAWN: ClassVar = ("mean",)
 
     mean: FloatArray
@@ -164,8 +163,8 @@ class MeanLoss:
         """Means of samples drawn with replacement.
 
         Exact for few rows (`EXACT_ROWS`). Otherwise sorted losses are drawn by cells (`resample_cells`);
-        the largest ones stand alone and the cells grow with their distance from them, so that a heavy tail,
-        such as that of the negative log-likelihood, is drawn as it is.
+        the largest ones are cells of their own and cells grow with their distance from them, so that a heavy tail,
+        such as that of the negative log-likelihood, is kept.
         """
         n = self.losses.shape[0]
         if self.counts is not None:
@@ -185,7 +184,7 @@ class MeanLoss:
 
     @cached_property
     def _cells(self) -> FloatArray:
-        """Rows, total and total of squares per cell of sorted losses, shape (3, C)."""
+        """Number of rows, total and total of squares per cell of sorted losses, shape (3, C)."""
         if self.counts is not None:
             order = np.argsort(self.losses, kind="stable")[::-1]
             ordered: FloatArray = self.losses[order].astype(np.float64)
@@ -220,7 +219,7 @@ def reweighted_losses(_: Sample, view: MeanLoss) -> Reweighted:
 
 
 def _redrawn(_: Sample, view: MeanLoss) -> Redrawn:
-    """See `Reweighting`: of a clustered row, what its loss differs from the mean by keeps or changes its sign."""
+    """See `Reweighting`; with clusters, the deviations of the losses from their expectations keep or change their sign."""
     random = view.random_labels
     if random is None:
         raise NotAvailable("not available: the probabilities of the rows are not known.")
@@ -248,8 +247,8 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     """-log of the probability of the true class, per row (nats).
 
     A probability of exactly 0 (or below the smallest normal float64) counts as the precision of float64, 2.2e-16, as in
-    scikit-learn, so that the mean stays finite; ``details["clipped_rows"]`` says how many rows that changed. Of
-    logits none is: where their softmax is too small to hold its digits, the loss is taken from them.
+    scikit-learn, so that the mean stays finite; ``details["clipped_rows"]`` is the number of such rows. With
+    logits there are none: where their softmax is too small to be precise, the loss is computed from the logits.
     """
     if sample.data.cells is not None:
         return _of_cells(sample, sample.data.cells.log_loss, _log_losses)
@@ -272,7 +271,7 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
         # A certain row has a loss of 0, not of -0.
         return 0.0 - np.log(p)
 
-    # Nearly all of the array is passed over: large blocks only save calls, up to many rows.
+    # One probability per row is read: large blocks only save calls, up to many rows.
     block_bytes = min(1 << 22, data.probs[:1].nbytes << 14)
     passed = partial(_over_rows, data, of_rows, block_bytes=block_bytes)
     of_each = partial(_kept, data, passed)
@@ -283,7 +282,7 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
 
 
 def clipped_words(view: MeanLoss) -> str | None:
-    """What to say of the rows that the negative log-likelihood counts at its clip."""
+    """Say how many rows the negative log-likelihood clips; None if it clips none."""
     rows = int(view.details.get("clipped_rows", 0))
     if not rows or view.random_labels is None:
         return None
@@ -293,7 +292,7 @@ def clipped_words(view: MeanLoss) -> str | None:
 
 
 def infinite_words(rows: int, n: int) -> str:
-    """What to say where so many of n rows have an infinite log loss."""
+    """Say that `rows` of `n` rows have an infinite log loss."""
     give = "gives" if rows == 1 else "give"
     return (
         f"{counted(rows, 'row')} ({percent(rows / n, 2)}) {give} the true class probability 0: the NLL is infinite, "
@@ -328,7 +327,7 @@ def _of_cells(sample: Sample, losses: FloatArray, loss: LossPerClass) -> MeanLos
     assert counts is not None
     assert data.cells is not None
     if np.isnan(losses).any():
-        raise NotAvailable("not available: this profile holds no sums of it.")
+        raise NotAvailable("not available: this profile holds no sums of this loss.")
     mean = np.asarray(losses @ counts / counts.sum())
     details: dict[str, float] = {}
     if loss is _log_losses:
@@ -346,7 +345,7 @@ def _mean(
 ) -> FloatArray:
     if sample.weights is None:
         return passed()
-    # Their weights have a mean of 1.
+    # Weights have a mean of 1.
     return np.asarray(sample.weights @ of_each().astype(np.float64) / sample.data.n)
 
 
@@ -357,7 +356,7 @@ def _over_rows(
     *,
     block_bytes: int = BLOCK_BYTES,
 ) -> FloatArray:
-    """Mean of the losses of all rows in float64; the losses themselves go to an array that is given."""
+    """Mean of the losses of all rows in float64; the losses themselves are written to `losses`, if given."""
     sums: list[float] = []
 
     def work(rows: slice) -> None:
@@ -367,19 +366,19 @@ def _over_rows(
         sums.append(float(values.sum()))
 
     for_row_blocks(data.probs, work, block_bytes=block_bytes)
-    # fsum does not depend on the order in which the threads were done.
+    # fsum does not depend on the order in which the threads finish.
     return np.asarray(math.fsum(sums) / data.n)
 
 
 def _kept(data: Predictions, passed: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    # Losses of logits may be beyond the numbers of their type.
+    # Losses of logits may be beyond the range of their type.
     losses = np.empty(data.n, dtype=np.float64 if data.kind == "logits" else data.probs.dtype)
     passed(losses)
     return losses
 
 
 def _log_losses(block: FloatArray) -> FloatArray:
-    # Only classes without probability are clipped here, and those are never drawn.
+    # Only classes of probability 0 are clipped here, and those are never drawn.
     losses = np.maximum(block, np.finfo(block.dtype).tiny)
     np.log(losses, out=losses)
     return np.negative(losses, out=losses)
@@ -399,7 +398,7 @@ def _weights(block: FloatArray) -> FloatArray:
 
 
 def _from_logits(logits: FloatArray, labels: IntArray) -> FloatArray:
-    """The loss of some rows, in extended precision where the machine has it: logits may be as large as numbers get."""
+    """Log loss of some rows, in extended precision where the machine has it: logits may be as large as numbers get."""
     z = logits.astype(np.longdouble)
     z -= z.max(axis=1, keepdims=True)
     loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(labels.size), labels]

@@ -1,6 +1,6 @@
-"""Metrics of a sample: their values, and with intervals and noise floors, which metrics of one view draw together.
+"""Metrics of a sample: their values, intervals and noise floors; metrics of one view share its resamples.
 
-Everything that needs a number takes it from here, so that it is computed once.
+All callers take metrics from here, so that each is computed once.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from calviz.specs.metric import METRICS, IntervalMethod, Metric, takes_weights
 
 #: A metric of a sample: its key and the parameters of its view.
 Asked = tuple[str, tuple[tuple[str, Any], ...]]
-#: Details in closed form that hold for independent rows.
+#: Details in closed form that hold only for independent rows.
 _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
 
-#: How intervals are made: as suits each metric, or all alike.
+#: Method of the intervals: the metric's own, or one for all metrics.
 IntervalChoice = Literal["own", "percentile", "basic"]
 
 
@@ -49,11 +49,11 @@ class Resampling:
         check_level(self.level)
 
     def method(self, metric: Metric) -> IntervalMethod:
-        """How the interval of a metric is made."""
+        """Method of the interval of a metric."""
         return metric.interval if self.interval == "own" else self.interval
 
     def draw(self, view: Any, metrics: Sequence[Metric], how: Draw) -> dict[str, FloatArray]:
-        """Values of the metrics over resamples of the view that they share, shape (resamples,) each; none if it has none."""
+        """Values of the metrics over shared resamples of the view, shape (resamples,) each; empty if it has no resamples."""
 
         def value(m: Metric, part: Any) -> FloatArray:
             checkpoint()
@@ -66,7 +66,7 @@ class Resampling:
                 parts = list(drawn.parts()) if hasattr(drawn, "parts") else [drawn]
 
                 def measured(number: int) -> list[FloatArray]:
-                    # What a part keeps for the next metric goes when all have been through.
+                    # A part, with all that it caches, is freed once all metrics have been computed on it.
                     part, parts[number] = parts[number], None
                     return [value(m, part) for m in metrics]
 
@@ -78,18 +78,18 @@ class Resampling:
 
 
 def asked_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> Asked:
-    """What is asked of a sample: the metric, with the parameters that its bins and `options` give."""
+    """The metric's key with the parameters of its view, from the sample's bins and `options`."""
     return metric.key, tuple(sorted(metric_options(sample, metric, **options).items()))
 
 
 def view_of(sample: Sample, asked: Asked) -> Any:
-    """What the metric is a function of."""
+    """The view that the metric is a function of."""
     return sample.view(METRICS[asked[0]].view, **dict(asked[1]))
 
 
 @takes_weights
 def value_of(sample: Sample, *, asked: Asked) -> MetricResult:
-    """A metric without error bars."""
+    """Compute a metric without error bars."""
     m = METRICS[asked[0]]
     try:
         if m.no_weights and sample.data.weights is not None and not sample.data.alike:
@@ -129,7 +129,7 @@ def measured(sample: Sample, key: str) -> MetricResult:
 def measured_with_error_bars(
     sample: Sample, metrics: Sequence[Metric], options: Mapping[str, Any], resampling: Resampling
 ) -> dict[str, MetricResult]:
-    """Results of the metrics by their keys; error bars that the sample keeps are not drawn again."""
+    """Results of the metrics by key; error bars that the sample has cached are not drawn again."""
     asked = {m.key: asked_of(sample, m, options) for m in metrics}
     values = {}
     for m in metrics:
@@ -159,7 +159,7 @@ def measured_with_error_bars(
 def _said(
     result: MetricResult, sample: Sample, resampling: Resampling, *, drawn: bool
 ) -> MetricResult:
-    """Of rows that are not alike, say how the error bars are meant, or why there are none; `drawn`: whether rows were resampled."""
+    """Note how error bars of weighted or clustered rows are meant, or why there are none; `drawn`: whether rows were resampled."""
     if not result.available:
         return result
     missing = [
@@ -178,7 +178,7 @@ def _said(
         said.append(f"no {' and no '.join(missing)}: it cannot be resampled {how}.")
     elif resampling.noise_floors and sample.data.clusters is not None:
         said.append(
-            "noise floor: of a calibrated model whose rows depend on each other within clusters as these do."
+            "noise floor: for a calibrated model whose rows depend on each other within clusters as these do."
         )
     return replace(result, note=" ".join(said) or None)
 
@@ -210,14 +210,14 @@ def _error_bars(
                 calibrated=redrawn,
                 bounds=m.bounds,
             )
-            # In closed form for independent rows of one weight only.
+            # Closed forms hold only for independent rows of equal weight.
             closed = m.closed_interval if sample.data.alike else None
             if closed is not None and resampling.interval == "own":
                 ends = closed(view, resampling.level)
                 found, method = (None if ends is None else Interval(*ends)), "closed"
             bars = {"interval": found, "interval_method": method if found else None}
         if redrawn is not None and resampling.noise_floors:
-            # Like is compared with like: the value at the resolution of the redrawn ones.
+            # Compare like with like: the value at the resolution of the redrawn ones.
             same = value if coarse is None else float(m.value(coarse)[0])
             bars["noise_floor"] = error_bars.noise_floor(redrawn, same, m.tail)
         yield m, bars

@@ -1,4 +1,4 @@
-"""Rows that are worth looking at: the surest mistakes, the highest losses, those that speak against their bin."""
+"""Rows worth looking at: the most confident mistakes, the highest losses, and outcomes that contradict their bin."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ def notable_rows(
     ----------
     sample : Sample
     why : {"mistake", "loss", "bin"}
-        ``mistake``: the distance between score and outcome, |s - h|, of rows that are predicted wrong; where the score is of an
-        event, of those on the wrong side of 0.5. ``loss``: the negative logarithm of the probability of
+        ``mistake``: the distance between score and outcome, |s - h|, of rows that are predicted wrongly; where the score is
+        the probability of an event, of rows on the wrong side of 0.5. ``loss``: the negative logarithm of the probability of
         the true class. ``bin``: the distance between the outcome and the share of hits of the row's bin.
     most : int
-        Rows at most.
+        Largest number of rows to return.
     among : ndarray of int, shape (A,), optional
-        Only of these rows.
+        Return only some of these rows.
 
     Returns
     -------
     rows : ndarray of int, shape (M,)
-        The most notable first; of equal ones the first of the data. None where there is no mistake.
+        The most notable first, ties in the order of the data; empty if there is no mistake.
     value : ndarray, shape (M,)
 
     Raises
     ------
     NotAvailable
-        Losses of data that do not hold the probabilities of all classes.
+        For losses of data without the probabilities of all classes.
     OptionError
-        On another `why`.
+        For any other `why`.
     """
     if why not in get_args(Why):
         raise OptionError(f"'why' is one of {', '.join(get_args(Why))}; got {why!r}.")

@@ -1,4 +1,4 @@
-"""Every class against the rest at once: the errors of all classes as a view, from sums over binned columns (`class_columns`)."""
+"""One-vs-rest errors of all classes as one view, from sums over binned columns (`class_columns`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from calviz.sample.row_draws import GroupWeights, RowWeights
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by, takes_weights
 
-#: Up to this many probabilities are gone through once per resample of a paired difference.
+#: Largest number of probabilities for paired differences, whose resamples each pass over all of them.
 PAIRED_ENTRIES = 20_000_000
 
 
@@ -50,12 +50,12 @@ class ClassErrors:
     errors : ndarray, shape (..., K)
         Error per class; a leading axis of resamples is allowed.
     columns : BinnedColumns
-        What the errors were computed from.
+        The binned columns that the errors are computed from.
     draws : Redraws
     params : mapping
     """
 
-    #: What resamples differ in.
+    #: Fields that differ between resamples.
     DRAWN: ClassVar = ("errors",)
 
     errors: FloatArray
@@ -65,7 +65,7 @@ class ClassErrors:
 
     @property
     def _size(self) -> int:
-        """Bytes of one resample: a number per class, and once more while they are put together."""
+        """Bytes of one resample: a number per class, held twice while resamples are concatenated."""
         return 2 * 8 * self.columns.data.n_classes
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -106,15 +106,15 @@ def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
     itself = columns.scores - next(columns.hits(columns.data.labels[None]))
 
     def reweighted(weights: RowWeights) -> Callable[[float | None], ClassErrors]:
-        # Most cells hold few rows and rarely a hit: rows that are drawn again do not know the hits that might
-        # have been, so labels are redrawn instead. Weights of one are the sample without noise.
+        # Most cells hold few rows and rarely a hit: resampled rows lack the hits that might have happened, so labels
+        # are redrawn instead. The sample's own weights stand for the sample without noise.
         own = 1.0 if columns.weights is None else columns.weights[:, None]
         without_noise = not isinstance(weights, GroupWeights) and bool((weights == own).all())
         parts = in_parts(weights.shape[1], itself.size)
         kept: list[FloatArray] = []
 
         def deviations(rows: slice) -> FloatArray:
-            if without_noise:  # then they are an array
+            if without_noise:  # then the weights are an array
                 return np.zeros((weights[:, rows].shape[1], *itself.shape))
             if kept:
                 return kept[0]
@@ -154,9 +154,10 @@ def _redrawn(_: Sample, view: ClassErrors) -> Redrawn:
 
 @takes_weights
 def _class_labels(sample: Sample) -> Callable[[FloatArray], IntArray]:
-    """Labels drawn from the rows' probabilities, (b, n), from random numbers that the weights stand for.
+    """Function that draws labels, shape (b, n), from the rows' probabilities, with a seed made from weights, shape (n, b).
 
-    All sets have the same weights, and so the same numbers: their labels agree as far as their probabilities do.
+    All sets of predictions in a comparison have the same weights, and so the same random numbers: their labels agree as far
+    as their probabilities do.
     """
     last: list[tuple[FloatArray, IntArray]] = []
 
@@ -196,7 +197,7 @@ def classwise_thresholded(
 ) -> ClassErrors | ClassErrorsOfCells:
     """One-vs-rest ECE of every class over equal-mass bins of the scores above a threshold.
 
-    A class without such scores has an error of 0; without any in any class it is ``nan``.
+    A class without such scores has an error of 0; if no class has any, all errors are ``nan``.
     """
     check_bins(bins)
     if not (isinstance(threshold, int | float) and 0 <= threshold < 1):

@@ -1,4 +1,4 @@
-"""The numbers of some of the rows, such as those that somebody selected, beside those of all."""
+"""Summary of some of the rows, such as a user's selection, for comparison with that of all rows."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class PartNumbers:
-    """Some rows of a sample; no test is run on them, as they may have been chosen by looking at their outcomes.
+    """Summary of some rows; no test is run on them, as they may have been chosen by looking at their outcomes.
 
     Attributes
     ----------
     rows : int
     share : float
-        Of all rows, by their weights where they have some.
+        Share of all rows, by weight for weighted rows.
     score, observed : float
         Mean score and share of hits; nan without rows.
     interval : Interval or None
-        Exact interval (Clopper and Pearson) of ``score - observed``, the mean score taken as it is; None without rows.
+        Exact interval (Clopper and Pearson) of ``score - observed``, with the mean score taken as fixed; None without rows.
     misses : float
-        Their share of all misses of the sample; nan where it has none.
+        Share of all misses of the sample that are among these rows; nan if the sample has no misses.
     log_loss, loss_share : float or None
-        Mean negative logarithm of the probability of the true class, and their share of the sum over all rows; None
-        where the data do not hold these probabilities.
+        Mean negative logarithm of the probability of the true class, and the share of these rows in the sum over all rows;
+        None if the data do not hold these probabilities.
     """
 
     rows: int
@@ -55,13 +55,13 @@ class PartNumbers:
 
 
 def part_numbers(sample: Sample, rows: IntArray | None = None) -> PartNumbers:
-    """Measure some rows under the sample's reduction.
+    """Summarise some rows under the sample's reduction.
 
     Parameters
     ----------
     sample : Sample
     rows : ndarray of int, shape (M,), optional
-        Which; all if left out.
+        Numbers of the rows; all rows if left out.
     """
     events, weights = sample.scored, sample.weights
     part = np.arange(events.n) if rows is None else rows
@@ -111,7 +111,7 @@ def _gap_interval(sample: Sample, part: IntArray, mean: float, observed: float) 
 
 
 def row_log_losses(sample: Sample) -> FloatArray:
-    """Negative logarithm of the probability of the true class, shape (n,); raises NotAvailable without all classes."""
+    """Negative logarithm of the probability of the true class, shape (n,); raises NotAvailable if it is not known for each row."""
     data = sample.data
     if not isinstance(data, Predictions) or data.cells is not None:
         raise NotAvailable("losses need the probabilities of all classes.")

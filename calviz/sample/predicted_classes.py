@@ -1,4 +1,4 @@
-"""Rows grouped by their predicted class: confidence against accuracy where the model says a class."""
+"""Rows grouped by predicted class: mean confidence against accuracy of each class."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample
 from calviz.specs.metric import takes_weights
 
-#: Rows that are summed up at a time.
+#: Rows summed at a time.
 BLOCK_ROWS = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedClasses:
-    """Sums over the rows that are predicted as each class, shape (K,) each.
+    """Sums over rows, grouped by predicted class; shape (K,) each.
 
     Attributes
     ----------
     rows, hits : ndarray
-        Rows that are predicted as the class, and those of them that are right.
+        Number of rows that are predicted as the class, and of the correct ones among them.
     score : ndarray
-        Sum of their confidence c.
+        Sum of their confidences c.
     variance, third : ndarray
         Variance and third central moment of the hits of a calibrated model, a sum of independent draws:
         sums of c (1 - c) and c (1 - c) (1 - 2 c).
@@ -46,7 +46,7 @@ class PredictedClasses:
     variance: FloatArray
     third: FloatArray
     residuals: FloatArray
-    #: Rows of equal weight that would know a mean as well, where rows have weights.
+    #: Effective sample size of a mean, for weighted rows.
     known: FloatArray | None = None
 
     @property
@@ -59,24 +59,24 @@ class PredictedClasses:
         return np.asarray((self.score - self.hits) / self._some)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Interval of the gap, shape (K,) each: that of a bootstrap of very many resamples of the class's rows."""
+        """Interval of the gap, shape (K,) each, as from a bootstrap with very many resamples of the class's rows."""
         n, first = self._some, self.gap
         second, third = self.residuals / n
         known = n if self.known is None else np.maximum(self.known, 1)
         return middle_of_mean(level, known, first, second, third)
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Where the gap falls for a calibrated model, shape (K,) each; half a row is the correction for continuity."""
+        """Range of the gap of a calibrated model, shape (K,) each, widened by half a row (continuity correction)."""
         n = self._some
         low, high = middle(level, np.zeros(n.shape), self.variance / n**2, -self.third / n**3)
-        # All rows right, or none: further it cannot go.
+        # The limits of the gap: all rows are right, or none is.
         mean = self.score / n
         return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
 @takes_weights
 def predicted_class_sums(sample: Sample) -> PredictedClasses:
-    """Group the rows by the class with the largest probability: one number per row is all it looks at.
+    """Group the rows by the class with the largest probability; needs only one score per row.
 
     Raises
     ------
@@ -87,15 +87,15 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
     winner = _winner(sample)
     k = data.n_classes or int(winner.max()) + 1
     sums = np.zeros((5, k))
-    for start in range(0, data.n, BLOCK_ROWS):  # so that a block's numbers stay in the cache
+    for start in range(0, data.n, BLOCK_ROWS):  # so that a block stays in the cache
         rows = slice(start, start + BLOCK_ROWS)
         c = events.score[rows].astype(np.float64)
         q, r = c * (1 - c), c - events.hit[rows]
         square = r * r
         if weights is not None:
-            # Cumulants of a weighted sum; of a weighted mean of residuals, as if of the rows that these stand for.
+            # Cumulants of a weighted sum contain powers of the weights; moments of residuals are weighted means.
             w = weights[rows]
-            # Those of cells count rows.
+            # Weights of the cells of a profile are numbers of rows.
             w2 = w if events.counted else w * w
             third = (w if events.counted else w2 * w) * q * (1 - 2 * c)
             c, q, square = w * c, w2 * q, w * square
@@ -118,7 +118,7 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
 
 
 def known_rows(label: IntArray, weights: FloatArray, classes: int) -> FloatArray:
-    """As many rows of equal weight would know the mean of each class as well: ``(sum w)^2 / sum w^2``, shape (K,)."""
+    """Effective sample size of the mean of each class: ``(sum w)^2 / sum w^2``, shape (K,)."""
     mass, squares = (np.bincount(label, w, minlength=classes) for w in (weights, weights**2))
     return np.divide(mass**2, squares, out=np.zeros(classes), where=squares > 0)
 

@@ -1,4 +1,4 @@
-"""Rows in the order of their scores: what discrimination, selective prediction and failure detection need."""
+"""Rows in the order of their scores, for discrimination, selective prediction and failure detection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ranking(NamedTuple):
     Attributes
     ----------
     rows, errors : ndarray
-        Rows and wrong predictions kept when all rows down to this step are kept.
+        Number of rows kept, and of wrong predictions among them, if all rows down to this step are kept.
     """
 
     rows: FloatArray
@@ -27,7 +27,7 @@ class Ranking(NamedTuple):
 
     @property
     def n(self) -> FloatArray:
-        """All rows, shape (...)."""
+        """Total number of rows, shape (...)."""
         return self.rows[..., -1]
 
 
@@ -41,7 +41,7 @@ def ranked(view: Steps) -> Ranking:
 
 
 def ranked_parts(view: Steps) -> Iterator[Ranking]:
-    """`ranked`, some steps at a time; all but the first begin with the end of the one before."""
+    """`ranked`, a block of steps at a time; every block but the first begins with the last entry of the one before."""
     rows: FloatArray = np.zeros(())
     errors: FloatArray = np.zeros(())
     for i, part in enumerate(view.blocks(descending=True)):
@@ -57,7 +57,7 @@ def ranked_parts(view: Steps) -> Iterator[Ranking]:
 def errors_at_coverage(view: Steps, coverage: float) -> FloatArray:
     """Expected errors among the ``coverage * n`` most confident rows, shape (...).
 
-    Inside a group of ties, which rows are kept is left to chance: the expectation is linear.
+    Among tied rows, those to keep are chosen at random: the expectation is linear.
     """
     target = coverage * view.n[..., None]
     ranking = next(r for r in ranked_parts(view) if (r.rows[..., -1:] >= target).all())
@@ -88,7 +88,7 @@ def coverage_at(view: Steps, risk: float) -> FloatArray:
 
 @once_per_view
 def chance_of_order(view: Steps) -> FloatArray:
-    """Chance that a hit has a higher score than a miss, ties counting half, shape (...); ``nan`` without either."""
+    """Probability that a hit has a higher score than a miss, ties counting half, shape (...); ``nan`` without hits or without misses."""
     upto, ordered = np.zeros(view.n.shape), np.zeros(view.n.shape)
     for part in view.blocks():
         missed = part.count - part.hits

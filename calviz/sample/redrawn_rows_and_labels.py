@@ -1,4 +1,4 @@
-"""Rows and labels drawn at random, for metrics that look at all classes."""
+"""Rows and labels drawn at random, for metrics that use all classes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from calviz.sample.kept_results import kept_draw
 from calviz.sample.sample import Sample
 from calviz.specs.metric import needs_rows, takes_weights
 
-#: Nanoseconds, about, to draw one row and one label.
+#: Approximate time to draw one row and one label, in nanoseconds.
 ROW_COST, LABEL_COST = 15.0, 100.0
-#: Number of draws handed out at a time, and number kept for the next metric.
+#: Number of draws per block, and number of draws that are cached for the next metric.
 BLOCK_DRAWS, KEPT_DRAWS = 1 << 20, 1 << 25
 #: Up to this many classes, comparing with all of them is the fastest way to draw a label.
 FEW_CLASSES = 32
 
 
 class Redraws:
-    """Samples of rows, and of labels, that several metrics of the same data share.
+    """Resampled rows and redrawn labels that several metrics of the same data share.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Redraws:
         self.data = data
 
     def weights(self, rng: np.random.Generator, resamples: int) -> Iterator[FloatArray]:
-        """How often each row occurs in each sample with replacement, in blocks of shape (n, b)."""
+        """Number of times each row occurs in each sample drawn with replacement, in blocks of shape (n, b)."""
         n = self.data.n
         blocks: Iterable[npt.NDArray[np.uint8]] = row_counts(rng, n, resamples)
         if n * resamples <= KEPT_DRAWS:
@@ -57,7 +57,7 @@ class Redraws:
         data = self.data
         if not isinstance(data, Predictions):
             raise NotAvailable("labels cannot be redrawn without the probabilities of all classes.")
-        # For many classes a block costs a pass over the array.
+        # With many classes, each block takes a pass over the array.
         size = BLOCK_DRAWS if data.n_classes <= FEW_CLASSES else 8 * BLOCK_DRAWS
         step = max(16, size // data.n)
         sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
@@ -83,12 +83,12 @@ def redraws(sample: Sample) -> Redraws:
 
 
 def row_counts(rng: np.random.Generator, n: int, resamples: int) -> Iterator[npt.NDArray[np.uint8]]:
-    """How often each row occurs in samples with replacement, in blocks of shape (b, n)."""
+    """Number of times each row occurs in samples drawn with replacement, in blocks of shape (b, n)."""
     step = max(16, BLOCK_DRAWS // n)
     for start in range(0, resamples, step):
         out = np.empty((min(step, resamples - start), n), dtype=np.uint8)
         for counts in out:
-            # A row is drawn more than 255 times only where there are few; then the sum is kept.
+            # More than 255 draws of one row are impossible up to 255 rows, and practically never happen beyond.
             counts[:] = np.minimum(np.bincount(random_rows(rng, n, n), minlength=n), 255)
         yield out
 
@@ -96,8 +96,8 @@ def row_counts(rng: np.random.Generator, n: int, resamples: int) -> Iterator[npt
 def redrawn_labels(probs: FloatArray, rng: np.random.Generator, resamples: int) -> IntArray:
     """Labels drawn from the rows' own probabilities, shape (resamples, n).
 
-    By inversion: the label is the number of cumulative sums that a uniform number reaches. For
-    many classes they are searched: each row is shifted by its index, so that a block of rows
+    By inversion: the label is the number of cumulative sums that a uniform number reaches. With
+    many classes a binary search finds it: each row is shifted by its index, so that a block of rows
     is one ascending sequence.
     """
     n, k = probs.shape

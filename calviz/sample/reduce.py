@@ -1,4 +1,4 @@
-"""Predictions and a reduction give one score and one hit per row."""
+"""Apply a reduction to predictions: one score and one hit per row."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
 from calviz.numerics.blocks import for_row_blocks
 
-#: Up to this many classes a block is turned round, so that NumPy's inner loops are long.
+#: Up to this many classes a block is transposed, so that NumPy's inner loops are long.
 FEW_CLASSES = 16
-#: Up to this rank, taking the largest probability out again and again beats a partition.
+#: Up to this rank, removing the largest probability again and again is faster than a partition.
 FEW_RANKS = 8
 
 
@@ -29,9 +29,9 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
     Raises
     ------
     NotAvailable
-        For confidence-only data and any other reduction than the top label.
+        For confidence-only data and any reduction other than the top label.
     OptionError
-        Where the reduction names a class or rank that the data do not have.
+        If the reduction names a class or rank that the data do not have.
     """
     reduction.check(data)
     if data.cells is not None:
@@ -51,7 +51,7 @@ def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
 
 
 def _of_cells(data: Dataset, cells: Cells, reduction: Reduction) -> BinaryEvents:
-    """The same of a profile; of two classes, what is known of the positive one is known of the other views."""
+    """Score and hit of the cells of a profile; with two classes, other reductions use the limits of the positive class."""
     events = _of_rows(data, reduction)
     low, high = cells.low, cells.high
     if isinstance(data, Predictions) and reduction.kind != "positive":
@@ -89,7 +89,7 @@ def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:
 
 
 def _top_events(data: Predictions) -> BinaryEvents:
-    """The same with hits in place of the class, of which no column is kept."""
+    """Score and hit of the top label, without keeping a column of predicted classes."""
     hit = np.empty(data.n, dtype=np.bool_)
 
     def keep(rows: slice, best: IntArray) -> None:
@@ -99,7 +99,7 @@ def _top_events(data: Predictions) -> BinaryEvents:
 
 
 def _top_by_block(data: Predictions, keep: Callable[[slice, IntArray], None]) -> FloatArray:
-    """Largest probability per row, shape (n,); its class is handed to `keep` block by block."""
+    """Largest probability per row, shape (n,); its class is passed to `keep` block by block."""
     score = np.empty(data.n, dtype=data.probs.dtype)
     few = data.n_classes <= FEW_CLASSES
     find = _top_of_few if few else _top_of_many
@@ -107,7 +107,7 @@ def _top_by_block(data: Predictions, keep: Callable[[slice, IntArray], None]) ->
     def work(rows: slice) -> None:
         keep(rows, find(data.probs[rows], score[rows]))
 
-    # argmax needs no room of its own, so that large blocks only save calls.
+    # argmax needs no extra memory, so that large blocks only save calls.
     for_row_blocks(data.probs, work, block_bytes=1 << 20 if few else 1 << 22)
     return score
 
@@ -119,9 +119,9 @@ def _top_of_many(block: FloatArray, score: FloatArray) -> IntArray:
 
 
 def _argmax(block: FloatArray) -> IntArray:
-    """``block.argmax(axis=1)``, without the copy that NumPy makes of an array that it may not write to.
+    """``block.argmax(axis=1)``, without the copy that NumPy makes of a read-only array.
 
-    It does not write, so the copy only costs: as much as five passes over an array of 200 MB.
+    The copy is unnecessary, as argmax does not write, and takes as long as five passes over an array of 200 MB.
     """
     described = {**block.__array_interface__, "data": (block.ctypes.data, False)}
     unlocked: Any = SimpleNamespace(__array_interface__=described)
@@ -133,7 +133,7 @@ def _top_of_few(block: FloatArray, score: FloatArray) -> IntArray:
     best = np.zeros(score.shape, dtype=np.uint8)
     score[:] = by_class[0]
     for k in range(1, by_class.shape[0]):
-        # Strictly greater: a tie stays with the lower class. k grows, so the maximum is the last set.
+        # Strictly greater: a tie stays with the lower class. As k grows, the maximum is the latest k that was larger.
         larger = (by_class[k] > score).view(np.uint8)
         larger *= np.uint8(k)
         np.maximum(best, larger, out=best)
@@ -166,8 +166,8 @@ _Ranks = tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]
 def plain_ranks(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
     """The r largest probabilities, descending, and whether the label is of rank r (or within r).
 
-    From a block (b, K) and labels (b,), shapes (b, r) and (b,). It defines what the two faster functions compute; they call
-    it for rows where ties decide.
+    From a block (b, K) and labels (b,), shapes (b, r) and (b,). It is the definition of what the two faster functions
+    compute; `_ranks_by_partition` calls it for rows where ties decide.
     """
     # A stable sort gives the lowest class index on ties.
     order = np.argsort(-block, axis=1, kind="stable")[:, :r]

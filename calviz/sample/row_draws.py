@@ -1,4 +1,4 @@
-"""How often each row is drawn where rows are not alike: weights per row, or per group of rows that are drawn together."""
+"""Draws of weighted or clustered rows, as weights per row or per group of rows that are drawn together."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.sample.cell_bootstrap import resample_rows
 from calviz.sample.kept_results import kept_draw
 
-#: (row, resample) pairs that are made in all: large samples need fewer resamples.
+#: Most (row, resample) pairs in all: large samples get fewer resamples.
 MOST_CELLS = 100_000_000
 #: The fewest resamples that make an interval.
 LEAST = 100
-#: More clusters than this, and more rows without clusters, are put together at random and drawn by groups: the sum over a group
-#: of independent ones has the variance of their sum, and with so many groups it is known to 1 %.
+#: More clusters than this, or more rows without clusters, are drawn in random groups: the sum over a group of independent ones
+#: has the variance of their sum, which is known to 1 % with this many groups.
 MOST_GROUPS = 1 << 14
-#: Bytes of draws that are kept for the next view: 1,000 of so many groups.
+#: Bytes of draws that are cached for the next view: 1,000 resamples of `MOST_GROUPS` groups.
 KEPT_TIMES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
 class RowDraws:
-    """How rows that are not alike are drawn.
+    """How weighted or clustered rows are drawn.
 
     Attributes
     ----------
     n : int
-        Rows.
+        Number of rows.
     cluster : ndarray of int, shape (n,), or None
-        Which cluster each row belongs to, from 0 up; None where rows are independent.
+        Cluster of each row, numbered from 0; None where rows are independent.
     weights : ndarray, shape (n,), or None
-        How much each row counts, with a mean of 1; None where all count the same.
+        Weights of the rows, with a mean of 1; None where all are equal.
     """
 
     n: int
@@ -44,34 +44,34 @@ class RowDraws:
 
     @cached_property
     def clusters(self) -> int:
-        """How many clusters there are; as many as rows without."""
+        """Number of clusters; the number of rows where there are no clusters."""
         return self.n if self.cluster is None else int(self.cluster.max()) + 1
 
     @property
     def groups(self) -> int:
-        """How many groups are drawn: the clusters, or fewer where there are very many."""
+        """Number of groups that are drawn: the clusters, or fewer where there are very many."""
         return min(self.clusters, MOST_GROUPS)
 
     @cached_property
     def group(self) -> IntArray | None:
-        """The group of each row, shape (n,); None where each is a group of its own."""
+        """The group of each row, shape (n,); None where each row is a group of its own."""
         if self.clusters <= MOST_GROUPS:
             return self.cluster
-        # Chosen without a look at the order of the rows, which may mean something.
+        # Random, as the order of the rows may be meaningful.
         place = np.random.default_rng(self.clusters).permutation(self.clusters) % MOST_GROUPS
         return place if self.cluster is None else place[self.cluster]
 
     def counts(self, rng: np.random.Generator, size: int) -> GroupWeights:
-        """How much each row counts in samples drawn with replacement, shape (n, size)."""
+        """Weights of the rows in samples drawn with replacement, shape (n, size)."""
 
         def draw() -> GroupWeights:
             return GroupWeights(self, self._times(rng, size).astype(np.float64))
 
-        # The same object of the same draws: what was added up with it need not be added up again.
+        # The same object for the same draws, so that sums made with it can be reused.
         return kept_draw(self, f"counts {size}", rng, draw)
 
     def _times(self, rng: np.random.Generator, size: int) -> IntArray:
-        """How often each group is drawn, shape (G, size), in few bytes: every view starts from the same seed, and draws the same."""
+        """Number of times each group is drawn, shape (G, size); cached in few bytes, as every view starts from the same seed."""
         kept: dict[str, tuple[IntArray, Any]] = self.__dict__.setdefault("_kept_times", {})
         key = f"{size} {rng.bit_generator.state!r}"
         if key in kept:
@@ -85,32 +85,32 @@ class RowDraws:
         return times
 
     def signs(self, rng: np.random.Generator, size: int) -> GroupWeights:
-        """1 or -1 for each row, the same in a cluster, times how much it counts, shape (n, size)."""
+        """Random signs (1 or -1) of the rows, the same within a cluster, times their weights, shape (n, size)."""
         signs = rng.integers(2, size=(size, self.groups), dtype=np.int8)
         return GroupWeights(self, np.ascontiguousarray(signs.T) * 2.0 - 1.0)
 
     def of_rows(self, per_row: FloatArray) -> FloatArray:
-        """Something per row, shape (n,) or (n, b), times the weights."""
+        """Values per row, shape (n,) or (n, b), times the weights."""
         if self.weights is None:
             return per_row
         return per_row * (self.weights if per_row.ndim == 1 else self.weights[:, None])
 
     def affordable(self, resamples: int) -> int:
-        """How many resamples of so many rows are made."""
+        """Number of resamples that are made of this many rows, at most `resamples`."""
         return min(resamples, max(LEAST, MOST_CELLS // self.n))
 
 
 @dataclass(frozen=True, eq=False)
 class GroupWeights:
-    """How much each row counts in some resamples, shape (n, b): as often as its group was drawn, times its own weight.
+    """Weights of the rows in some resamples, shape (n, b): the times (or sign) that the group was drawn with, times the row's weight.
 
-    `RowSums` adds up the rows of a group before it looks at the resamples. For everything else it is the array.
+    `RowSums` first adds up the rows of each group, then multiplies by the resamples. Everything else may use it as an array.
 
     Attributes
     ----------
     rows : RowDraws
     times : ndarray, shape (G, b)
-        Of each group.
+        Number of times that each group is drawn, or its sign.
     """
 
     rows: RowDraws
@@ -118,12 +118,12 @@ class GroupWeights:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and resamples."""
+        """Number of rows and of resamples."""
         return self.rows.n, int(self.times.shape[1])
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the array that it stands for."""
+        """Type of the array that it stands for."""
         return self.times.dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
@@ -137,7 +137,7 @@ class GroupWeights:
         return GroupWeights(self.rows, self.times[:, some])
 
     def astype(self, _: Any) -> GroupWeights:
-        """Itself: sums are taken in double precision."""
+        """Return itself: sums are taken in double precision."""
         return self
 
     def sum(self, *, axis: int, dtype: Any = None) -> FloatArray:
@@ -146,7 +146,7 @@ class GroupWeights:
         return np.asarray(self.of_groups(np.ones((1, self.rows.n)))[0] @ self.times, dtype=dtype)
 
     def of_groups(self, table: FloatArray | csr_array) -> FloatArray | csr_array:
-        """A table of something per row, shape (C, n), added up over the rows of each group with their own weights, shape (C, G)."""
+        """Sums of a table per row, shape (C, n), over the rows of each group with their own weights, shape (C, G)."""
         n, group = self.rows.n, self.rows.group
         own = np.ones(n) if self.rows.weights is None else self.rows.weights
         at = np.arange(n) if group is None else group
@@ -162,14 +162,14 @@ RowWeights = FloatArray | GroupWeights
 
 
 def products(table: FloatArray | csr_array, weights: RowWeights) -> FloatArray:
-    """``table @ weights`` for a table of something per row, shape (C, n), and weights of shape (n, b)."""
+    """``table @ weights``, shape (C, b), for a table per row, shape (C, n), and weights of shape (n, b)."""
     if isinstance(weights, GroupWeights):
         return np.asarray(weights.of_groups(table) @ weights.times)
     return np.asarray(table @ weights)
 
 
 def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
-    """The weights of some rows, shape (m, b)."""
+    """The weights of the rows numbered `rows`, shape (m,), in each resample, shape (m, b)."""
     if not isinstance(weights, GroupWeights):
         return weights[rows]
     draws = weights.rows

@@ -1,4 +1,4 @@
-"""Sums over rows, in cells, of rows that are drawn with weights, and of the hits that a calibrated model would have."""
+"""Weighted sums over rows per cell, and sums of the hits that a calibrated model would have."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.sample.row_draws import GroupWeights, RowDraws, RowWeights
 
-#: Sums per cell and group are kept as a plain table up to this many.
+#: Up to this many (cell, group) pairs, sums are kept as a dense table.
 _PLAIN_CELLS = 1 << 22
 
 
 class RowSums:
-    """Sums over rows, in cells, of numbers per row times the weights of the rows.
+    """Sums over rows, per cell, of values times the weights of the rows.
 
     Parameters
     ----------
     cell : ndarray of int, shape (e,)
         The cell of each entry.
     cells : int
-        C, how many there are.
+        C, the number of cells.
     *columns : ndarray, shape (e,), or None
-        What is added up; None stands for 1.
+        Values to be summed; None stands for 1.
     row : ndarray of int, shape (e,), optional
-        The row of each entry; if left out, every row has one.
+        The row of each entry; if left out, every row has one entry, in order.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class RowSums:
         self._tables: dict[RowDraws | None, tuple[Any, ...]] = {}
 
     def __call__(self, weights: RowWeights) -> FloatArray:
-        """The sums of every column, shape (n, b) to (columns, C, b)."""
+        """Sums of every column, shape (columns, C, b), for weights of shape (n, b)."""
         rows = weights.rows if isinstance(weights, GroupWeights) else None
         times: Any = weights.times if isinstance(weights, GroupWeights) else weights
         if rows not in self._tables:
@@ -53,7 +53,7 @@ class RowSums:
         return np.stack(sums)
 
     def once(self, weights: FloatArray | None = None) -> FloatArray:
-        """The same of one weight per row, shape (n,); all 1 if left out; shape (columns, C)."""
+        """Sums of every column, shape (columns, C), for one weight per row, shape (n,), all 1 if left out."""
         sums = [
             np.bincount(self._cell, self._entries(column, weights), minlength=self._shape[1])
             for column in self._columns
@@ -69,7 +69,7 @@ class RowSums:
     def _table(
         self, column: FloatArray | None, rows: RowDraws | None, weights: RowWeights
     ) -> FloatArray | csr_array:
-        """What weights of the rows, or of their groups, are multiplied with, shape (C, n) or (C, G)."""
+        """Matrix that multiplies the weights of the rows or of their groups, shape (C, n) or (C, G)."""
         cells = self._shape[1]
         at = self._row
         values, width = column, weights.shape[0]
@@ -82,7 +82,7 @@ class RowSums:
         if cells * width <= _PLAIN_CELLS and cells * width <= 4 * at.size:
             flat = self._cell.astype(np.intp) * width + at
             return np.bincount(flat, values, minlength=cells * width).reshape(cells, width) * 1.0
-        # Entries of one cell and group may stay apart: products add them up.
+        # Entries of one cell and group may stay separate: products add them up.
         small = self._cell.astype(np.min_scalar_type(cells))  # sorted by radix
         order = np.argsort(small, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(small, minlength=cells)))
@@ -91,7 +91,7 @@ class RowSums:
 
 
 class HitSums:
-    """Hits of a calibrated model, added up in cells.
+    """Sums per cell of the hits that a calibrated model would have.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class HitSums:
     cell : ndarray of int, shape (n,)
         The cell of each row.
     cells : int
-        C, how many there are.
+        C, the number of cells.
     """
 
     def __init__(self, events: BinaryEvents, cell: IntArray, cells: int) -> None:
@@ -111,10 +111,10 @@ class HitSums:
         self._cell, self._cells = cell, cells
 
     def __call__(self, rng: np.random.Generator, rows: RowDraws, size: int) -> FloatArray:
-        """The sums of `size` worlds, shape (C, size); with clusters they are no whole numbers.
+        """Sums of `size` draws of all hits, shape (C, size); with clusters they are not integers.
 
-        Up to `row_draws.MOST_GROUPS` rows without clusters are redrawn one by one. Of more, the weighted hits of a cell are drawn as a shifted gamma
-        variable with their mean, variance and skewness.
+        Without clusters, up to `row_draws.MOST_GROUPS` rows are redrawn one by one. With more, the weighted hits of a cell are
+        drawn as a shifted gamma variable with their mean, variance and skewness.
         """
         if rows.cluster is not None:
             mean = self._scores(rows)
@@ -130,13 +130,13 @@ class HitSums:
         return np.asarray(mean + spread * np.where(skewness < 0, -z, z))
 
     def _scores(self, rows: RowDraws) -> FloatArray:
-        """The sum of the scores of each cell, shape (C,)."""
+        """Weighted sum of the scores of each cell, shape (C,)."""
         if self._mean is None:
             self._mean = RowSums(self._cell, self._cells, self._score).once(rows.weights)[0]
         return self._mean
 
     def _of(self, rows: RowDraws) -> FloatArray:
-        """Mean, variance and third cumulant of the hits of each cell, shape (3, C)."""
+        """Mean, variance and third cumulant of the weighted hits of each cell, shape (3, C)."""
         if self._moments is None:
             w = np.ones(rows.n) if rows.weights is None else rows.weights
             p = np.clip(self._score, 0, 1)

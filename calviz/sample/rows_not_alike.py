@@ -1,14 +1,14 @@
-"""Rows that are not alike: clusters of rows that depend on each other, and rows that count more than others.
+"""Resampling of weighted or clustered rows: rows that count differently, and clusters of rows that depend on each other.
 
-A view of such rows is made again from weights per row, as paired resamples are (`calviz.specs.metric.Reweighting`):
+A view of such rows is recomputed from weights per row, as paired resamples are (`calviz.specs.metric.Reweighting`):
 
-- *resamples* draw whole clusters with replacement (rows, where there are none), times the weights of the rows;
-- a *calibrated model* has residuals, hit minus score, with a mean of 0. Without clusters labels are redrawn from the scores.
+- *resamples* draw whole clusters with replacement (rows, where there are no clusters), times the weights of the rows;
+- the residuals, hit minus score, of a *calibrated model* have a mean of 0. Without clusters labels are redrawn from the scores.
   With clusters the residuals of each whole cluster keep or change their sign at random (wild cluster bootstrap: Cameron,
-  Gelbach & Miller 2008; Davidson & Flachaire 2008), so that rows of a cluster stay as dependent as they are. Labels that are
+  Gelbach & Miller 2008; Davidson & Flachaire 2008), so that the rows of a cluster stay as dependent as they are. Labels
   redrawn row by row would make the noise floor too low, and p-values too small.
 
-How rows are drawn is in `row_draws`, how they are added up in `row_sums`.
+`row_draws` draws the rows, and `row_sums` adds them up.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from calviz.specs.metric import Reweighting
 
 V = TypeVar("V", bound=Any)
 
-#: (group, resample) pairs that are held at a time.
+#: (group, resample) pairs held in memory at a time.
 CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """How a view of rows that are not alike is resampled, and redrawn under calibration.
+    """How a view of weighted or clustered rows is resampled, and redrawn under calibration.
 
     Attributes
     ----------
     sample : Sample
     rows : RowDraws
     how : Reweighting or None
-        None where the view cannot be made again from weights.
+        None where the view cannot be recomputed from weights.
     """
 
     sample: Any
@@ -47,12 +47,12 @@ class Drawing:
     how: Reweighting | None
 
     def draw(self, view: V, draw: str, rng: np.random.Generator, resamples: int) -> V:
-        """`resamples` views, as one with a leading axis, on one thread: products of tables like these are slower on several.
+        """Draw `resamples` views, as one with a leading axis; on one thread, as such matrix products are slower on several.
 
         Raises
         ------
         NotAvailable
-            Where the view cannot be drawn so.
+            If the view cannot be drawn in this way.
         """
         if self.rows.clusters < 2:
             raise NotAvailable("these rows are one cluster: there is nothing to resample.")
@@ -85,12 +85,12 @@ class Drawing:
         return found
 
 
-#: Why a metric of such rows has no error bars.
+#: Reason given where a metric of such rows has no error bars.
 REFUSED = "this metric cannot be resampled by clusters or with weights."
 
 
 def joined(views: list[V]) -> V:
-    """Resampled views as one: what differs between them, their ``DRAWN``, is put together along the first axis."""
+    """Join resampled views: the fields that differ between them (``DRAWN``) are concatenated along the first axis."""
     first = views[0]
     if len(views) == 1:
         return first

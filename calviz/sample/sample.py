@@ -1,4 +1,4 @@
-"""`Sample`: rows of one model, the settings under which they are judged, and what was computed for them."""
+"""`Sample`: rows of one model, the settings under which they are judged, and cached results."""
 
 from __future__ import annotations
 
@@ -41,42 +41,42 @@ T = TypeVar("T")
 
 #: Rows times classes above which resampling every metric takes minutes.
 LARGE = 20_000_000
-#: What holds fewer bytes than this is a result; what holds more can be let go and computed again.
+#: Cached values of up to this many bytes are results and stay; larger ones can be dropped and computed again.
 SMALL = 1 << 16
 _MISSING = object()
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows of one model and how they are judged (reduction, bins, seed, resamples); immutable, and it keeps what is computed for it.
+    """Rows of one model and the settings under which they are judged (reduction, bins, seed, resamples); immutable, with a cache.
 
-    `evaluate`, `verdict`, the checks, the figures, a report, the command line and the app take a sample. Whatever takes
-    the same sample computes nothing twice; samples that `but` makes share what does not depend on the difference.
+    `evaluate`, `verdict`, the checks, the figures, a report, the command line and the app take a sample. With the same
+    sample nothing is computed twice; samples made by `but` share all results that do not depend on the changed settings.
 
     Attributes
     ----------
     data : Predictions or ConfidencePredictions
         Exactly the rows that are judged.
     reduction : Reduction
-        Which (score, hit) pair is looked at; may be given by name, and is the default of the data
+        Which (score, hit) pair is judged; may be given by name, and is the default of the data
         (`Reduction.default`) if left out.
     bins : int
-        Number of bins; Sturges' rule has its own (`bins_used`).
+        Number of bins; Sturges' rule determines its own (`bins_used`).
     scheme : {"equal-width", "equal-mass", "sturges"}
         How bins are placed.
     seed : int
         Seed of all resampling, 0 or more.
     resamples : int
-        Behind each interval and each noise floor.
+        Number of resamples for each interval and each noise floor.
     split : str or None
-        The split that the rows are; None for all.
+        The split to which the rows belong; None for all rows.
     where : tuple of (str, str)
-        Group columns and their values that the rows were chosen by; empty for all rows.
+        Group columns and the values by which the rows were chosen; empty for all rows.
 
     Raises
     ------
     OptionError, NotAvailable
-        On a value that is not allowed, and on a reduction that the data do not allow.
+        For a value that is not allowed, and for a reduction that the data do not allow.
     """
 
     data: Dataset
@@ -113,11 +113,11 @@ class Sample:
         seed: int | None = None,
         resamples: int | None = None,
     ) -> Sample:
-        """Take the rows of a split and a slice; what is left out is the sample's own, or the default.
+        """Take the rows of a split and a slice; settings that are left out are those of the given sample, or the defaults.
 
-        `clusters` and `weights` are of all rows that are given (`calviz.core.predictions.with_rows`).
+        `clusters` and `weights` are for all rows that are given (`calviz.core.rows_not_alike.with_rows`).
 
-        A sample of which nothing else is asked is returned as it is.
+        A sample is returned as it is if nothing is to be changed.
         """
         asked = {
             "reduction": reduction,
@@ -156,41 +156,41 @@ class Sample:
         return self if other._how == self._how else other
 
     def with_data(self, data: Dataset) -> Sample:
-        """Other predictions, such as recalibrated ones, looked at in the same way."""
+        """Other predictions, such as recalibrated ones, under the same settings."""
         return replace(self, data=data, kept={})
 
     @property
     def redrawing(self) -> Redrawing:
-        """How rows and hits are drawn again, for `calviz.sample.error_bars.resampled` and for figures."""
+        """Seed and number of resamples, for `calviz.sample.error_bars.resampled` and for figures."""
         return Redrawing(seed=self.seed, resamples=self.resamples)
 
     @property
     def _how(self) -> tuple[Any, ...]:
         return self.reduction, self.bins, self.scheme, self.seed, self.resamples
 
-    # ------------------------------------------------------------ what is computed once
+    # ------------------------------------------------------------ cached results
 
     @property
     def events(self) -> BinaryEvents:
-        """Score and hit per row under the sample's reduction."""
+        """Score and hit per row under the sample's reduction, for what does not take weights; see `scored`."""
         return self.view(_events)
 
     @property
     def scored(self) -> BinaryEvents:
-        """The same for what takes weights (`weights`), or does not depend on them."""
+        """Score and hit per row, for computations that take the weights (`weights`) or do not depend on them."""
         return self.view(_scored)
 
     @property
     def weights(self) -> FloatArray | None:
-        """How much each row counts, shape (n,), with a mean of 1; None where all count the same.
+        """Weights of the rows, shape (n,), with a mean of 1; None where all are equal.
 
-        Of a profile, how many rows each stands for.
+        For a profile, the number of rows that each entry stands for.
         """
         return self.view(_weights)
 
     @property
     def row_draws(self) -> RowDraws:
-        """How the rows are drawn, where they are not alike."""
+        """How the rows are drawn, for weighted or clustered rows."""
         return self.view(_row_draws)
 
     @property
@@ -200,7 +200,7 @@ class Sample:
 
     @property
     def top_scored(self) -> BinaryEvents:
-        """The same for what takes weights."""
+        """Confidence and correctness of the predicted class, for computations that take the weights."""
         return self.top_label.scored
 
     @property
@@ -211,7 +211,7 @@ class Sample:
     def view(self, make: Callable[..., T], **params: Any) -> T:
         """``make(self, **params)``, computed once per reduction, maker and parameters.
 
-        What it looks at beside data and reduction has to be among the parameters.
+        `make` may use the data, the reduction and these parameters, and no other setting of the sample.
         """
         return self._once((self.reduction, *_named(make, params)), make, params, self._drawable)
 
@@ -226,7 +226,7 @@ class Sample:
         params: Mapping[str, Any],
         finish: Callable[[Callable[..., T], T], None] = lambda *_: None,
     ) -> T:
-        # Several threads may look at the same sample; at worst both compute.
+        # Several threads may use the same sample; at worst each computes the value.
         found = self.kept.get(key, _MISSING)
         if found is _MISSING:
             self._refuse_weights(make)
@@ -237,7 +237,7 @@ class Sample:
         return result
 
     def _drawable(self, make: Callable[..., T], view: T) -> None:
-        """Have a view of rows that are not alike drawn as they are."""
+        """Tell a view of weighted or clustered rows how it is to be drawn."""
         if not self.data.alike and hasattr(view, "under_calibration"):
             how = Drawing(self, self.row_draws, reweighting_of(make))
             view.__dict__.setdefault(DRAWN_BY, how)
@@ -250,12 +250,12 @@ class Sample:
             raise NotAvailable("not available for weighted rows: it does not take weights.")
 
     def let_go(self) -> None:
-        """Forget what holds many bytes, such as sorted scores and resamples; results stay."""
+        """Drop cached values that hold many bytes, such as sorted scores and resamples; results stay."""
         for key, value in list(self.kept.items()):
             if held_bytes(value) > SMALL:
                 self.kept.pop(key, None)
 
-    # ------------------------------------------------------------ what it is called
+    # ------------------------------------------------------------ descriptions
 
     @property
     def bins_used(self) -> int:
@@ -264,7 +264,7 @@ class Sample:
 
     @property
     def ece_key(self) -> str:
-        """The metric that is the ECE over these bins."""
+        """Key of the metric that is the ECE over these bins."""
         return "ece_equal_mass" if self.scheme == "equal-mass" else "ece"
 
     @property
@@ -274,12 +274,12 @@ class Sample:
 
     @property
     def bins_words(self) -> str:
-        """The bins: "15 equal-width bins"."""
+        """Description of the bins: "15 equal-width bins"."""
         return bins_words(self.bins_used, self.scheme)
 
     @property
     def rows_words(self) -> str:
-        """The rows: "1,000 rows · split test · month = 5"."""
+        """Description of the rows: "1,000 rows · split test · month = 5"."""
         parts = [counted(self.data.rows, "row")]
         if self.split is not None:
             parts.append(f"split {shorten(self.split)}")
@@ -296,7 +296,7 @@ class Sample:
 
 
 def _named(make: Callable[..., Any], params: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The function and all its parameters, those that a `partial` binds among them."""
+    """The function and all its parameters, including those bound by a `partial`."""
     while isinstance(make, partial):
         params = {**make.keywords, **params}
         make = make.func
@@ -347,7 +347,7 @@ def metric_view(sample: Sample, metric: Metric, **options: Any) -> Any:
 
 
 def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, Any]:
-    """The parameters of `metric_view`: those of the options that the metric has, and its bins."""
+    """The parameters of the view in `metric_view`: the options that the metric has, and its bins."""
     names = {p.name for p in metric.parameters}
     own = {name: value for name, value in options.items() if name in names}
     named = metric.view.keywords.get("scheme") if isinstance(metric.view, partial) else None
@@ -358,7 +358,7 @@ def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, 
     return own
 
 
-#: Says of a maker of sums over bins of the sample's own reduction how they are made again.
+#: Decorator of functions that make sums over bins under the sample's reduction: says how they are recomputed from weights.
 binned = reweighted_by(
     lambda sample, view: reweighted(sample.scored, view),
     redrawn=lambda sample, view: redrawn(sample.scored, view),
@@ -386,7 +386,7 @@ def _with_effective(sample: Sample, sums: BinSums) -> BinSums:
 
 
 def chosen_bins(sample: Sample) -> BinSums:
-    """The binned view over the bins that the sample is looked at with."""
+    """The binned view over the sample's own bins and scheme."""
     return sample.view(bin_sums, bins=sample.bins_used, scheme=sample.scheme)
 
 

@@ -1,4 +1,4 @@
-"""Sums of scores and hits per slice, and how surely each slice is off."""
+"""Sums of scores and hits per slice, and tests of whether each slice is off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.numerics.edges import assign, equal_width_edges
 
-#: A slice of fewer clusters is not tested: their variance is next to unknown.
+#: A slice with fewer clusters is not tested: the variance is hardly known.
 FEWEST_CLUSTERS = 8
 _TINY = np.finfo(np.float64).tiny
 
@@ -30,10 +30,10 @@ class SliceSums:
     squares : ndarray, shape (S,)
         Sum of (s - h)².
     between, clusters : ndarray, shape (S,), optional
-        Of rows that belong to clusters: sum over clusters of the square of their sum of s - h, and number of clusters.
+        For clustered rows: sum over clusters of the squared sum of s - h in the cluster, and number of clusters.
     weighted : ndarray, shape (3, S), optional
-        Of rows with weights w, sums of w, of w² and of w² (s - h). Those above are then sums of w s, w h, w² s (1 - s),
-        w³ s (1 - s) (1 - 2 s) and w² (s - h)², and sums over clusters are of w (s - h); `rows` are rows.
+        For rows with weights w: sums of w, of w² and of w² (s - h). The sums above are then of w s, w h, w² s (1 - s),
+        w³ s (1 - s) (1 - 2 s) and w² (s - h)², and those over clusters of w (s - h); `rows` remains the number of rows.
     """
 
     rows: FloatArray
@@ -48,20 +48,20 @@ class SliceSums:
 
     @property
     def mass(self) -> FloatArray:
-        """Rows, or the sum of their weights, shape (S,)."""
+        """Number of rows, or sum of their weights, shape (S,)."""
         return self.rows if self.weighted is None else self.weighted[0]
 
     @property
     def gap(self) -> FloatArray:
-        """Mean score minus share of hits, shape (S,); 0 where no row counts."""
+        """Mean score minus share of hits, shape (S,); 0 without rows, or if all weights are 0."""
         difference = self.score - self.hits
         return np.divide(difference, self.mass, out=np.zeros_like(difference), where=self.mass > 0)
 
     @property
     def spread(self) -> FloatArray:
-        """Standard error of the gap, shape (S,); of clustered rows that of a mean of independent clusters."""
+        """Standard error of the gap, shape (S,); for clustered rows that of a mean of independent clusters."""
         if self.between is not None and self.clusters is not None:
-            # Around the mean: each cluster's sum minus the gap times its rows; about so, for clusters of like size.
+            # Centred: each cluster's sum minus the gap times its rows; approximate, exact for clusters of equal size.
             total = self.gap * self.mass
             around = np.maximum(self.between - total**2 / self.clusters, 0)
             scale = self.clusters / np.maximum(self.clusters - 1, 1)
@@ -96,9 +96,9 @@ def slice_sums(
     cluster: IntArray | None = None,
     weights: FloatArray | None = None,
 ) -> SliceSums:
-    """The sums of each slice; row i belongs to slice ``codes[i]``, shape (n,), and to a cluster and has a weight, if any.
+    """Sums of each slice; row i belongs to slice ``codes[i]``; `codes`, `cluster` and `weights` have shape (n,).
 
-    Weights of the cells of a profile count rows, and sums are those of the rows.
+    Weights of the cells of a profile are numbers of rows, and the sums are those of the rows.
     """
     score = np.asarray(events.score, dtype=np.float64)
     hit = np.asarray(events.hit, dtype=np.float64)
@@ -107,7 +107,7 @@ def slice_sums(
         return np.bincount(codes, weights, minlength=slices).astype(np.float64)
 
     w = 1.0 if weights is None else weights
-    # Of rows that count alike: sums of the rows themselves.
+    # Without weights, or if they are numbers of rows: sums of the rows themselves.
     counted = weights is None or events.counted
     w2, w3 = (w, w) if counted else (w**2, w**3)
     between = clusters = None
@@ -136,14 +136,14 @@ def slice_sums(
 def p_against_calibrated(sums: SliceSums) -> FloatArray:
     """Two-sided p-values of the gaps if the model were calibrated, shape (S,).
 
-    The number of hits is then a sum of independent Bernoulli draws with the scores as chances. Its tails
-    are those of a shifted gamma variable (Pearson III) with the same mean, variance and skewness, half a hit
-    nearer to the mean, as hits are whole: a normal tail is too thin where events are rare. Twice
-    the smaller tail. Where no draw can vary, a gap is impossible (0) or absent (1).
+    The number of hits is then a sum of independent Bernoulli draws with the scores as probabilities. Its tails
+    are taken from a shifted gamma variable (Pearson III) with the same mean, variance and skewness, half a hit
+    nearer to the mean (continuity correction): a normal tail is too thin where events are rare. The p-value is twice
+    the smaller tail. Where all scores are 0 or 1, a gap is impossible (0) or absent (1).
 
-    Of rows that belong to clusters, the sums of s - h of these are independent with mean 0: a t-test on as many degrees of
-    freedom as clusters, with the variance around 0 or that of independent rows, whichever is larger. A slice of fewer than
-    `FEWEST_CLUSTERS` has a p-value of 1.
+    For clustered rows, the sums of s - h of the clusters are independent with mean 0: a t-test with one degree of freedom less
+    than clusters, and with the variance around 0 or that of independent rows, whichever is larger. A slice with fewer than
+    `FEWEST_CLUSTERS` clusters has a p-value of 1.
     """
     difference = sums.hits - sums.score
     if sums.between is not None and sums.clusters is not None:
@@ -154,7 +154,7 @@ def p_against_calibrated(sums: SliceSums) -> FloatArray:
     varies = spread > 1e-12
     safe = np.where(varies, spread, 1.0)
     skewness = sums.third / safe**3
-    # Weighted hits are no whole numbers.
+    # Weighted hits are not integers, and need no continuity correction.
     half = 0.5 if sums.weighted is None else 0.0
     more = _upper_tail((difference - half) / safe, skewness)
     fewer = _upper_tail((-difference - half) / safe, -skewness)
@@ -172,7 +172,7 @@ def _upper_tail(z: FloatArray, skewness: FloatArray) -> FloatArray:
 
 
 def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:
-    """Two-sided p-values of each slice's gap being that of the other rows (Welch), shape (S,).
+    """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows (Welch), shape (S,).
 
     1 where there are no other rows.
     """
@@ -186,7 +186,7 @@ def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:
 
 
 def bins_of(events: BinaryEvents, bins: int) -> IntArray:
-    """The bin of equal width that each row falls into, shape (n,)."""
+    """Equal-width bin of each row, shape (n,)."""
     return assign(events.score, equal_width_edges(bins, events.edge_type))
 
 
@@ -198,10 +198,10 @@ def slice_ece(
     slices: int,
     weights: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """ECE of each slice, and what a calibrated model would show on average, shape (S,) each.
+    """ECE of each slice, and its mean for a calibrated model, shape (S,) each.
 
-    The gap of a bin is then nearly normal with variance sum s (1 - s), and the mean of its absolute
-    value sqrt(2 / pi) of its standard deviation.
+    For a calibrated model the gap of a bin, as a sum, is nearly normal with variance sum s (1 - s), and the mean of its
+    absolute value is sqrt(2 / pi) times its standard deviation.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def slice_ece(
         total = np.bincount(cell, weights, minlength=slices * bins).astype(np.float64)
         return total.reshape(slices, bins)
 
-    # Those of cells count rows.
+    # Weights of the cells of a profile are numbers of rows.
     squared = w if events.counted else w**2
     spread = np.sqrt(2 / np.pi * np.maximum(per_bin(squared * score * (1 - score)), 0))
     return np.abs(per_bin(w * (score - events.hit))).sum(axis=1) / some, spread.sum(axis=1) / some

@@ -1,4 +1,4 @@
-"""For whom the probabilities are wrong: groups of rows, and their pairs."""
+"""Slices: groups of rows by one or two columns, and for which of them the probabilities are wrong."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from calviz.sample.slice_sums import (
 )
 from calviz.specs.metric import takes_weights
 
-#: Columns with more values than this are names or numbers rather than groups.
+#: Columns with more values than this hold names or numbers rather than groups.
 MOST_VALUES = 1_000
 #: Pairs of columns with more combinations than this are left out.
 MOST_PAIRS = 20_000
-#: Columns with more values than this are not looked at unless they are asked for.
+#: Columns with more values than this are not sliced by default.
 FEW_VALUES = 50
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """The group columns to begin with: those with few values, or the first if all have many."""
+    """Group columns that are sliced by default: those with few values, or the first one if all have many."""
     few = tuple(name for name, f in data.groups.items() if len(f.levels) <= FEW_VALUES)
     return few or tuple(data.groups)[:1]
 
 
-#: The false discovery rate of the slices that are looked at without being asked for: what the findings, the Slices
-#: page and the report begin with, so that they say the same.
+#: The false discovery rate of the default slices. The findings, the Slices page and the report all start with these, so
+#: that they agree.
 USUAL_RATE = 0.01
 
 
 def usual_slices(sample: Sample) -> Slices | None:
-    """Slices of the usual columns, one column at a time, each against a calibrated model; None without groups.
+    """Slices of the default columns, one column at a time, each tested against a calibrated model; None without groups.
 
-    Benjamini and Hochberg control the false discovery rate; where nothing is off, any discovery is a false one, so that
-    the rate is then the chance that anything is called off at all.
+    The false discovery rate is controlled (Benjamini and Hochberg). Where nothing is off, every discovery is a false one, so
+    that the rate is then the probability that any slice is called off.
     """
     columns = usual_columns(sample.data)
     return slices(sample, columns, pairs=False, rate=USUAL_RATE) if columns else None
@@ -70,19 +70,19 @@ def slices(
     level: float = 0.95,
     bins: int | None = None,
 ) -> Slices:
-    """Look at all groups of rows that the columns define, and find those that are off beyond chance.
+    """Measure all groups of rows that the columns define, and find those that are off beyond chance.
 
     Parameters
     ----------
     data : Predictions, ConfidencePredictions or Sample
-        With group columns. With a sample, reduction, rows and bins are as the sample says where they are left out below, and
-        what is measured is kept with it.
+        With group columns. For a sample, its own reduction, rows and bins are used where they are left out below, and
+        the results are cached with it.
     columns : iterable of str, optional
         Group columns; all if left out.
     pairs : bool
-        Whether to look at the combinations of two columns as well.
+        Whether to include the combinations of two columns.
     reduction : Reduction or str, optional
-        Which (score, hit) pair is looked at; the positive class of two if left out, else the top label.
+        Which (score, hit) pair is judged; the positive class of two if left out, else the top label.
     split : str, optional
         Only the rows of this split.
     against : {"calibrated", "rest"}
@@ -94,16 +94,16 @@ def slices(
         False discovery rate: of the slices that are called off, at most this share is expected to be
         so by chance (Benjamini & Hochberg 1995, over all slices that are measured).
     level : float
-        Of the intervals, each for itself.
+        Level of the intervals, which are not adjusted for the number of slices.
     bins : int, optional
-        Of the ECE, of equal width; 15 if left out.
+        Number of equal-width bins of the ECE; 15 if left out.
 
     Raises
     ------
     NotAvailable
-        Where there is no group column.
+        If there is no group column.
     OptionError
-        On an unknown column or a value out of range.
+        For an unknown column or a value out of range.
     """
     _check(min_rows, rate, level, against)
     sample = Sample.of(data, split=split, reduction=reduction, bins=bins)
@@ -130,7 +130,7 @@ def _measured(
     level: float,
     bins: int,
 ) -> Slices:
-    """The slices, whatever the rate."""
+    """Measure the slices, which does not depend on the false discovery rate."""
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster = sample.row_draws.cluster
     if cluster is not None and against == "rest":
@@ -213,7 +213,7 @@ Grouping = tuple[tuple[str, ...], IntArray, list[tuple[str, ...]], str]
 
 
 def _groupings(data: Dataset, columns: tuple[str, ...], pairs: bool) -> Iterator[Grouping]:
-    """Columns, slice of each row, values of each slice; or why there are none."""
+    """Yield column names, slice of each row and values of each slice, or the reason why a grouping is skipped."""
     none = np.zeros(0, dtype=np.intp)
     usable: list[str] = []
     for name in columns:
@@ -245,7 +245,7 @@ def _crossed(first: Factor, second: Factor) -> tuple[IntArray, list[tuple[str, .
 
 
 def _adjusted(found: list[Slice]) -> tuple[Slice, ...]:
-    """With p-values adjusted for their number; the most surely off first."""
+    """Adjust the p-values for the number of slices, and sort by them, smallest first."""
     if not found:
         return ()
     adjusted = benjamini_hochberg([s.p_value for s in found])

@@ -15,25 +15,25 @@ from calviz.sample.steps import Steps
 
 
 def grid_size(width: float, *, nodes: int = 8, least: int = 1024, most: int = 1 << 16) -> int:
-    """Size of a grid so that a kernel of this width spans at least `nodes` cells of it."""
+    """Size of a grid on which a kernel of this width spans at least `nodes` cells, within `least` and `most`."""
     wanted = nodes / max(width, nodes / most)
     return int(next_fast_len(int(min(max(wanted, least), most)), real=True)) + 1
 
 
 def spread_parts(steps: Steps, mass: Callable[[Steps], FloatArray], size: int) -> FloatArray:
-    """`spread` of ``mass(part)``, some steps at a time, shape (..., size)."""
+    """`spread` of ``mass(part)``, a block of steps at a time, shape (..., size)."""
     return np.asarray(sum(spread(part, mass(part), size) for part in steps.blocks()))
 
 
 def spread(steps: Steps, mass: FloatArray, size: int) -> FloatArray:
-    """Give each step's mass linearly to its two neighbouring nodes, shape (..., G) to (..., size).
+    """Split each step's mass linearly between its two neighbouring nodes, shape (..., G) to (..., size).
 
     Totals and first moments are kept. With the steps in order, both follow from the sums of mass
     and of mass times score over the cells between the nodes.
     """
     cells = size - 1
     # The nodes themselves belong to the cell on their right, the last one to that on its left.
-    # Only the nodes around these scores are looked up; those at the ends take what lies beyond.
+    # Only the nodes around these scores are looked up; the outermost cells take what lies beyond.
     score = steps.score
     ends = np.array([score[0] * cells - 1, score[-1] * cells + 1])
     low, high = np.clip(ends, 0, cells - 1).astype(np.intp)
@@ -93,7 +93,7 @@ def gaussian_response(
     exponent = np.asarray(sigma, dtype=dtype)[..., None] * k
     np.square(exponent, out=exponent)
     exponent *= exponent.dtype.type(-0.5)
-    # Below this the response is 0 for all purposes, and denormals are slow.
+    # Below this the response is 0 for all practical purposes, and denormals are slow.
     np.maximum(exponent, exponent.dtype.type(-80), out=exponent)
     return np.asarray(np.exp(exponent, out=exponent))
 

@@ -1,4 +1,4 @@
-"""How the rows and the hits of steps are drawn: multinomial and binomial numbers, many at a time."""
+"""Random rows and hits of steps: multinomial and binomial numbers, many at a time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scipy.special import binom, pdtr
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.sample.cell_bootstrap import random_rows
 
-#: Entries of the arrays that are gone through at a time, so that they stay in the cache.
+#: Array entries that are processed at a time, so that they stay in the cache.
 BLOCK_ENTRIES = 1 << 17
-#: Up to this many rows per step, hits are drawn with a table; up to this many per cell, rows are.
+#: Hits are drawn with a table up to the first number of rows per step, rows up to the second number of rows per cell.
 TABLE_TRIALS, TABLE_ROWS = 64, 32
-#: From this variance on a number is drawn as a rounded normal with its skewness, which is below 0.2 then.
+#: From this variance on, a number is drawn as a rounded normal corrected for its skewness, which is then below 0.2.
 NORMAL_VARIANCE = 25.0
 
 
@@ -32,15 +32,15 @@ def multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> 
     Returns
     -------
     ndarray of int, shape (resamples, C)
-        Many cells of many rows are drawn nearly as multinomial: each as a rounded normal with its mean, variance and skewness, and
-        so that the rows are as many as they are.
+        Many cells with many rows are only nearly multinomial: each is drawn as a rounded normal with its mean, variance and
+        skewness, and so that the total is the number of rows.
     """
     used = np.flatnonzero(cells)
     n = int(cells.sum())
     if n >= 100 and cells.max() <= TABLE_ROWS:
         return _poisson_and_rest(rng, cells, n, resamples)
     if used.size**2 > n > 100 * used.size:
-        # Half the time of `rng.multinomial`, which prepares anew for every number; a few cells it draws faster.
+        # Takes half the time of `rng.multinomial`, which repeats its setup for every number but is faster for a few cells.
         return _poisson_and_rest(rng, cells, n, resamples)
     if n > 8 * used.size:
         out = np.zeros((resamples, cells.size), dtype=np.int64)
@@ -56,9 +56,9 @@ def multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> 
 def _poisson_and_rest(
     rng: np.random.Generator, cells: FloatArray, n: int, resamples: int
 ) -> IntArray:
-    """The same: independent Poisson numbers, given their total, are multinomial.
+    """Rows per cell from independent Poisson numbers, which are multinomial given their total; shape (resamples, C).
 
-    They are drawn for a little less than n rows, so that their total stays below n, or else are drawn again; the few rows that are missing
+    They are drawn for slightly fewer than n rows, and drawn again if their total exceeds n; the few rows that are missing
     are drawn one by one.
     """
     mean = cells * (1 - (5 if cells.max() <= TABLE_ROWS else 2.5) / math.sqrt(n))
@@ -89,7 +89,7 @@ def _poisson_and_rest(
 
 
 def _poisson_table(mean: FloatArray) -> FloatArray:
-    """Distribution functions of Poisson numbers, shape (m, C): at 0, 1, ... until all of them are 1."""
+    """Distribution functions of Poisson numbers at 0, 1, ... until all of them are 1, shape (m, C)."""
     most = mean.max(initial=0.0)
     k = np.arange(int(most + 6 * math.sqrt(most) + 12))
     upto = pdtr(k[:, None], mean).astype(np.float32)
@@ -99,7 +99,7 @@ def _poisson_table(mean: FloatArray) -> FloatArray:
 def binomial(
     rng: np.random.Generator, count: FloatArray, p: FloatArray, resamples: int
 ) -> FloatArray:
-    """Hits per step: binomial, those of many rows nearly so (a rounded normal with their mean, variance and skewness).
+    """Hits per step: binomial, for many rows nearly so (a rounded normal with the same mean, variance and skewness).
 
     Parameters
     ----------
@@ -140,21 +140,21 @@ def binomial(
 
 
 class _RoundedNormal:
-    """Whole numbers of each cell that have (nearly) a mean, a variance and a skewness.
+    """Random integers for each cell with (nearly) a given mean, variance and skewness.
 
     Parameters
     ----------
     mean, variance, lean : ndarray, shape (C,)
-        `lean` is the third cumulant over the variance: 1 of a Poisson number, 1 - 2p of a binomial one.
+        `lean` is the third cumulant divided by the variance: 1 for a Poisson number, 1 - 2p for a binomial one.
 
     Notes
     -----
-    Cornish and Fisher's expansion ``mean + sd z + lean (z^2 - 1) / 6``, whose variance is too large by ``lean^2 / 18``, rounded, which adds
-    1 / 12.
+    Cornish and Fisher's expansion ``mean + sd z + lean (z^2 - 1) / 6``, whose variance is too large by ``lean^2 / 18``; rounding
+    adds another 1 / 12. Both are subtracted from the variance first.
     """
 
     def __init__(self, mean: FloatArray, variance: FloatArray, lean: FloatArray) -> None:
-        # In single precision as long as that tells whole numbers apart.
+        # In single precision as long as it can tell integers apart.
         exact = mean.max(initial=0.0) < 1 << 20
         self.size = mean.size
         self._mean = (mean - lean / 6).astype(np.float32 if exact else np.float64)
@@ -162,7 +162,7 @@ class _RoundedNormal:
         self._lean = (lean / 6).astype(np.float32)
 
     def draw(self, rng: np.random.Generator, resamples: int) -> FloatArray:
-        """Shape (resamples, C)."""
+        """Draw the integers, shape (resamples, C)."""
         z = rng.standard_normal((resamples, self.size), dtype=np.float32)
         rows = z * self._lean
         rows += self._spread
@@ -178,7 +178,7 @@ def _fill(
     rng: np.random.Generator,
     upto: FloatArray,
 ) -> None:
-    """Draw wide cells as rounded normals, the others from the table."""
+    """Fill `out`: cells of large variance (`wide`) with rounded normals, the others from the table."""
     if wide.all():
         out[:] = normal.draw(rng, out.shape[0])
     elif not wide.any():
@@ -191,7 +191,7 @@ def _fill(
 def _count_above(
     rng: np.random.Generator, upto: FloatArray, shape: tuple[int, ...]
 ) -> npt.NDArray[np.uint8]:
-    """Numbers drawn by inversion: how many values ``upto[k]`` a uniform number reaches."""
+    """Draw numbers by inversion: how many of the values ``upto[k]`` a uniform number reaches."""
     uniform = rng.random(shape, dtype=np.float32)
     out = np.zeros(shape, dtype=np.uint8)
     for bound in upto:

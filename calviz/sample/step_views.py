@@ -1,4 +1,4 @@
-"""Views that consist of steps: which steps a sample has, and how they are made again where rows are not alike."""
+"""Views that consist of steps: the steps of a sample, and how they are recomputed for weighted or clustered rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
-    """The merged step of each row, shape (n,), kept with the steps."""
+    """The merged step of each row, shape (n,); cached with the steps."""
     kept: dict[str, IntArray] = view.__dict__.setdefault("_group_of_rows", {})
     if not kept:
         last = view.score
@@ -42,14 +42,14 @@ def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
                 groups.append(np.minimum(middle * share, most - 1).astype(np.int16))
             group = np.concatenate(groups)
             last = last[np.flatnonzero(np.append(group[1:] != group[:-1], True))]
-        # A step holds the scores up to its own. Rows without weight have no step of their own.
+        # A step holds the scores up to its own. Rows of weight 0 have no step of their own.
         found = np.searchsorted(last, events.score.astype(np.float64))
         kept[""] = np.minimum(found, last.size - 1).astype(np.int32)
     return kept[""]
 
 
 def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
-    """The (merged) steps of rows that are not alike under calibration (see `Reweighting`)."""
+    """Redraw the hits of the (merged) steps of weighted or clustered rows under calibration (see `Reweighting`)."""
     base = view.merged()
     made: list[HitSums] = []
 
@@ -59,7 +59,7 @@ def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
                 made.append(HitSums(events, _group_of_rows(events, view), base.size))
             return np.ascontiguousarray(made[0](rng, rows, size).T)
 
-        # Views that consist of the same steps share them.
+        # Views that consist of the same steps share the draws.
         hits = kept_draw(view, f"redrawn {size}", rng, drawn)
         count = np.broadcast_to(base.count, hits.shape)
         return Steps(base.score, count, hits, base.merged_square, base.params, view.of_sample)
@@ -70,7 +70,7 @@ def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
 def reweighted(
     events: BinaryEvents, view: Steps
 ) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
-    """The (merged) steps of the events where each row has a weight (see `Reweighting`)."""
+    """Recompute the (merged) steps of the events from weights of the rows, shape (n, b) (see `Reweighting`)."""
     base = view.merged()
     # Misses and hits of every step.
     sums_of = RowSums(_group_of_rows(events, view) + base.size * events.hit, 2 * base.size, None)
@@ -99,7 +99,7 @@ def reweighted(
 
 @takes_weights
 def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
-    """The steps of the sample's own reduction, from weights of shape (n, b); the last ones are kept for the next metrics."""
+    """Recompute the steps of the sample's reduction from weights of shape (n, b); the latest ones are kept for the next metrics."""
     made = reweighted(sample.scored, sample.view(steps))
     last: list[tuple[RowWeights, Callable[[float | None], Steps]]] = []
 
@@ -125,15 +125,15 @@ def steps(sample: Sample) -> Steps:
 def over_steps(
     over: Callable[[Any, Steps, Draw, bool], Any], of: Callable[[Sample], Steps] = steps
 ) -> Callable[[F], F]:
-    """Say of a maker of views that consist of steps how one is made over resampled ones (see `reweighted_by`).
+    """Decorator of a function that makes views of steps: says how a view is made over resampled steps (see `reweighted_by`).
 
     Parameters
     ----------
     over : callable
-        ``over(view, steps, draw, signed)`` gives the view with resampled steps; `draw` says how they were made, and `signed`
-        whether hits may be below 0 or more than the rows.
+        ``over(view, steps, draw, signed)`` returns the view with resampled steps; `draw` says how they were drawn, and `signed`
+        whether hits may be below 0 or above the number of rows.
     of : callable
-        The maker of the steps.
+        The function that makes the steps.
     """
 
     def make(sample: Sample, view: Any) -> Callable[[RowWeights], Callable[[float | None], Any]]:
@@ -149,7 +149,7 @@ def over_steps(
         draw = reweighting(of).redrawn
         assert draw is not None
         drawn = draw(sample, sample.view(of))
-        # Hits of clustered rows are no whole numbers, nor are those of very many weighted ones.
+        # Hits of clustered rows, or of very many weighted ones, are not drawn one by one.
         signed = sample.data.clusters is not None or sample.data.n > MOST_GROUPS
 
         def made(rng: np.random.Generator, rows: Any, size: int) -> Any:
@@ -161,7 +161,7 @@ def over_steps(
 
 
 def reweighting(maker: Callable[..., Any]) -> Reweighting:
-    """How the view of a maker that has one is made again from weights."""
+    """The `Reweighting` of a function that makes views, which must have one."""
     found = reweighting_of(maker)
     assert found is not None
     return found
@@ -181,9 +181,9 @@ def top_label_steps(sample: Sample) -> Steps:
 
 @dataclass(frozen=True, eq=False)
 class StepsWithParams:
-    """Steps, and parameters that say what is looked at in them; resamples are those of all other views of the same steps."""
+    """Steps with the parameters of a metric; resamples are shared with all other views of the same steps."""
 
-    #: What resamples differ in.
+    #: Fields that differ between resamples.
     DRAWN: ClassVar = ("steps",)
 
     steps: Steps

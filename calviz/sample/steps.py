@@ -1,4 +1,4 @@
-"""Scores in order, ties as one step: what every bin-free metric of (score, hit) is a function of."""
+"""Scores in order, ties as one step: the summary from which every bin-free metric of (score, hit) is computed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from calviz.sample.step_draws import BLOCK_ENTRIES, binomial, multinomial
 R = TypeVar("R")
 
 
-#: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores of
-#: (nearly) equal counts; a maximum over cut points is looked for at 2,048 of them.
+#: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores with
+#: (nearly) equal counts; a maximum over cut points is searched at 2,048 of them.
 MAX_STEPS = 2_048
-#: Of more rows than `MANY_ROWS` this many do: what they could not tell apart is far below the noise of so many rows.
+#: Above `MANY_ROWS` rows this many steps suffice: what they cannot resolve is far below the noise of so many rows.
 FEW_STEPS, MANY_ROWS = 512, 10_000_000
-#: Steps of a large sample that are looked at at a time.
+#: Steps of a large sample that are processed at a time.
 STEP_BLOCK = 1 << 15
 
 
@@ -44,16 +44,16 @@ class Steps:
         Mean squared score per step, where steps were merged.
     params : mapping
     whole : Steps, optional
-        The steps of the sample itself, where these are resamples of them, or some of them put together.
+        The steps of the sample itself, where these are resamples, a block or merged groups of them.
     weight : ndarray of float64, shape (G,), optional
-        Of a sample whose rows have weights w, ``sum w^2 / sum w`` per step: what variances of sums are multiplied with.
+        For rows with weights w, ``sum w^2 / sum w`` per step: the factor by which weights change variances of sums.
     powers : callable, optional
-        Of such a sample, gives ``sum w^2`` of the hits and ``sum w^4`` of all rows per step, shape (2, G), for sums over pairs of rows.
+        For such rows, returns ``sum w^2`` of the hits and ``sum w^4`` of all rows per step, shape (2, G), for sums over pairs of rows.
     nearest : float, optional
-        How near a score comes to 0 or 1 without reaching it, where steps are means of several scores.
+        Smallest nonzero distance of a score from 0 or 1, where steps are means of several scores.
     """
 
-    #: What resamples differ in.
+    #: Fields that differ between resamples.
     DRAWN: ClassVar = ("count", "hits")
 
     score: FloatArray
@@ -68,7 +68,7 @@ class Steps:
 
     @property
     def row_weight(self) -> FloatArray | float:
-        """`weight`, shape (G,), for resamples that of the sample; 1 where rows have no weights."""
+        """`weight`, shape (G,), for resamples that of the sample; 1 for unweighted rows."""
         if self.weight is not None or self.whole is None:
             return 1.0 if self.weight is None else self.weight
         if isinstance(self.whole, SampleSteps):
@@ -87,23 +87,23 @@ class Steps:
         return int(self.score.shape[0])
 
     def scores_at(self, steps: IntArray) -> FloatArray:
-        """The scores of some steps, shape (S,): of a large sample's steps `score` makes a copy."""
+        """The scores of some steps, shape (S,); `score` of a large sample would make a copy of all."""
         return self.score[steps]
 
     @property
     def n_hits(self) -> FloatArray:
-        """Hits in all, shape (...)."""
+        """Total number of hits, shape (...)."""
         return np.asarray(self.hits.sum(axis=-1))
 
     def blocks(self, *, descending: bool = False) -> Iterator[Steps]:
         """Blocks of neighbouring steps, so that a large sample's steps are never all in memory.
 
-        The blocks come in the order of their scores, or the other way round; each is in ascending order.
+        The blocks come in ascending or descending order of their scores; within each the order is ascending.
         """
         yield self
 
     def of_blocks(self, work: Callable[[Steps], R]) -> list[R]:
-        """``work(block)`` of all `blocks`, in their order; on several threads where there are several."""
+        """``work(block)`` of all `blocks`, in their order; on several threads if there are several blocks."""
         return [work(self)]
 
     @property
@@ -113,7 +113,7 @@ class Steps:
 
     @property
     def n(self) -> FloatArray:
-        """Rows in all, shape (...)."""
+        """Total number of rows, shape (...)."""
         return np.asarray(self.count.sum(axis=-1))
 
     @property
@@ -130,7 +130,7 @@ class Steps:
 
     @once_per_view
     def merged(self) -> Steps:
-        """Neighbouring steps put together where there are more than `MAX_STEPS`, into `most_steps`; mass is kept."""
+        """Merge neighbouring steps into at most `most_steps` groups, if there are more than `MAX_STEPS`; all sums are kept."""
         if self.size <= MAX_STEPS:
             return self
         n = float(self.n)
@@ -176,7 +176,7 @@ class Steps:
         return Steps(base.score, count, hits, base.merged_square, base.params, self.of_sample)
 
     def as_drawn(self) -> Steps:
-        """The sample itself as one resample: over the same steps as they are."""
+        """The sample itself as one resample, over the same (merged) steps as resamples."""
         base = self.merged()
         one = base.count[None], base.hits[None]
         return Steps(base.score, *one, base.merged_square, base.params, self.of_sample)
@@ -190,15 +190,14 @@ class Steps:
 
 
 def most_steps(rows: float) -> int:
-    """How many steps resampled summaries of so many rows have at most."""
+    """Largest number of steps in resampled summaries of this many rows."""
     return MAX_STEPS if rows <= MANY_ROWS else FEW_STEPS
 
 
 class SampleSteps(Steps):
     """The steps of a sample itself, stored in as few bytes as possible.
 
-    A column in double precision is made whenever it is asked for; what is a sum, or is found along the way,
-    comes from `blocks`.
+    Each access to a column makes a copy in double precision; sums and searches go through `blocks` instead.
     """
 
     def __init__(self, score: FloatArray, count: IntArray, hits: IntArray) -> None:
@@ -243,16 +242,16 @@ class SampleSteps(Steps):
 
     @property
     def n(self) -> FloatArray:
-        """Rows in all, shape ()."""
+        """Total number of rows, shape ()."""
         return np.asarray(self.__dict__["columns"][1].sum(dtype=np.float64))
 
     @property
     def n_hits(self) -> FloatArray:
-        """Hits in all, shape ()."""
+        """Total number of hits, shape ()."""
         return np.asarray(self.__dict__["columns"][2].sum(dtype=np.float64))
 
     def blocks(self, *, descending: bool = False) -> Iterator[Steps]:
-        """Neighbouring steps at a time."""
+        """Yield blocks of neighbouring steps; see `Steps`."""
         starts = range(0, self.size, STEP_BLOCK)
         for start in reversed(starts) if descending else starts:
             yield self._block(start)
@@ -273,14 +272,14 @@ class SampleSteps(Steps):
 
 
 def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps:
-    """Count rows and hits per distinct score; with weights, shape (n,), sum these."""
+    """Count rows and hits per distinct score; with weights, shape (n,), sum the weights instead."""
     if weights is None and isinstance(events, CellEvents):
         weights = events.counts
     if weights is not None:
         return _weighted_steps(events, weights)
     score, hit = events.ordered
     size, longest = _size_and_longest(score)
-    # Most scores of a large sample are there once or twice: a byte holds that.
+    # Most scores of a large sample occur once or twice: a byte holds the count.
     small = np.min_scalar_type(longest)
     distinct = np.empty(size, dtype=score.dtype)
     count, hits = np.empty(size, dtype=small), np.empty(size, dtype=small)
@@ -289,7 +288,7 @@ def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps
         upto = np.cumsum(hit[block])
         here = slice(done, done + ends.size)
         distinct[here] = score[block][ends]
-        # `rows` and `right` are what the step that is going on has from the blocks before.
+        # `rows` and `right` are the rows and hits of the current step from earlier blocks.
         count[here] = np.diff(ends, prepend=-1 - rows)
         hits[here] = np.diff(upto[ends], prepend=-right)
         done += ends.size
@@ -306,7 +305,7 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
     of_rows = weights[order]
     count = np.add.reduceat(of_rows, starts)
     hits = np.add.reduceat(of_rows * events.hit[order], starts)
-    # Weights that count rows are of rows that count the same.
+    # Weights that are numbers of rows stand for rows of equal weight.
     weight, powers = None, None
     if not events.counted:
         weight = np.add.reduceat(of_rows**2, starts) / count
@@ -326,7 +325,7 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
 
 
 def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:
-    """Some rows at a time, and which of them, counted from the first of these, are the last of a step."""
+    """Yield blocks of rows, and the positions within each block of the rows that are the last of a step."""
     for start in range(0, score.size, STEP_BLOCK):
         block = slice(start, min(start + STEP_BLOCK, score.size))
         after = score[start + 1 : block.stop + 1]
@@ -336,7 +335,7 @@ def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:
 
 
 def _size_and_longest(score: FloatArray) -> tuple[int, int]:
-    """How many steps there are, and the rows of the longest."""
+    """Number of steps, and number of rows of the longest one."""
     size, longest, before = 0, 0, -1
     for block, ends in _ends(score):
         if ends.size:

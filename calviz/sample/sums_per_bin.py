@@ -66,7 +66,7 @@ def run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
 
 
 def sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
-    """The same of sorted scores whose hits are among the misses, shape (3, M, 2); for any number of bins."""
+    """Rows, sum and sum of squares of sorted scores per bin and hit, shape (3, M, 2); for any number of bins."""
     ends = np.searchsorted(score, edges[1:-1], side="right")
     bins, starts = starts_of_filled(np.diff(ends, prepend=0, append=score.size))
     cells = np.zeros((3, edges.size - 1, 2))
@@ -85,14 +85,14 @@ def sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> Float
 
 
 def starts_of_filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
-    """The bins, of rows per bin of shape (M,), that have rows, and where the rows of each start, shape (F,) each."""
+    """The bins with rows in `count`, shape (M,), and the number of rows before each, shape (F,) each."""
     bins = np.flatnonzero(count)
     ends = np.cumsum(count[bins]).astype(np.intp)
     return bins, ends - count[bins].astype(np.intp)
 
 
 def weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) -> FloatArray:
-    """Weights, and weighted sums of scores and squared scores, per bin and hit, shape (3, M, 2)."""
+    """Sums of weights, and weighted sums of scores and squared scores, per bin and hit, shape (3, M, 2)."""
     bins = edges.size - 1
     cell = 2 * assign(events.score, edges) + events.hit
     score = events.score.astype(np.float64)

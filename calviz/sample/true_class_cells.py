@@ -1,4 +1,4 @@
-"""The errors of the true classes of a profile: from its cells by true class, redrawn as sums of their rows."""
+"""The errors of the true classes of a profile, from its cells by true class, which are redrawn as sums of their rows."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from calviz.sample.budget import in_parts
 from calviz.sample.cell_bootstrap import resample_cells
 from calviz.sample.sample import Sample
 
-#: Numbers of hits that are drawn cell by cell; of more, sums over cells are drawn, which are of very many rows then.
+#: Up to this many (cell, resample) pairs, hits are drawn cell by cell; beyond, sums over cells, which then hold very many rows.
 DRAWN_ONE_BY_ONE = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class CellSource:
-    """Cells of a profile with what they are of.
+    """Cells of a profile with their confidence, hits, true class and bin.
 
     Attributes
     ----------
     score, counts : ndarray of float64, shape (n,)
-        Confidence, and rows.
+        Confidence, and number of rows.
     hit : ndarray of bool, shape (n,)
     labels, bin_of : ndarray of int, shape (n,)
         True class, and the bin of the confidence.
     n_classes, bins : int
     edges : ndarray, shape (bins + 1,)
     second : ndarray of float64, shape (n,), or None
-        Of two classes, the probability of the second; None of more, whose probabilities a profile does not have.
+        With two classes, the probability of the second; None with more, whose probabilities a profile does not have.
     torn : bool
-        Whether a cell lies in two bins.
+        Whether any cell extends over two bins.
     """
 
     score: FloatArray
@@ -61,7 +61,7 @@ class CellSource:
         return found[0][0], found[1][0], found[2][0]
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> list[tuple[FloatArray, ...]]:
-        """The same of rows drawn with replacement, shape (b, K) each, some resamples at a time."""
+        """Rows, ECE and MCS of rows drawn with replacement, shape (b, K) each, a block of resamples at a time."""
         size = self.n_classes * self.bins
         place = self._cells(self.labels) * 2 + self.hit
         columns = (self.counts, self.counts * self.score, self.counts * self.score**2)
@@ -75,7 +75,7 @@ class CellSource:
         return found
 
     def calibrated(self, rng: np.random.Generator, resamples: int) -> list[tuple[FloatArray, ...]]:
-        """The same with labels drawn from the probabilities, shape (b, K) each.
+        """Rows, ECE and MCS with labels drawn from the probabilities, shape (b, K) each, a block of resamples at a time.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class CellSource:
         """
         if self.second is None:
             raise NotAvailable("a profile does not have the probabilities of all classes.")
-        # Cells of one score, hits and misses together, by bin and by the class that is predicted.
+        # Group the cells, hits and misses together, by bin and by predicted class.
         predicted = (self.labels == 1) == self.hit
         group = self.bin_of * np.intp(2) + predicted
         if self.counts.size * resamples <= DRAWN_ONE_BY_ONE:
@@ -98,7 +98,7 @@ class CellSource:
         found = []
         for part in in_parts(resamples, max(self.counts.size, 4 * self.bins)):
             one, of_one = draw(_size(part, resamples))
-            # Rows of the second class and of the first, and the sums of their confidence, by bin and predicted class.
+            # Rows of the first and of the second class, and the sums of their confidence, by bin and predicted class.
             counts = np.stack([rows_of - one, one], axis=1)
             totals = np.stack([score_of - of_one, of_one], axis=1)
             split = counts.reshape(len(one), 2, self.bins, 2)
@@ -108,7 +108,7 @@ class CellSource:
         return found
 
     def _draw_cells(self, rng: np.random.Generator, group: IntArray) -> Any:
-        """Rows of the second class in each group and the sum of their confidence, cell by cell."""
+        """Function that draws the rows of the second class in each group and the sum of their confidence, cell by cell."""
         assert self.second is not None
         trials, p = self.counts.astype(np.int64), np.clip(self.second, 0, 1)
         order = np.argsort(group, kind="stable")
@@ -124,7 +124,7 @@ class CellSource:
         return draw
 
     def _draw_groups(self, rng: np.random.Generator, group: IntArray) -> Any:
-        """The same as normal pairs with the right means, variances and covariance."""
+        """Like `_draw_cells`, but as normal pairs with the right means, variances and covariance."""
         assert self.second is not None
         p = np.clip(self.second, 0, 1)
         variance = self.counts * p * (1 - p)
@@ -154,7 +154,7 @@ class CellSource:
         return labels * np.intp(self.bins) + self.bin_of
 
     def _errors(self, rows: FloatArray, gaps: FloatArray) -> tuple[FloatArray, ...]:
-        """Rows, ECE and MCS, shape (b, K) each, of rows per class and gaps per class and bin."""
+        """Rows, ECE and MCS, shape (b, K) each, from rows per class and gaps per class and bin."""
         table = gaps.reshape(len(rows), self.n_classes, self.bins)
         some = np.where(rows > 0, rows, 1.0)
         return rows, np.abs(table).sum(axis=2) / some, table.sum(axis=2) / some
@@ -165,7 +165,7 @@ def _size(part: slice, resamples: int) -> int:
 
 
 def cell_source(sample: Sample, labels: IntArray, classes: int, bins: int) -> CellSource:
-    """The cells of the top label of a profile, whose true classes are `labels`, shape (n,)."""
+    """The cells of the top label of a profile, with their true classes `labels`, shape (n,)."""
     events, counts = sample.top_scored, sample.weights
     assert isinstance(events, CellEvents)
     assert counts is not None

@@ -29,7 +29,7 @@ from calviz.sample.sample import Sample
 from calviz.sample.true_class_cells import CellSource, cell_source
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by, takes_weights
 
-#: Rows that are summed up at a time.
+#: Rows summed at a time.
 BLOCK_ROWS = 1 << 15
 
 
@@ -47,7 +47,7 @@ class TrueClassErrors:
     params : mapping
     """
 
-    #: What resamples differ in.
+    #: Fields that differ between resamples.
     DRAWN: ClassVar = ("rows", "ece", "mcs")
 
     rows: FloatArray
@@ -58,7 +58,7 @@ class TrueClassErrors:
 
     @property
     def bins_kept(self) -> bool:
-        """Whether no cell of a profile lies in two bins."""
+        """Whether this is a profile, and none of its cells extends over two bins."""
         return isinstance(self.source, CellSource) and not self.source.torn
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -73,7 +73,7 @@ class TrueClassErrors:
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Labels redrawn from the rows' own probabilities: classes, rows and hits change with them.
 
-        Conditioning on the true class gives large values even then, which is why these metrics
+        Conditioning on the true class gives large values even for a calibrated model, which is why these metrics
         must be read against their noise floor.
         """
         s = self.source
@@ -101,12 +101,12 @@ class _Source:
 
     @property
     def size(self) -> int:
-        """Bytes of one resample: three numbers per class, and once more while they are put together."""
+        """Bytes of one resample: three numbers per class, held twice while resamples are concatenated."""
         return 2 * 3 * 8 * self.n_classes
 
     @cached_property
     def winner(self) -> IntArray:
-        """The predicted classes; only redrawn labels are compared with them."""
+        """The predicted classes, which are needed only for redrawn labels."""
         data = self.draws.data
         assert isinstance(data, Predictions)  # others have no labels to redraw
         return predicted_classes(data)
@@ -129,19 +129,19 @@ class _Source:
         return rows, np.abs(table).sum(axis=1) / some, table.sum(axis=1) / some
 
     def weighted_errors(self, weights: RowWeights) -> tuple[FloatArray, ...]:
-        """The same where row i counts ``weights[i]`` times: (n, b) to (b, K) each."""
-        # A few resamples at a time: with many classes, most of what they fill is 0.
+        """Rows, ECE and MCS per class, shape (b, K) each, where row i counts ``weights[i]`` times, shape (n, b)."""
+        # A few resamples at a time: with many classes, the arrays are large, and most entries are 0.
         parts = in_parts(weights.shape[1], self.n_classes * self.bins)
         errors = [self.errors_of(*self.weighted_gaps(weights[:, part])) for part in parts]
         return tuple(np.concatenate(column) for column in zip(*errors, strict=True))
 
     def weighted_gaps(self, weights: RowWeights) -> tuple[FloatArray, FloatArray]:
-        """Scores minus hits per class and bin, (K, M, b), and rows per class, (K, b)."""
+        """Sums of score minus hit per class and bin, (K, M, b), and numbers of rows per class, (K, b)."""
         gaps = products(self._residuals, weights).reshape(self.n_classes, self.bins, -1)
         return gaps, products(self._indicator, weights)
 
     def errors_of(self, gaps: FloatArray, rows: FloatArray) -> tuple[FloatArray, ...]:
-        """Rows, ECE and MCS per class from what `weighted_gaps` gives, shape (b, K) each."""
+        """Rows, ECE and MCS per class, shape (b, K) each, from the results of `weighted_gaps`."""
         some = _counted(rows)
         return rows.T, (np.abs(gaps).sum(axis=1) / some).T, (gaps.sum(axis=1) / some).T
 
@@ -159,7 +159,7 @@ class _Source:
 
 
 def _counted(rows: FloatArray) -> FloatArray:
-    """What sums of nothing are divided by: 1."""
+    """Counts as denominators: 1 where the count is 0."""
     return np.where(rows > 0, rows, 1.0)
 
 
@@ -254,5 +254,5 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
 
 @takes_weights
 def of_chosen_bins(sample: Sample) -> TrueClassErrors:
-    """The errors of the true classes over as many bins as the sample is looked at with."""
+    """The errors of the true classes over the sample's number of bins."""
     return sample.view(true_class_errors, bins=sample.bins_used)

@@ -38,7 +38,7 @@ def test_a_column_of_grades_has_its_tests():
     rows = "1,0.1,B\n" * 30 + "0,0.1,B\n" * 70 + "1,0.02,A\n" + "0,0.02,A\n" * 99
     app = _upload(_app(), "loans.csv", f"label,p,grade\n{rows}".encode())
     app = _quiet(app.switch_page("pages/decisions.py").run())
-    assert "Of 2 grades more happens than the probabilities say in: red B." in _words(app)
+    assert "In some of the 2 grades more happens than the probabilities say: red B." in _words(app)
     assert app.dataframe[-1].value["light"].tolist() == ["● green", "● red", "● red"]
 
 

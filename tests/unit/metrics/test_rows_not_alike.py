@@ -365,7 +365,7 @@ def test_each_remark_is_made_once_and_says_of_how_many_metrics():
     )
     said = {text: names for names, text in remarks(results)}
     assert set(said) == {r.note for r in results if r.note}
-    many = [r for r in results if r.note and r.note.startswith("noise floor: of a calibrated")]
+    many = [r for r in results if r.note and r.note.startswith("noise floor: for a calibrated")]
     assert said[many[0].note] == f"{len(many)} of {len(results)} metrics"
     few = [r for r in results if r.note == "no noise floor: it cannot be resampled by clusters."]
     assert said[few[0].note] == "; ".join(METRICS[r.key].label for r in few)

@@ -84,7 +84,7 @@ def test_grades_in_which_less_happens_are_named_and_have_no_light():
     )
     found = grades(Sample.of(data), column="g")
     assert found.lights == ("green", "green")
-    assert "Less happens in A: the tests look for too low scores only." in found.reading()
+    assert "Less happens in A: the tests look only for scores that are too low." in found.reading()
 
 
 def not_alike(seed=0, **columns):
@@ -145,7 +145,7 @@ def test_grades_of_rows_in_clusters_count_as_fewer_rows():
     few = grades(Sample.of(not_alike(clusters=np.arange(900) % 7)), column="grade")
     assert few.lights == ("none",) * 4
     assert np.isnan([few.low, few.high, few.jeffreys, few.binomial]).all()
-    assert few.reading().startswith("Not tested: A, BB, CCC, of fewer than 8 clusters.")
+    assert few.reading().startswith("Not tested: A, BB, CCC, with fewer than 8 clusters.")
 
 
 @pytest.mark.slow
