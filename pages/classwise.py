@@ -1,4 +1,4 @@
-"""Which classes are off, against what a calibrated model would show."""
+"""Which classes are miscalibrated, compared with what a calibrated model would show."""
 
 import streamlit as st
 
@@ -52,7 +52,7 @@ with page_guard.boundary():
         st.subheader(md(results.verdict(chosen), 1_000), anchor=False)
     else:
         words, off = headline(shown)
-        # Only what is outside the range is said in large letters; what no view shows is said once, of all.
+        # Only a class outside its range gets large letters; that no view shows one is said once for all views.
         if off:
             st.subheader(md(words, 1_000), anchor=False)
         else:

@@ -1,4 +1,4 @@
-"""The verdict for somebody who does not know the words: five sentences and a picture."""
+"""The verdict for readers who do not know the terms: five sentences and a picture."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""The page Arena: what competes, the job that carries it out, and the leaderboard."""
+"""The page Arena: the contestants, the job that fits and judges them, and the leaderboard."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from calviz.ui.widgets import long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 
 PLACE = "arena"
-#: Seconds after which progress is shown where the work starts by itself.
+#: Seconds before progress is shown for work that starts by itself.
 PATIENCE = 1.0
 _WAYS = {"open": "Open files", "kept": "A kept arena, or results"}
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of it.
+    """The result of an arena.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def explore(settings: Settings) -> None:
-    """Choose what competes, carry it out, and show who wins."""
+    """Draw the choice of contestants, the job and the leaderboard."""
     way = st.segmented_control(
         "What competes",
         tuple(_WAYS),
@@ -94,7 +94,7 @@ def _play(job: Job, contest: Contest) -> Outcome:
         progress=lambda name, done, total, problem: job.progress(done, total, name),
         stop=job.stopping,
     )
-    with watching(None):  # what was stopped is still judged
+    with watching(None):  # results of a stopped run are still judged
         return Outcome(judge(table), problems)
 
 

@@ -1,4 +1,4 @@
-"""The table of models and recalibrators: what each method makes of each model."""
+"""The table of models by recalibrators: a metric of each model after each method."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLACE = "models_methods"
 
 
 def explore(chosen: Chosen, settings: Settings) -> None:
-    """The choices, the running job, and the table."""
+    """Draw the choices, the running job, and the table."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         rows = fit_rows.choose(settings)
     choice = method_choice.draw(rows, chosen.models.values(), about=chosen.key, many_fits=True)
@@ -123,7 +123,7 @@ def _show(found: ModelsByMethods) -> None:
 
 
 def table(found: ModelsByMethods, columns: Mapping[str, Column]) -> pd.DataFrame:
-    """Values of a metric as markdown, one row per model, one column per method.
+    """Return values of a metric as markdown, one row per model, one column per method.
 
     Parameters
     ----------
