@@ -30,7 +30,7 @@ NO_RANGE = (
     "alone is no evidence of an error."
 )
 NO_RANGE_OF_CLUSTERS = (
-    "Rows that belong together are off together: how far that moves the error of a class is not known from the "
+    "Rows of one cluster tend to be off together: how far that moves the error of a class is not known from the "
     "probabilities, so that a long bar alone is no evidence of an error."
 )
 

@@ -73,7 +73,7 @@ with page_guard.boundary():
     others = (*overlay.summed(chosen, estimate), *([] if pinned is None else [pinned]))
     if others:
         st.caption(
-            f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the last one, where one line says it."
+            f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the last panel, where one line is enough."
         )
     # Two panels in a row (on a phone one above the other); the last one has words beside it.
     places = [place for _ in range(2) for place in st.columns(2, gap="medium")]

@@ -15,7 +15,7 @@ chosen = settings.current()
 st.title(navigation.BY_KEY["explain"].question, anchor=False)
 with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-    panel.not_followed(chosen, "These sentences are of all rows")
+    panel.not_followed(chosen, "These sentences are about all rows")
 
 with page_guard.boundary():
     verdict = results.evaluation(chosen).verdict

@@ -20,7 +20,7 @@ from calviz.ui.widgets.long_work import Button, LongWork, Said
 PLACE = "arena"
 #: Seconds before progress is shown for work that starts by itself.
 PATIENCE = 1.0
-_WAYS = {"open": "Open files", "kept": "A kept arena, or results"}
+_WAYS = {"open": "Open files", "kept": "A saved arena, or results"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ def explore(settings: Settings) -> None:
             work,
             Button("Start the arena", ":material/trophy:", always=True),
             Said(
-                "Models with a calibration and a test split use these; of others, half of the rows fit and the rest judge.",
+                "Models with a calibration and a test split use these; for others, half of the rows fit and the rest judge.",
                 stopped=_stopped,
             ),
         )
@@ -101,4 +101,4 @@ def _play(job: Job, contest: Contest) -> Outcome:
 def _stopped(job: Job) -> str:
     if job.result is None:
         return "Stopped before an experiment was finished."
-    return f"Stopped after {job.done:,} of {job.total:,} models: the leaderboard is of these."
+    return f"Stopped after {job.done:,} of {job.total:,} models: the leaderboard covers these."

@@ -145,7 +145,7 @@ def of_kept() -> Kept | None:
         return kept
     turn = st.session_state.setdefault(_TURN, 0)
     files = st.file_uploader(
-        "An arena that was kept, or results",
+        "A saved arena, or results",
         accept_multiple_files=True,
         key=f"calviz.arena.upload.{turn}",
         help="The file of 'calviz arena --state', its JSON, or CalArena's METHOD.csv files of one benchmark.",
@@ -174,7 +174,7 @@ def _read(files: list[tuple[str, bytes]]) -> Kept:
         found = results_in(Source(content, name), UPLOADED)
         if found is None:
             raise InputError(
-                "these are no results",
+                "this file holds no arena results",
                 file=name,
                 remedy="open the file of --state, the JSON of an arena, or METHOD.csv; predictions belong under 'Open files'",
             )

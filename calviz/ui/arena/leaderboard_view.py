@@ -54,7 +54,7 @@ def _board(arena: Arena) -> None:
         sets = data_sets(board)
         if sets < FEW:
             st.warning(
-                f"{counted(sets, 'data set')}: another one may turn the order round. Open more files.",
+                f"{counted(sets, 'data set')}: another one may reverse the order. Open more files.",
                 icon=":material/warning:",
             )
         _table(board)

@@ -53,7 +53,9 @@ def explore(chosen: Chosen, settings: Settings) -> None:
     standing = long_work.draw(
         work,
         Button("Fit them", always=True, possible=bool(names)),
-        Said("All models are fitted on the same rows, and judged on the same others."),
+        Said(
+            "The methods are fitted on the same rows for all models, and judged on the same other rows."
+        ),
     )
     if standing.result is not None:
         _show(standing.result)

@@ -153,7 +153,7 @@ def differences(found: ModelComparison, metric: str) -> None:
                     )
         st.caption(
             "◆ the model compared with; ● better and ■ worse beyond noise, with all pairs of models taken into "
-            "account: that any of several equal models is called better has a chance of 5 %. "
+            "account: the chance that any of several equal models is called better is 5 %. "
             f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models."
         )
         _table(found, reference)

@@ -173,7 +173,7 @@ def _tables(samples: dict[str, Sample], cells: list[Confusion]) -> None:
                 alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
             )
     st.caption(
-        "Intervals of shares are exact (Clopper and Pearson), that of the net benefit is of the bootstrap."
+        "Intervals of shares are exact (Clopper and Pearson); that of the net benefit is a bootstrap interval."
     )
 
 

@@ -73,7 +73,7 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
             key="sheet",
             bind="query-params",
             format_func=lambda n: f"{n} column{'s' if n == 2 else ''}, {COLUMNS.get(n, 0):g} in",
-            help="Letters are 7 to 8 points high.",
+            help="Text is 7 to 8 points high.",
         )
         wide = st.multiselect(
             "As wide as both columns",

@@ -154,7 +154,7 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
                     filename=f"learning-curve-{one.metric}",
                 )
     st.caption(
-        f"{curve.rows_words(lambda how: md(how, 100))} It does not hold the noise of "
+        f"{curve.rows_words(lambda how: md(how, 100))} It does not include the noise of "
         "the rows that judge, and it is too narrow at its right end, where the draws overlap; all rows "
         "are one draw. The gain of a method is how much better it is with all labels than the uncalibrated "
         f"model. Binned metrics: {curve.bins_words}."

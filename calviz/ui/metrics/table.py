@@ -37,8 +37,8 @@ HEIGHT, HEIGHT_BESIDE = 620, 320
 PAUSE = 0.5
 
 INTERVAL_HELP = (
-    "Bootstrap over the rows, 95 %. Without the upward bias of errors that cannot fall below 0: from 0 "
-    "on means that a calibrated model may show as much. Tick a row to see how it is made."
+    "Bootstrap over the rows, 95 %. Corrected for the upward bias of errors that cannot fall below 0: an interval from 0 "
+    "on means that a calibrated model may show as much. Tick a row to see how it is computed."
 )
 Results = dict[str, MetricResult]
 #: Rows, settings and family whose error bars were complete in the last run.
@@ -171,7 +171,7 @@ def _draw(
         ),
         OF_ROWS: st.column_config.TextColumn(
             width=120,
-            help="How near the number is to that of the rows that the profile is of: exact, within a bound, or not known.",
+            help="How close the value is to that of the rows behind the profile: exact, within a bound, or not known.",
         ),
         "better": st.column_config.TextColumn(width=52, help="Which values are better."),
         "family": st.column_config.TextColumn(width=134),
@@ -245,7 +245,7 @@ def details(result: MetricResult) -> None:
             facts.append(f"interval: {INTERVAL_WORDS[result.interval_method]}")
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
-            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`. "
+            f"Source: {md(metric.reference, 500)}. On the command line and in JSON: `{metric.key}`. "
             f"[More]({learn_links.address(metric.key)})"
         )
 

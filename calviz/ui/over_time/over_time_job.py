@@ -143,7 +143,7 @@ def _show(found: OverTime, settings: Settings) -> None:
         none = int(np.count_nonzero(np.isnan(other.what)))
         without = f" in {none} of {counted(other.what.size, 'period')}" if none else ""
         few = (
-            f"; there is no value{without}, as fewer than {MIN_ROWS} of them are there"
+            f"; there is no value{without}, which hold fewer than {MIN_ROWS} of these rows"
             if none
             else ""
         )

@@ -180,13 +180,13 @@ def settle(now: Settings) -> None:
         before = st.session_state.get(_OF, now.entry.key)
         try:
             if before != now.entry.key:
-                raise KeyError("other data are looked at")
+                raise KeyError("another data set is shown")
             _settings_of(pin, now.entry)
             st.session_state[_OF] = before
         except (CalvizError, ValueError, KeyError) as reason:
             said = reason.args[0] if isinstance(reason, KeyError) else reason
             put(None)
-            st.session_state[_ENDED] = as_sentence(f"What was pinned is gone: {said}")
+            st.session_state[_ENDED] = as_sentence(f"The pinned state is gone: {said}")
             pin = None
     wanted = None if pin is None else pin.link()
     if wanted is None and PINNED in st.query_params:

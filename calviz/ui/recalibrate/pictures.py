@@ -86,8 +86,8 @@ def maps(outcome: Outcome, settings: Settings) -> None:
                 )
                 if figure.dip is not None:
                     st.caption(
-                        f"{figure.falls()}: nothing holds this kind of map to rise with the score. It follows the "
-                        "hits that were seen; rows there swap their order, and predicted classes may change."
+                        f"{figure.falls()}: this kind of map need not rise with the score. It follows the "
+                        "observed hits; rows there change their order, and predicted classes may change."
                     )
     _as_table(frames, "maps")
 

@@ -68,6 +68,6 @@ def explore(chosen: Settings, columns: list[str]) -> None:
     )
     few = f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
     st.caption(
-        f"Too high, too low: beyond chance, all looked at together. Kept from that confidence on, at most {risk} % are wrong; the "
+        f"Too high, too low: beyond chance, with all values tested together. Kept from that confidence on, at most {risk} % are wrong; the "
         f"threshold is chosen on these very rows, so expect a little more on others.{few}"
     )

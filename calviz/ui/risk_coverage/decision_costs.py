@@ -67,7 +67,7 @@ def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
         total = costs.total(np.asarray(kept.sum(), float), np.asarray(wrong, float), hit.size)
         parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
     st.markdown(
-        f"1,000 such as the selected rows ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
+        f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
     )
 
 

@@ -185,7 +185,7 @@ def _others(
             "Compare the models",
             key="beside",
             bind="query-params",
-            help="The other models of the file, as they are, and of the other files that are open where they have the same rows.",
+            help="The other models of the file, not recalibrated, and those of other open files that have the same rows.",
         ):
             found = [other_models.curve(settings, m, figure.ranking, judged) for m in known]
             others += [curve for curve in found if curve is not None]

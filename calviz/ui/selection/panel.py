@@ -24,12 +24,12 @@ from calviz.ui.widgets.text import md
 #: Name of the table's line for all rows.
 ALL = "all rows"
 HONEST = (
-    "What the page says elsewhere is of all rows. These were chosen by looking at them, so no test is run on them; the interval "
+    "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
     "is that of these rows alone."
 )
 
 BY_OUTCOME = (
-    "What the page says elsewhere is of all rows. These were chosen by their true class: even of a calibrated model their gap is not 0, "
+    "The rest of the page is about all rows. These were chosen by their true class: even for a calibrated model their gap is not 0, "
     "so it is no sign of miscalibration and has no interval."
 )
 
@@ -59,7 +59,7 @@ def draw(settings: Settings, *, how: str = "", rows: bool = True) -> None:
             # On a phone the sidebar, which holds the button that clears it, is collapsed.
             st.button("Clear it", key="calviz.selected.clear.phone", on_click=state.clear)
     if not chosen.rows.size:
-        st.caption("None of the rows that are looked at is among them.")
+        st.caption("None of the rows shown is among them.")
         return
     numbers(settings, chosen)
     if rows:
@@ -71,7 +71,7 @@ def not_followed(settings: Settings, what: str) -> None:
     """Say that this page does not follow the selection, in a sentence that begins with `what`; nothing without a selection."""
     chosen = state.among(settings)
     if chosen is not None:
-        st.caption(f"{what}, not of the selected ones ({md(chosen.name, 200)}).")
+        st.caption(f"{what}, not only the selected ones ({md(chosen.name, 200)}).")
 
 
 def numbers(settings: Settings, chosen: Selected) -> None:

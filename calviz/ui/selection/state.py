@@ -159,9 +159,9 @@ def _identity(chosen: Rule, settings: Settings) -> tuple[str, ...]:
 def _over(chosen: Rule, settings: Settings) -> str | None:
     before = st.session_state.get(_OF)
     if before is not None and before[0] != settings.entry.key:
-        return "other data are looked at"
+        return "another data set is shown"
     if before is not None and before != _identity(chosen, settings):
-        return "other scores or other bins are looked at"
+        return "the scores or the bins have changed"
     try:
         found = _among((*settings.rows_key, *settings.how_key, chosen.link()), chosen, settings)
     except CalvizError as reason:
@@ -172,7 +172,7 @@ def _over(chosen: Rule, settings: Settings) -> str | None:
 
 def _end(reason: str) -> None:
     name = st.session_state.pop(_NAME, None)
-    what = f"The selection, {name}, ended" if name else "The selection of the link is not there"
+    what = f"The selection, {name}, ended" if name else "The selection in the link cannot be shown"
     st.session_state[_ENDED] = as_sentence(f"{what}: {reason}")
     st.session_state[_RULE] = None
     turns = _turns()

@@ -68,7 +68,7 @@ def read_view(content: bytes, *, pages: frozenset[str]) -> View:
     try:
         found = json.loads(content.decode("utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError):
-        raise _broken("it is no complete JSON") from None
+        raise _broken("it is not complete JSON") from None
     if not isinstance(found, dict) or found.get("calviz") != KIND:
         raise _broken("it does not say that it is a view")
     version = found.get("version")
@@ -89,7 +89,7 @@ def _data(found: Any) -> dict[str, Any]:
     for name, kind in _DATA.items():
         value = found[name]
         if type(value) is not kind or not 0 < len(str(value)) <= MOST_TEXT:
-            raise _broken(f"'{name}' of the data is not what it must be")
+            raise _broken(f"'{name}' of the data is not valid")
     return dict(found)
 
 
@@ -99,7 +99,7 @@ def _settings(found: Any) -> dict[str, tuple[str, ...]]:
     settings = {}
     for name, value in found.items():
         if not _NAME.fullmatch(name) or name == "data":
-            raise _broken(f"'{shorten(name, 30)}' is no setting")
+            raise _broken(f"'{shorten(name, 30)}' is not a setting")
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(v, str) and len(v) <= MOST_TEXT for v in values):
             raise _broken(f"the setting '{name}' must be a text, or a list of them")

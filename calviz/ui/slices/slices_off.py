@@ -71,7 +71,7 @@ def ask(settings: Settings) -> Question:
             "they are?",
         )
         min_rows = st.number_input(
-            "Least rows",
+            "Minimum rows",
             2,
             1_000_000,
             50,

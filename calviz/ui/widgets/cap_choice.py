@@ -30,7 +30,7 @@ def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> Op
         st.caption(
             "By their definition, histograms, isotonic regression and splines give 0 where no calibration row has the class, and 1 "
             "where all have; a single wrong row there costs a loss of 35. They are held within what their rows support: where none of "
-            "m rows has the class, half of one in m + 1."
+            "m rows has the class, at 0.5 / (m + 1)."
         )
         uncapped = st.toggle("Without the cap, as in the papers", key=_KEY, bind="query-params")
     st.session_state[_KEPT] = uncapped

@@ -80,9 +80,9 @@ _FOLDS = (
 
 def _judge(settings: Settings) -> str:
     if settings.whole.splits is None:
-        return "The rows that do not fit judge"
+        return "All other rows judge"
     if settings.split is None:
-        return "The rows that do not fit judge: the sidebar's evaluation split is set to all rows"
+        return "All other rows judge: the sidebar's evaluation split is set to all rows"
     return "The rows of the sidebar's evaluation split judge"
 
 

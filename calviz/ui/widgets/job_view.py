@@ -58,7 +58,7 @@ def _watch(job: Job) -> None:
 def waiting_words(ahead: int) -> str:
     """Say why a job has not started."""
     others = f"{ahead:,} other computation{'s' if ahead > 1 else ''}"
-    return f"Waiting for {others} on this server to end; it begins by itself."
+    return f"Waiting for {others} on this server to end; this one then starts by itself."
 
 
 def _so_far(job: Job) -> str:

@@ -69,8 +69,8 @@ def _card(e: Entry) -> None:
             st.markdown(f"Parameters and their defaults: {md(words, 500)}.")
         for source in sources_in(e.reference):
             st.caption(md(source.full, 500))
-        said = f" Where: {md(e.reference, 300)}." if e.reference else ""
-        st.caption(f"{_KINDS[e.kind]}, in the command line and JSON `{e.key}`.{said}")
+        said = f" Source: {md(e.reference, 300)}." if e.reference else ""
+        st.caption(f"{_KINDS[e.kind]}, on the command line and in JSON `{e.key}`.{said}")
 
 
 def questions() -> None:

@@ -30,8 +30,8 @@ _MODELS = (
 def draw() -> None:
     """Draw three reliability diagrams beside each other."""
     st.caption(
-        f"Three simulated models of {_ROWS:,} rows, whose true probabilities are known. Across: the score; up: the share of rows that are "
-        "right; grey: where a calibrated model would fall."
+        f"Three simulated models of {_ROWS:,} rows, whose true probabilities are known. Horizontal: the score; vertical: the share of rows "
+        "that are right; grey: where a calibrated model would fall."
     )
     with st.container(horizontal=True, gap="medium"):
         for (name, _, words), figure in zip(_MODELS, _figures(), strict=True):

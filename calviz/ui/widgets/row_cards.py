@@ -99,7 +99,7 @@ def _folder() -> Path | None:
     if not given:
         if not own:
             st.caption(
-                f"Pictures are shown where whoever started this server named their folder, in {VARIABLE}."
+                f"Pictures are shown only if their folder was named in {VARIABLE} when this server was started."
             )
         return None
     try:
@@ -126,6 +126,6 @@ def _said(row: Any) -> str:
     if "label" in row:
         parts.append(f"true: {shorten(row['label'], 30)}")
     if "predicted" in row:
-        parts.append(f"said: {shorten(row['predicted'], 30)}")
+        parts.append(f"predicted: {shorten(row['predicted'], 30)}")
     parts.append(decimal(float(row["score"]), 3))
     return md(" · ".join(parts), 300)

@@ -187,7 +187,7 @@ def reading_form(
                 ["importance", "frequency"],
                 index=["importance", "frequency"].index(options.weight_kind),
                 key=f"{key}.weight_kind",
-                help="importance: of any scale, as of a survey; frequency: counts of aggregated rows.",
+                help="importance: on any scale, as in a survey; frequency: counts of aggregated rows.",
             )
             time = _column("Time column", f"{key}.time", columns, options.time_column, none=True)
             groups_mode = st.multiselect(

@@ -77,7 +77,7 @@ def _choice(where: str, other: float, again: Collection[str]) -> FloorChoice:
             format_func=lambda key: WAYS[key],
             help="Methods that take logarithms need a number in place of 0. Automatic: half of the smallest probability "
             "above 0 of the rows that fit the map, at most 0.01; by cross-validation where that is an underflow and true "
-            "classes have a 0. The smallest number there is makes a true class of probability 0 weigh as much as hundreds "
+            "classes have a 0. With the smallest number, a true class of probability 0 weighs as much as hundreds "
             "of other rows.",
         )
         floor: FloorChoice = "auto" if way == "auto" else None
