@@ -1,4 +1,4 @@
-"""Which classes are off, against what a calibrated model would show."""
+"""Which classes are miscalibrated, compared with what a calibrated model would show."""
 
 import streamlit as st
 
@@ -30,7 +30,7 @@ NO_RANGE = (
     "alone is no evidence of an error."
 )
 NO_RANGE_OF_CLUSTERS = (
-    "Rows that belong together are off together: how far that moves the error of a class is not known from the "
+    "Rows of one cluster tend to be off together: how far that moves the error of a class is not known from the "
     "probabilities, so that a long bar alone is no evidence of an error."
 )
 
@@ -52,7 +52,7 @@ with page_guard.boundary():
         st.subheader(md(results.verdict(chosen), 1_000), anchor=False)
     else:
         words, off = headline(shown)
-        # Only what is outside the range is said in large letters; what no view shows is said once, of all.
+        # Only a class outside its range gets large letters; that no view shows one is said once for all views.
         if off:
             st.subheader(md(words, 1_000), anchor=False)
         else:

@@ -1,4 +1,4 @@
-"""How far scores and hits run apart, without bins."""
+"""How far the sums of scores and hits differ, without bins."""
 
 import streamlit as st
 
@@ -10,9 +10,9 @@ from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, csv_download, diagram, reduction_choice
 from calviz.ui.widgets.text import md
 
-#: Pixels of a panel, two in a row on a desk.
+#: Width of a panel in pixels; two fit in a row on a large screen.
 PANEL = 472
-#: Widths of a figure and of the words beside it.
+#: Relative widths of a figure and of the words beside it.
 BESIDE = (3, 2)
 #: What each panel shows, for its alternative text.
 PANELS = {
@@ -56,7 +56,7 @@ with page_guard.boundary():
     answer = results.verdict(chosen) if alone else figure.reading(verdict)
     st.subheader(md(answer, 1_000), anchor=False)
     with st.spinner("Resampling the errors …", show_time=True):
-        # A choice of this page: what its panels show as a distance.
+        # Chosen for this page: the distances that its panels show.
         keys = ("ks", "ks_signed", "kuiper")
         evaluation = results.metrics(chosen, keys, error_bars=True)
     cards.metric_line(evaluation, keys, verdict=verdict, pinned=shown.values(chosen, keys))
@@ -73,9 +73,9 @@ with page_guard.boundary():
     others = (*overlay.summed(chosen, estimate), *([] if pinned is None else [pinned]))
     if others:
         st.caption(
-            f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the last one, where one line says it."
+            f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the last panel, where one line is enough."
         )
-    # Two in a row, which on a phone stand one above the other; the last has words beside it.
+    # Two panels in a row (on a phone one above the other); the last one has words beside it.
     places = [place for _ in range(2) for place in st.columns(2, gap="medium")]
     last, beside = st.columns(BESIDE, gap="medium", vertical_alignment="center")
     for place, (panel, words) in zip((*places, last), PANELS.items(), strict=True):

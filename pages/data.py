@@ -1,4 +1,4 @@
-"""What was read, and whether it was read right."""
+"""What was read from the file, and whether it was read right."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Decisions for or against a class by a cutoff of its probability."""
+"""Decisions for or against a class by a cutoff on its probability."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The verdict for somebody who does not know the words: five sentences and a picture."""
+"""The verdict for readers who do not know the terms: five sentences and a picture."""
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ chosen = settings.current()
 st.title(navigation.BY_KEY["explain"].question, anchor=False)
 with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-    panel.not_followed(chosen, "These sentences are of all rows")
+    panel.not_followed(chosen, "These sentences are about all rows")
 
 with page_guard.boundary():
     verdict = results.evaluation(chosen).verdict

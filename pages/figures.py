@@ -1,4 +1,4 @@
-"""Chosen figures beside each other, as a paper prints them."""
+"""Chosen figures beside each other, as in a paper."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""What the numbers mean: entries, which number when, words, limits, references."""
+"""What the numbers mean: entries, which metric to use when, glossary, limits, references."""
 
 import streamlit as st
 

@@ -13,7 +13,7 @@ chosen = settings.current()
 st.title(navigation.BY_KEY["learning_curve"].question, anchor=False)
 with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-    panel.not_followed(chosen, "The curve is of all rows that judge")
+    panel.not_followed(chosen, "The curve is measured on all rows that judge")
     st.caption(
         "Recalibrators are fitted to few labels and to many, several times each, and always judged on "
         "the same rows, which no fit has seen."

@@ -20,8 +20,8 @@ with page_guard.boundary():
 with page_guard.boundary():
     if chosen.whole.times is None:
         st.info(
-            "This file has no time column. A column that is called date, time, timestamp or origination_date, say, and holds dates is one; any other can be "
-            "named on the page Data, under Read it another way.",
+            "This file has no time column. A column of dates that is called date, time, timestamp or origination_date, for example, is "
+            "recognised as one; any other can be chosen on the page Data, under Read it another way.",
             icon=":material/info:",
         )
     else:

@@ -28,7 +28,7 @@ pictures, words = st.columns([11, 10], gap="medium")
 with pictures, page_guard.boundary():
     bin_details.chart(results.reliability(chosen), chosen, key="overview.chart")
 with pictures, page_guard.boundary():
-    # Below the picture, which so is on the first screen with its legend.
+    # Below the picture, so that the picture and its legend are on the first screen.
     reduction_choice.other_view_of_two_classes(chosen, results.other_view(chosen), below=True)
 with words, page_guard.boundary():
     evaluation = results.evaluation(chosen)

@@ -1,4 +1,4 @@
-"""Recalibrators fitted on some rows and compared on others; the chosen one to take home."""
+"""Recalibrators fitted on some rows and compared on others; the chosen one can be downloaded."""
 
 import streamlit as st
 
@@ -49,7 +49,7 @@ with page_guard.boundary():
                 possible=count > 0,
             ),
             Said(stopped=comparison_job.stopped, out_of_date=OUT_OF_DATE),
-            # Whoever opens a link that was made of a comparison sees a comparison.
+            # A link that was made after a comparison shows a comparison.
             at_once=work.is_first and comparison_job.is_in_link(wanted),
         )
         if standing.state != "idle":

@@ -32,7 +32,7 @@ with page_guard.boundary():
     worst = (f.message for f in evaluation.findings if CHECKS[f.code].about == "bins")
     answer = next(worst, results.verdict(chosen))
     st.markdown(f"**{md(together(as_sentence(answer)), 1_000)}**")
-    # A choice of this page: the errors of the bins that it draws.
+    # Chosen for this page: the errors of the bins that it draws.
     keys = (chosen.sample.ece_key, "mce", "rmsce")
     errors = results.metrics(chosen, keys, error_bars=True)
     cards.metric_line(errors, keys, verdict=evaluation.verdict, pinned=shown.values(chosen, keys))

@@ -14,7 +14,7 @@ st.title(navigation.BY_KEY["report"].question, anchor=False)
 with page_guard.boundary():
     words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
-    panel.not_followed(chosen, "The report is of all rows")
+    panel.not_followed(chosen, "The report covers all rows")
 
 with page_guard.boundary():
     report_job.explore(chosen)

@@ -30,7 +30,7 @@ with page_guard.boundary():
 
 with page_guard.boundary():
     with st.spinner("Resampling the summaries …", show_time=True):
-        # A choice of this page.
+        # Chosen for this page.
         keys = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
         evaluation = results.metrics(chosen, keys, error_bars=True)
     cards.metric_line(evaluation, keys, notes={"coverage_at_risk": "5 % errors"})

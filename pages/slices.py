@@ -11,7 +11,7 @@ from calviz.ui.widgets.text import md
 
 page_guard.enter()
 elsewhere = settings.current()
-# All slices, whichever one the other pages look at.
+# All slices, whichever one the other pages show.
 chosen = replace(elsewhere, where=())
 
 st.title(navigation.BY_KEY["slices"].question, anchor=False)

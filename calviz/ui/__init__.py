@@ -1,5 +1,5 @@
-"""The app, of which `app.py` and `pages/` are the scripts: the only part of calviz that imports streamlit.
+"""The Streamlit app, started by `app.py` and `pages/`: the only part of calviz that imports streamlit.
 
-``session`` is what a visitor has open and what runs for them, ``widgets`` is what several pages show, and one folder per
-page holds what only that page shows. Numbers come from the library; nothing is computed here.
+``session`` holds the state of a visitor's session and its jobs, ``widgets`` holds the parts that several pages show, and
+each page has a folder for the parts that only it shows. Numbers come from the library; nothing is computed here.
 """

@@ -666,6 +666,6 @@ def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
     app.number_input(key="bins").set_value(20).run()
     assert "Bins 13 to 15" not in _words(_quiet(app))
     assert "selected" not in app.query_params
-    assert "ended: other scores or other bins are looked at." in _words(app)
+    assert "ended: the scores or the bins have changed." in _words(app)
     # The table's tick went with it: it is another table.
     assert app.session_state["calviz.selected.turns"]["reliability.bins"] > 0

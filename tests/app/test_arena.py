@@ -75,7 +75,7 @@ def test_results_are_judged_filtered_and_closed():
 
 def test_other_files_are_refused_in_one_sentence():
     app = _kept(_open(), ("plain.csv", b"label,p\n0,0.5\n", "text/csv"))
-    assert "plain.csv: these are no results" in _words(app)
+    assert "plain.csv: this file holds no arena results" in _words(app)
 
 
 @pytest.mark.slow
@@ -85,5 +85,5 @@ def test_open_models_compete():
     app = _wait(app)
     words = _words(app)
     assert "5 experiments on 1 data set" in words
-    assert "1 data set: another one may turn the order round" in words
+    assert "1 data set: another one may reverse the order" in words
     assert "identity" in app.dataframe[0].value["method"].tolist()

@@ -4,7 +4,7 @@ import pytest
 
 from tests.app.test_app import _app, _quiet
 
-SAID = "not of the selected ones"
+SAID = "not only the selected ones"
 
 
 @pytest.mark.parametrize("page", ["explain", "learning_curve", "arena"])

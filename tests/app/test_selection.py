@@ -101,7 +101,7 @@ def test_a_selection_ends_with_its_data_and_says_so():
     app = _quiet(_app("data=digits&selected=covered~kept~confidence~80", "risk_coverage"))
     assert "Kept at 80 % coverage, confidence ≥ " in _words(app)
     app.sidebar.selectbox(key="calviz.pick").set_value("breast_cancer").run()
-    assert "ended: other data are looked at." in _words(_quiet(app))
+    assert "ended: another data set is shown." in _words(_quiet(app))
     assert "selected" not in app.query_params
 
 

@@ -31,14 +31,14 @@ def test_a_view_holds_page_settings_and_the_fingerprint_of_the_data():
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (_view()[:-5], "it is no complete JSON"),
+        (_view()[:-5], "it is not complete JSON"),
         (_view(version=2), "it is of version 2, and this calviz reads version 1"),
         (_view(version=True), "it is of version True"),
         (_view(page="../etc"), "there is no page '../etc'"),
         (_view(extra=1), "and nothing else"),
         (_view(data={"key": "digits"}), "'data' must hold key, title, rows, digest"),
         (_view(settings={"bins": 9}), "the setting 'bins' must be a text"),
-        (_view(settings={"data": "x"}), "'data' is no setting"),
+        (_view(settings={"data": "x"}), "'data' is not a setting"),
         (_view(settings=[]), "'settings' must be"),
         (b" " * 300_000, "at most 200,000 are read"),
     ],

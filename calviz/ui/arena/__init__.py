@@ -1,1 +1,1 @@
-"""The parts of the page Arena: what competes, the job, the leaderboard."""
+"""The parts of the page Arena: the contestants, the job, the leaderboard."""

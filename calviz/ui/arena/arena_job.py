@@ -1,4 +1,4 @@
-"""The page Arena: what competes, the job that carries it out, and the leaderboard."""
+"""The page Arena: the contestants, the job that fits and judges them, and the leaderboard."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from calviz.ui.widgets import long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 
 PLACE = "arena"
-#: Seconds after which progress is shown where the work starts by itself.
+#: Seconds before progress is shown for work that starts by itself.
 PATIENCE = 1.0
-_WAYS = {"open": "Open files", "kept": "A kept arena, or results"}
+_WAYS = {"open": "Open files", "kept": "A saved arena, or results"}
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of it.
+    """The result of an arena.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def explore(settings: Settings) -> None:
-    """Choose what competes, carry it out, and show who wins."""
+    """Draw the choice of contestants, the job and the leaderboard."""
     way = st.segmented_control(
         "What competes",
         tuple(_WAYS),
@@ -75,7 +75,7 @@ def explore(settings: Settings) -> None:
             work,
             Button("Start the arena", ":material/trophy:", always=True),
             Said(
-                "Models with a calibration and a test split use these; of others, half of the rows fit and the rest judge.",
+                "Models with a calibration and a test split use these; for others, half of the rows fit and the rest judge.",
                 stopped=_stopped,
             ),
         )
@@ -94,11 +94,11 @@ def _play(job: Job, contest: Contest) -> Outcome:
         progress=lambda name, done, total, problem: job.progress(done, total, name),
         stop=job.stopping,
     )
-    with watching(None):  # what was stopped is still judged
+    with watching(None):  # results of a stopped run are still judged
         return Outcome(judge(table), problems)
 
 
 def _stopped(job: Job) -> str:
     if job.result is None:
         return "Stopped before an experiment was finished."
-    return f"Stopped after {job.done:,} of {job.total:,} models: the leaderboard is of these."
+    return f"Stopped after {job.done:,} of {job.total:,} models: the leaderboard covers these."

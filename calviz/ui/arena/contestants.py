@@ -1,4 +1,4 @@
-"""What competes in the arena: models of open files with recalibrators, or an arena that was kept."""
+"""The contestants of the arena: models of open files with recalibrators, or the results of an earlier arena."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from calviz.ui.widgets import upload
 from calviz.ui.widgets.text import md
 
 _KEPT, _TURN = "calviz.arena.kept", "calviz.arena.turn"
-#: What results are called that come without a folder.
+#: The name of results that come without a folder.
 UPLOADED = "uploaded"
 
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """Models and methods to carry out.
+    """Models and methods to fit and judge.
 
     Attributes
     ----------
     key : tuple of str
-        Names them, for jobs.
+        Identifies them, for jobs.
     sources : tuple of Loaded
     methods : tuple of str
     """
@@ -46,7 +46,7 @@ class Contest:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Results that were opened.
+    """Results that were opened from files.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Kept:
 
 
 def of_open_files(entry: open_files.Entry) -> Contest | None:
-    """Draw the choice of models and methods; None if there is nothing to do."""
+    """Draw the choice of models and methods; return None if there is nothing to do."""
     offered = {m.name: m for m in on_offer(entry)}
     shown = distinct(tuple(offered), 60)
     names = st.multiselect(
@@ -70,7 +70,7 @@ def of_open_files(entry: open_files.Entry) -> Contest | None:
         list(offered),
         default=list(offered),
         format_func=lambda name: shown.get(name, str(name)),
-        # Other files, another list.
+        # A new widget for another list of models.
         key=f"calviz.arena.models.{hash(tuple(offered))}",
         help="All models of the files that are open in this session. Each is one experiment.",
     )
@@ -120,7 +120,7 @@ def _methods(data: list[Dataset]) -> tuple[str, ...]:
 
 
 def _data_sets(models: dict[str, Dataset]) -> dict[str, str]:
-    """The data set of each model: that of the first model with the same true labels, as their rows are not independent."""
+    """Return the data set of each model: models with the same true labels share one, as their rows are not independent."""
     seen: dict[str, str] = {}
     found = {}
     for name, data in models.items():
@@ -132,7 +132,7 @@ def _data_sets(models: dict[str, Dataset]) -> dict[str, str]:
 
 
 def of_kept() -> Kept | None:
-    """Draw the box for results; what was opened stays until it is closed."""
+    """Draw the box for results; opened results stay until they are closed."""
     kept: Kept | None = st.session_state.get(_KEPT)
     if kept is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -145,7 +145,7 @@ def of_kept() -> Kept | None:
         return kept
     turn = st.session_state.setdefault(_TURN, 0)
     files = st.file_uploader(
-        "An arena that was kept, or results",
+        "A saved arena, or results",
         accept_multiple_files=True,
         key=f"calviz.arena.upload.{turn}",
         help="The file of 'calviz arena --state', its JSON, or CalArena's METHOD.csv files of one benchmark.",
@@ -174,7 +174,7 @@ def _read(files: list[tuple[str, bytes]]) -> Kept:
         found = results_in(Source(content, name), UPLOADED)
         if found is None:
             raise InputError(
-                "these are no results",
+                "this file holds no arena results",
                 file=name,
                 remedy="open the file of --state, the JSON of an arena, or METHOD.csv; predictions belong under 'Open files'",
             )

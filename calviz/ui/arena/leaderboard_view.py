@@ -26,17 +26,17 @@ from calviz.ui.session import page_guard
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
-#: Pixels of a picture, two beside each other on a desk.
+#: Width of a figure in pixels; two fit beside each other on a large screen.
 WIDTH = 452
-#: Fewer data sets than this say little.
+#: With fewer data sets than this, the ranking is uncertain.
 FEW = 10
 _ALL = "all"
-#: In headings.
+#: Short names of scores for headings.
 SHORT = {"brier": "Brier"}
 
 
 def show(arena: Arena, problems: Sequence[str] = ()) -> None:
-    """The leaderboard that is chosen, and what can be taken home."""
+    """Draw the chosen leaderboard and its downloads."""
     for problem in problems:
         st.warning(md(problem, 600), icon=":material/warning:")
     _board(arena)
@@ -54,7 +54,7 @@ def _board(arena: Arena) -> None:
         sets = data_sets(board)
         if sets < FEW:
             st.warning(
-                f"{counted(sets, 'data set')}: another one may turn the order round. Open more files.",
+                f"{counted(sets, 'data set')}: another one may reverse the order. Open more files.",
                 icon=":material/warning:",
             )
         _table(board)
@@ -72,7 +72,7 @@ def _board(arena: Arena) -> None:
 
 
 def _chosen(arena: Arena) -> Leaderboard | None:
-    """Draw the filters; the board that they leave, None if it is empty."""
+    """Draw the filters; return the board that they leave, or None if it is empty."""
     boards = {board.key: board for board in arena.boards}
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         key = next(iter(boards))
@@ -115,7 +115,7 @@ def _part(
 def _range(
     label: str, noun: str, edges: Sequence[int], values: Sequence[int], board: str
 ) -> tuple[int, int | None] | None:
-    """A choice of one of the ranges in which there is something; None for all."""
+    """Draw a choice of the ranges that hold experiments; return None for all."""
     there = [one for one in ranges(edges) if in_range(values, *one).any()]
     if len(there) < 2:
         return None
@@ -179,7 +179,7 @@ def _table(board: Leaderboard) -> None:
 
 
 def _without(board: Leaderboard, values: Sequence[float]) -> list[float]:
-    """Nothing in the row of the method that does nothing."""
+    """Replace the value of the baseline, the method that does nothing, by NaN."""
     return [
         math.nan if s.method == board.baseline else v for s, v in zip(board, values, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The errors by class: computed at once if that is quick, else as a job that can be watched and stopped."""
+"""The errors by class, computed at once if that is quick, else as a job that can be watched and stopped."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from calviz.ui.widgets import long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 
 PLACE = "classwise"
-#: Rows, and rows times classes, from which on it takes seconds.
+#: Rows, and rows times classes, from which on the computation takes seconds.
 MANY_ROWS, MANY_ENTRIES = 20_000, 10_000_000
-#: Seconds to wait before a bar is drawn that may be gone at once.
+#: Seconds to wait before the progress bar is drawn.
 PATIENCE = 0.3
 MODES: dict[Mode, str] = {
     "predicted-class": "rows predicted as each class",
@@ -35,7 +35,7 @@ MODES: dict[Mode, str] = {
 
 
 class ClassErrors(NamedTuple):
-    """All views of the classes that the data allow, and why they do not allow the others."""
+    """All views of the classes that the data allow, and the reasons why they do not allow the others."""
 
     views: Mapping[Mode, ClassBars]
     reasons: Mapping[Mode, str]
@@ -47,11 +47,11 @@ class ClassErrors(NamedTuple):
 
 
 def find(settings: Settings) -> ClassErrors | None:
-    """All errors by class; None, with the progress or the reason on screen, if there are none yet."""
+    """Return all errors by class; None, with progress or reason on screen, if there are none yet."""
     sample = settings.sample
     data = sample.data
     quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
-    if quick or data.labels is None:  # without them it is quick, or there is only a reason
+    if quick or data.labels is None:  # without labels it is quick, or not available
         words = f"Resampling {counted(data.rows, 'row')}, class by class …"
         with results.computing(settings, words):
             return _compute(sample)
@@ -98,7 +98,7 @@ def _compute(sample: Sample, tell: Callable[..., object] = lambda *_: None) -> C
 
 
 def pinned(settings: Settings, mode: Mode) -> Another[FloatArray] | None:
-    """The error of each class in the pinned state, shape (K,); nan where it has no rows."""
+    """Return the error of each class in the pinned state, shape (K,); NaN for a class without rows."""
     # Reduction and bins do not matter here.
     return shown.other(settings, lambda sample: _values(sample, mode), as_now=shown.HOW)
 

@@ -1,4 +1,4 @@
-"""Which classes are taken for which: the confusion matrix and its mistakes as a table; both select rows."""
+"""Which classes are mistaken for which: the confusion matrix, and the mistakes as a table; both select rows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram
 from calviz.ui.widgets.text import md
 
-#: Pairs in the table; the download has all.
+#: Pairs listed in the table; the download has all.
 PAIRS = 200
-#: Classes that may be drawn at once: cells of more hold no numbers.
+#: Largest number of classes drawn at once: in a larger matrix the cells have no room for numbers.
 MOST = 20
 _MATRIX, _TABLE = "classwise.confusion", "classwise.pairs"
 BY = {"true": "of the true class", "predicted": "of the predicted class"}
@@ -28,7 +28,7 @@ BY = {"true": "of the true class", "predicted": "of the predicted class"}
 
 @st.fragment
 def explore(settings: Settings) -> None:
-    """The matrix of the classes with most mistakes or of those that are looked for, and the mistakes beside it."""
+    """Draw the matrix of the classes with the most mistakes, or of chosen classes, and the mistakes beside it."""
     with page_guard.boundary():
         st.subheader("What is taken for what?", anchor=False)
         try:
@@ -99,7 +99,7 @@ def _selected(index: dict[str, int]) -> tuple[int, int] | None:
 
 
 def _pairs(figure: Confusion, wanted: list[int], settings: Settings) -> None:
-    """The mistakes, those of most rows first; a tick selects their rows."""
+    """Draw the table of mistakes, the most frequent first; a tick selects their rows."""
     at = figure.mistakes()
     if wanted:
         at = at[np.isin(figure.true[at], wanted) | np.isin(figure.predicted[at], wanted)]

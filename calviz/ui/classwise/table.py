@@ -1,4 +1,4 @@
-"""The table of classes and the one class that was picked in it or in a chart."""
+"""The chart and the table of classes, and the details of the one class that is picked in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from calviz.ui.session.settings import Settings, look_at_class
 from calviz.ui.widgets import bin_details, bullet, csv_download, diagram, tables
 from calviz.ui.widgets.text import md
 
-#: What a click on a bar selects: the rows that it is about, and for one class against the rest those predicted as it.
+#: The rows that a click on a bar selects: those the bar is about; one-vs-rest, those predicted as the class.
 _RULES: dict[Mode, type[Labelled | Predicted]] = {
     "true-class": Labelled,
     "predicted-class": Predicted,
@@ -33,7 +33,7 @@ _RULES: dict[Mode, type[Labelled | Predicted]] = {
 
 
 def picked(settings: Settings) -> int | None:
-    """Index of the class whose rows are selected; None where other rows are, or none."""
+    """Return the index of the class whose rows are selected; None if other rows or no rows are."""
     rule = state.rule()
     if not isinstance(rule, Predicted | Labelled):
         return None
@@ -50,10 +50,10 @@ def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
 def chart(
     figure: ClassBars, order: Order, settings: Settings, pinned: Another[FloatArray] | None
 ) -> None:
-    """The bars; a click on one selects the rows of its class."""
+    """Draw the bars; a click on one selects the rows of its class."""
     by = f"classwise.{figure.mode}"
     key, selected = state.key(by), picked(settings)
-    # A profile of the largest probabilities does not know which rows are of which class.
+    # A profile of the top scores does not know which rows belong to which class.
     can_select = settings.whole.labels is not None
 
     def clicked() -> None:
@@ -78,7 +78,7 @@ def chart(
 
 
 def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
-    """All classes in their order, the views side by side; differences as fractions."""
+    """Return a table of all classes in their order, the views side by side; differences are fractions."""
     rest = found.views.get("one-vs-rest")
     true = found.views.get("true-class")
     if true is None:
@@ -119,7 +119,7 @@ def table(
     mode: Mode,
     pinned: Another[FloatArray] | None,
 ) -> None:
-    """The table of classes in the order of the bars, with the numbers of this view; a ticked row selects the rows of its class."""
+    """Draw the table of classes in the order of the bars, with the numbers of this view; a tick selects the rows of a class."""
     by = "classwise.table"
     key = state.key(by)
     # Classes without rows have no bar.
@@ -164,7 +164,7 @@ def table(
 
 
 def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
-    """What the table shows: the error that is drawn, with its picture and its ranges, then what holds in every view."""
+    """Return the columns of a view: the error that is drawn, with its picture and ranges, then the columns of all views."""
     prefix = _PREFIXES[mode]
     value, *ends = (frame[prefix + name] for name in _DRAWN[mode])
     columns: dict[str, Any] = {"class": list(distinct(tuple(frame["class"]), 40).values())}
@@ -179,7 +179,7 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     if not shown["from"].isna().all():
         shown["calibrated"] = _range(shown["from"], shown["to"], digits)
         shown["outside"] = shown["beyond"].where(shown["beyond"] != 0)
-    # A profile of all classes may not know the rows of each.
+    # A profile of all classes may not know the number of rows of each.
     for name, scale in (("rows", 1), ("accuracy", 1), ("confidence", 1), ("ece", 100), ("ks", 100)):
         if name in frame:
             shown[name] = scale * frame[name]
@@ -187,7 +187,7 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
 
 
 def _pictures(shown: pd.DataFrame) -> list[str | None]:
-    """The error of each class, its interval and its range, all on one scale."""
+    """Return pictures of each class's error, interval and range, all on one scale."""
     names = ["value", "low", "high", "from", "to"]
     bullets = [
         None
@@ -203,7 +203,7 @@ def _pictures(shown: pd.DataFrame) -> list[str | None]:
 
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
-    """How many of the selected rows are predicted as each class, or have it as their true one."""
+    """Add the number of selected rows that are predicted as each class or, by true class, belong to it."""
     chosen = state.among(settings)
     if chosen is None:
         return
@@ -222,7 +222,7 @@ def _range(low: pd.Series[Any], high: pd.Series[Any], digits: int) -> list[str]:
 
 
 def _decimals(values: pd.Series[Any], least: int) -> int:
-    """Two digits of the usual size: with 1,000 classes a probability is off by hundredths of a point."""
+    """Return the decimals that show two digits of a usual value: with 1,000 classes, errors are hundredths of a point."""
     usual = float(values.abs().quantile(0.9))
     return least if np.isnan(usual) else decimals_for(usual, least=least)
 
@@ -231,7 +231,7 @@ def _fixed(value: float, digits: int = 1) -> str:
     return decimal(float(value), digits)
 
 
-#: How the columns of a view begin in the table of all views, and which hold its error, both its ranges, and how far it is outside.
+#: Prefix of a view's columns in the table of all views; below, the columns with its error, its two ranges, and how far it is outside.
 _PREFIXES: dict[Mode, str] = {
     "predicted-class": "predicted_",
     "one-vs-rest": "one_vs_rest_",
@@ -261,7 +261,7 @@ _VALUES = {
         help="Mean confidence minus accuracy on the rows of the class, in points.",
     ),
 }
-#: In their order, which fits a page of usual width.
+#: Columns in the order shown, which fits a page of usual width.
 _COLUMNS = {
     "class": st.column_config.TextColumn(width=96, pinned=True),
     "selected": st.column_config.NumberColumn(
@@ -308,7 +308,7 @@ _COLUMNS = {
 
 
 def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
-    """What was found of the class whose rows are selected, and the way to its own diagram."""
+    """Draw the findings for the class whose rows are selected, and the way to its own diagram."""
     index = picked(settings)
     if index is None or index >= len(frame):
         return
@@ -322,7 +322,7 @@ def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
 
 
 def _ways_on(settings: Settings, index: int, name: str) -> None:
-    """Look at one class on the other pages: first the sidebar's reduction, then the pages."""
+    """Offer to show one class on the other pages: first a button that sets the reduction, then links to the pages."""
     reduction = settings.reduction
     chosen = settings.whole.class_names[index]
     if reduction.kind == "positive" or (

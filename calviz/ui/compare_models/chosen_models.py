@@ -1,4 +1,4 @@
-"""Which models are compared, and their comparison, computed once."""
+"""The choice of models that are compared, and their comparison, computed once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import long_work, upload
 from calviz.ui.widgets.long_work import Button, LongWork
 
-#: Models that fit a page.
+#: Largest number of models on the page.
 MOST = 12
 PLACE = "compare_models"
-#: Seconds after which the progress of a comparison is shown.
+#: Seconds before the progress of a comparison is shown.
 PATIENCE = 1.0
 
 _KNOWN = "calviz.models.known"
@@ -29,14 +29,14 @@ _KNOWN = "calviz.models.known"
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The models that are compared, the file that is looked at first.
+    """The models that are compared, those of the current file first.
 
     Attributes
     ----------
     models : mapping of str to Predictions or ConfidencePredictions
         All rows.
     key : tuple of str
-        Names them, for caches.
+        Identifies them, for caches.
     """
 
     models: Mapping[str, Dataset]
@@ -52,7 +52,7 @@ def pick(entry: open_files.Entry) -> Chosen:
     chosen = st.multiselect(
         "Models",
         list(offered),
-        # No default where the state is set in this run: streamlit warns of two values.
+        # No default where the state is set in this run: streamlit warns about two values.
         default=None if renewed else likely,
         max_selections=MOST,
         format_func=lambda name: shown.get(name, str(name)),
@@ -65,7 +65,7 @@ def pick(entry: open_files.Entry) -> Chosen:
 
 
 def usual(entry: open_files.Entry) -> Chosen:
-    """The models that are compared unless a person chooses: those that may be of the same rows."""
+    """Return the models that are compared by default: those that may have the same rows."""
     offered = on_offer(entry)
     return _chosen([m for m in offered if _alike(offered[0].data, m.data)][:MOST])
 
@@ -76,13 +76,13 @@ def _chosen(models: Iterable[OpenModel]) -> Chosen:
 
 
 def _alike(one: Dataset, other: Dataset) -> bool:
-    """Whether two data sets may hold the same rows, at a glance."""
+    """Whether two data sets may hold the same rows, by a quick check."""
     same_rows = one.n == other.n or (one.ids is not None and other.ids is not None)
     return same_rows and one.n_classes == other.n_classes
 
 
 def _choose_new(offered: list[str], likely: list[str]) -> bool:
-    """Choose anew where the files are others than before; a widget keeps what is no longer there."""
+    """Reset the choice if the open files have changed, as the widget would keep models that are gone; return whether it was."""
     known = st.session_state.get(_KNOWN)
     renewed = known is not None and known != offered and "models" in st.session_state
     if renewed:
@@ -111,15 +111,15 @@ def _aligned(key: tuple[str, ...], split: str | None, _chosen: Chosen) -> Alignm
 
 
 def alignment(chosen: Chosen, split: str | None) -> Alignment:
-    """The models on the rows that they have in common."""
+    """Return the models on the rows that they have in common."""
     with st.spinner("Matching rows …", show_time=True):
         return _aligned(chosen.key, split, chosen)
 
 
 def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
-    """Metrics, paired differences and ranks of the chosen models on the rows of the sidebar.
+    """Return metrics, paired differences and ranks of the chosen models on the rows of the sidebar.
 
-    None while they are computed, which is shown, and where that failed.
+    None while they are computed, with the progress on screen, and if that failed.
     """
     aligned = alignment(chosen, settings.split)
     work = LongWork(
@@ -134,7 +134,7 @@ def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
 
 
 def job_key(chosen: Chosen, settings: Settings) -> tuple[str, ...]:
-    """Names a comparison."""
+    """Identify a comparison, for jobs."""
     return (
         *chosen.key,
         *settings.rows_key,

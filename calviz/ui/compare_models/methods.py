@@ -1,4 +1,4 @@
-"""The table of models and recalibrators: what each method makes of each model."""
+"""The table of models by recalibrators: a metric of each model after each method."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLACE = "models_methods"
 
 
 def explore(chosen: Chosen, settings: Settings) -> None:
-    """The choices, the running job, and the table."""
+    """Draw the choices, the running job, and the table."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         rows = fit_rows.choose(settings)
     choice = method_choice.draw(rows, chosen.models.values(), about=chosen.key, many_fits=True)
@@ -53,7 +53,9 @@ def explore(chosen: Chosen, settings: Settings) -> None:
     standing = long_work.draw(
         work,
         Button("Fit them", always=True, possible=bool(names)),
-        Said("All models are fitted on the same rows, and judged on the same others."),
+        Said(
+            "The methods are fitted on the same rows for all models, and judged on the same other rows."
+        ),
     )
     if standing.result is not None:
         _show(standing.result)
@@ -123,7 +125,7 @@ def _show(found: ModelsByMethods) -> None:
 
 
 def table(found: ModelsByMethods, columns: Mapping[str, Column]) -> pd.DataFrame:
-    """Values of a metric as markdown, one row per model, one column per method.
+    """Return values of a metric as markdown, one row per model, one column per method.
 
     Parameters
     ----------

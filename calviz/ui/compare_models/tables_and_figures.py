@@ -23,12 +23,12 @@ from calviz.ui.widgets import bullet, csv_download, diagram, learn_links
 from calviz.ui.widgets.table_marks import cell, marked
 from calviz.ui.widgets.text import md
 
-#: Pixels of one of the small diagrams.
+#: Width in pixels of a small diagram.
 SMALL = 310
 
 
 def notes(found: ModelComparison) -> None:
-    """How the rows were matched, and what did not match."""
+    """Say how the rows were matched, and what did not match."""
     for note in found.alignment.notes:
         left_out = "left out" in note
         st.markdown(f"{':material/warning:' if left_out else ':material/link:'} {md(note, 500)}")
@@ -38,7 +38,7 @@ def notes(found: ModelComparison) -> None:
 
 
 def judge_by(found: ModelComparison) -> str | None:
-    """The metric that ranks the models; None if nothing is paired."""
+    """Draw the choice of the metric that ranks the models; None if no metric has paired differences."""
     keys = ranked_by(found)
     if not keys:
         return None
@@ -57,7 +57,7 @@ def judge_by(found: ModelComparison) -> str | None:
 
 
 def metrics_table(found: ModelComparison) -> None:
-    """All metrics of all models: best bold, second underlined, ties marked."""
+    """Draw all metrics of all models: best bold, second underlined, ties marked."""
     columns = [
         column
         for column in found.columns(found.directions)
@@ -82,7 +82,7 @@ def _heading(column: Column) -> str:
 
 
 def ranking(found: ModelComparison, metric: str, reference: str) -> None:
-    """Rank, value, difference to the reference and share of best, model by model."""
+    """Draw rank, value, difference to the reference and share of resamples in which a model is best, model by model."""
     rows, ranks = [], found.ranks(metric)
     pictures = bullet.column(Bullet.column(found[name].metrics[metric] for name in ranks))
     for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
@@ -127,7 +127,7 @@ def ranking(found: ModelComparison, metric: str, reference: str) -> None:
 
 @st.fragment
 def differences(found: ModelComparison, metric: str) -> None:
-    """Ranking and paired differences to a model that can be chosen."""
+    """Draw the ranking, and paired differences to a model that can be chosen."""
     with page_guard.boundary():
         order = found.ranking(metric)
         shown = distinct(order, 60)
@@ -135,7 +135,7 @@ def differences(found: ModelComparison, metric: str) -> None:
             "Compare with",
             order,
             format_func=lambda name: shown.get(name, str(name)),
-            # Of other models, or another order, the best is the one to begin with.
+            # A new key for other models or another order, so that the best one is preselected.
             key=f"calviz.models.reference.{metric}.{hash(order)}",
             width=320,
         )
@@ -153,7 +153,7 @@ def differences(found: ModelComparison, metric: str) -> None:
                     )
         st.caption(
             "◆ the model compared with; ● better and ■ worse beyond noise, with all pairs of models taken into "
-            "account: that any of several equal models is called better has a chance of 5 %. "
+            "account: the chance that any of several equal models is called better is 5 %. "
             f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models."
         )
         _table(found, reference)
@@ -174,7 +174,7 @@ def _plane(key: tuple[str, ...], score: Score, _found: ModelComparison) -> Misca
 
 
 def planes(found: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
-    """Miscalibration against discrimination by both proper scores."""
+    """Draw miscalibration against discrimination for both proper scores."""
     with st.container(horizontal=True, gap="medium"):
         for score in get_args(Score):
             figure = _plane((*key, *settings.rows_key, *settings.how_key), score, found)
@@ -200,7 +200,7 @@ def _reliability(
 
 
 def diagrams(found: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
-    """Reliability diagrams side by side; all axes run from 0 to 1."""
+    """Draw reliability diagrams side by side; all axes run from 0 to 1."""
     names = [m.name for m in found if m.ok]
     shown = distinct(tuple(names), 40)
     with st.container(horizontal=True, gap="small"):

@@ -1,1 +1,1 @@
-"""The parts of the page Data: what was recognised of a file, and example files. The uploader is in ``ui/widgets``."""
+"""The parts of the page Data: what was recognised in a file, and example files. The uploader is in ``ui/widgets``."""

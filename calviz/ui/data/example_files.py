@@ -1,4 +1,4 @@
-"""Example files to start from, one for each layout that is read."""
+"""Example files to start from, one for each layout that can be read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Template:
 
     @property
     def file(self) -> str:
-        """Its name when it is downloaded."""
+        """File name of the download."""
         return f"calviz-template-{self.key}.csv"
 
 

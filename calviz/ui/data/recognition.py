@@ -1,4 +1,4 @@
-"""What was recognised of a file, item by item, and how its rows spread."""
+"""What was recognised in a file, item by item, and the counts of its rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MANY = 8
 
 
 def table(found: Recognition) -> None:
-    """Every item that was recognised, in words."""
+    """Draw every item that was recognised, in words."""
     items = {
         "Format": found.format,
         "Rows": f"{found.rows:,}",
@@ -56,7 +56,7 @@ def _split(found: Recognition) -> str:
 
 
 def counts(data: Dataset) -> None:
-    """Rows per class, per split and per level of each group."""
+    """Draw the number of rows per class, per split and per level of each group."""
     tabs: dict[str, pd.DataFrame] = {}
     classes = tables.class_counts(data)
     if classes is not None:
@@ -91,7 +91,7 @@ def counts(data: Dataset) -> None:
 
 
 def first_rows(data: Dataset) -> None:
-    """The first rows as they were understood."""
+    """Draw the first rows as they were understood."""
     frame = tables.preview(data)
     numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
     st.dataframe(

@@ -1,1 +1,1 @@
-"""The parts of the page Decisions: the cutoff and what it leads to, the curves, before and after recalibration, and grades."""
+"""The parts of the page Decisions: the cutoff and its consequences, the curves, before and after recalibration, and grades."""

@@ -1,4 +1,4 @@
-"""The scores that decide, as they are and after recalibration, on rows that the map has not seen."""
+"""The scores that decide, before and after recalibration, on rows that the map has not seen."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from calviz.ui.widgets.text import md
 
 @dataclass(frozen=True, eq=False)
 class Deciding:
-    """What decides.
+    """The samples whose scores decide.
 
     Attributes
     ----------
     before : Sample
-        The rows that are looked at, under the class that is decided on.
+        The current rows, reduced to the class that is decided on.
     after : Sample or None
         The same rows after a recalibrator.
     words : str
-        Which rows the map was fitted on, and which are shown; empty without one.
+        Which rows the map was fitted on, and which are shown; empty without a map.
     """
 
     before: Sample
@@ -39,7 +39,7 @@ class Deciding:
 
 
 def deciding(settings: Settings, method: str) -> Deciding:
-    """The samples before and after a method; raises NotAvailable where there is nothing to decide."""
+    """Return the samples before and after a method; raise NotAvailable if there is nothing to decide."""
     sample = decidable(settings.sample)
     if method == NONE:
         return Deciding(sample)
@@ -66,7 +66,7 @@ def _recalibrated(
 
 
 def _two_classes(sample: Sample, name: str) -> Sample:
-    """The class that is decided on against the rest, which takes little memory."""
+    """Return the class that is decided on against the rest, which takes little memory."""
     events = sample.events
     index = sample.reduction.class_index(sample.data)
     names = ("the rest", sample.data.class_names[index])

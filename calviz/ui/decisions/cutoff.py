@@ -1,4 +1,4 @@
-"""The cutoff that one drags, and everything that follows from it."""
+"""The slider of the cutoff, and everything that depends on it."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _SHOWN: dict[Shown, str] = {
     "standardised": "standardised",
     "avoided": "actions avoided",
 }
-#: The widget of the cutoff, its least value and step, and what a link asked for in vain.
+#: The widget of the cutoff, its smallest value and step, and the key of an invalid cutoff in a link.
 KEY, LEAST, _BAD_LINK = "cutoff", 0.001, "calviz.decisions.bad_link"
-#: Pixels that a square has, and the table beside that of shares; two stand side by side.
+#: Widths in pixels: of a square figure, two of which stand side by side, and of the confusion matrix beside the table of shares.
 _SQUARE, _NARROW = 344, 300
 
 
 def chosen() -> float | None:
-    """The cutoff that was chosen in this session; None if none was."""
+    """Return the cutoff that was chosen in this session; None if none was."""
     found = st.session_state.get(KEY)
     return found if isinstance(found, float) else None
 
 
 def _say_bad_link() -> None:
-    """Say of a link with a cutoff that the slider cannot have that it was not followed, until another one is chosen."""
+    """Warn that the cutoff in the link is not valid and was ignored, until another one is chosen."""
     asked = st.query_params.get(KEY)
     if KEY not in st.session_state and asked is not None and not _usable(asked):
         st.session_state[_BAD_LINK] = asked
@@ -68,7 +68,7 @@ def _forget_bad_link() -> None:
 
 @st.fragment
 def explore(settings: Settings, method: str) -> None:
-    """The cutoff, the decisions at it, and the curves; a fragment, so that dragging runs this part only."""
+    """Draw the cutoff, the decisions at it, and the curves; a fragment, so that dragging reruns only this part."""
     with page_guard.boundary():
         found = deciding(settings, method)
         name = found.before.data.class_names[found.before.reduction.class_index(found.before.data)]
@@ -115,14 +115,14 @@ def explore(settings: Settings, method: str) -> None:
 
 
 def _pinned(settings: Settings) -> Another[Sample] | None:
-    """The pinned state as it is decided on: about its own class where one was pinned."""
+    """Return the pinned state as a sample to decide on, with its own class if one was pinned."""
     own = state_of_pin.current(settings)
     by_class = own is not None and own.settings.reduction.kind == "class"
     return shown.other(settings, decidable, as_now=("bins", "scheme") if by_class else shown.HOW)
 
 
 def _of_selected(sample: Sample, settings: Settings, at: float) -> None:
-    """What is decided on the selected rows, as long as these are the rows that are shown."""
+    """Say what is decided on the selected rows, as long as they are among the rows that are shown."""
     chosen = state.among(settings)
     if chosen is None or not chosen.rows.size or sample.data.n != settings.sample.data.n:
         return
@@ -173,7 +173,7 @@ def _tables(samples: dict[str, Sample], cells: list[Confusion]) -> None:
                 alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
             )
     st.caption(
-        "Intervals of shares are exact (Clopper and Pearson), that of the net benefit is of the bootstrap."
+        "Intervals of shares are exact (Clopper and Pearson); that of the net benefit is a bootstrap interval."
     )
 
 

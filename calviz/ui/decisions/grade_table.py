@@ -1,4 +1,4 @@
-"""Rating grades on the page Decisions: which column they are in, and the tests of each."""
+"""Rating grades on the page Decisions: the choice of their column, and the tests of each grade."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from calviz.ui.selection.rules import Slice
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
-#: The widget that says which column holds grades.
+#: Key of the widget that chooses the column of grades.
 KEY = "grades"
-#: A mark that every font has, coloured where colours are seen, beside the word.
+#: A coloured mark beside the word, of a character that every font has.
 _MARK = "●"
 _COLOURS = {"green": "#2e7d32", "yellow": "#b26a00", "red": "#c62828", "none": "#6b6b6b"}
 _COLOURS_IN_THE_DARK = {
@@ -36,13 +36,13 @@ _COLOURS_IN_THE_DARK = {
 
 
 def chosen() -> str | None:
-    """The column that was chosen in this session; None if none was."""
+    """Return the column that was chosen in this session; None if none was."""
     found = st.session_state.get(KEY)
     return found if isinstance(found, str) else None
 
 
 def explore(sample: Sample) -> None:
-    """A table of the grades of a group column; nothing where the file has no column that could be one."""
+    """Draw a table of the grades in a group column; nothing if no column of the file could hold grades."""
     columns = possible_grade_columns(sample.data)
     if not columns:
         return
@@ -52,7 +52,7 @@ def explore(sample: Sample) -> None:
         "Column of rating grades",
         (*recognised, *(name for name in columns if name not in recognised)),
         index=0 if recognised else None,
-        placeholder="none looks like grades; choose one if it is",
+        placeholder="no column looks like grades; choose the one that holds them",
         key=KEY,
         bind="query-params",
         format_func=lambda name: shorten(name, 60),

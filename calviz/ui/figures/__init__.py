@@ -1,1 +1,1 @@
-"""The page Figures: panels that are chosen and put beside each other. How they are drawn is in `calviz.figures`."""
+"""The page Figures: chosen panels, put beside each other. How they are drawn is in `calviz.figures`."""

@@ -1,4 +1,4 @@
-"""The page Figures: which panels, how wide, with one caption; SVG, PNG, PDF, or copied."""
+"""The page Figures: the choice of panels and widths, one caption for all, and downloads as SVG, PNG and PDF."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import clipboard, pdf_download
 from calviz.ui.widgets.text import md
 
-#: What is there from the start.
+#: The panels that are chosen at first.
 _FIRST = ("reliability", "risk-coverage")
-#: Pixels of the preview until it is drawn.
+#: Height of the preview in pixels until it is drawn.
 _HEIGHT = 620
 
 
 def explore(settings: Settings) -> None:
-    """Choose, look, take home."""
+    """Draw the choices, the preview and the downloads."""
     keys, wide, columns, with_caption = _choices()
     panels: list[Panel] = []
     for key in keys:
@@ -38,8 +38,8 @@ def explore(settings: Settings) -> None:
     stem = f"{settings.file_stem}-figure"
     with st.spinner("Drawing …"):
         html = to_sheet(panels, columns=columns, name=stem, caption=with_caption)
-    # Its policy lets only its own two scripts run, not the one with which streamlit measures contents, and every text in it is
-    # escaped. Once drawn it sets the height of its frame.
+    # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
+    # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
     st.iframe(html, height=_HEIGHT, alt="Preview of the figure, with buttons that save and copy it")
     pdf_download.draw(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
@@ -49,7 +49,7 @@ def explore(settings: Settings) -> None:
 
 
 def _choices() -> tuple[list[str], list[str], int, bool]:
-    """Panels in their order, those that are as wide as the sheet, its columns, and whether the caption is in it."""
+    """Draw the choices; return the panels in order, those as wide as the sheet, the number of columns, and whether to add a caption."""
     labels = {spec.key: spec.label for spec in FIGURES}
 
     def label(key: str) -> str:
@@ -73,7 +73,7 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
             key="sheet",
             bind="query-params",
             format_func=lambda n: f"{n} column{'s' if n == 2 else ''}, {COLUMNS.get(n, 0):g} in",
-            help="Letters are 7 to 8 points high.",
+            help="Text is 7 to 8 points high.",
         )
         wide = st.multiselect(
             "As wide as both columns",

@@ -1,1 +1,1 @@
-"""The part of the page Learning curve: what is fitted, and the job that does it."""
+"""The part of the page Learning curve: the choices, the job and its curves."""

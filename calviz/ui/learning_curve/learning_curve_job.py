@@ -1,4 +1,4 @@
-"""The page about learning curves: what is fitted, the job that does it, and what came of it."""
+"""The page Learning curve: the choices, the job that fits the methods, and the curves."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
 
 PLACE = "learning_curve"
-#: Curves that can be told apart.
+#: Largest number of curves that can be told apart.
 MOST = 8
-#: Rows times classes times methods up to which the curves are drawn without being asked for.
+#: Rows times classes times methods up to which the job starts by itself.
 AT_ONCE = 500_000
-#: Pixels: two charts beside each other on a desk.
+#: Width of a chart in pixels; two fit beside each other on a large screen.
 WIDTH = 474
 
 
 def explore(settings: Settings) -> None:
-    """The choices, the running job, and the curves."""
+    """Draw the choices, the running job, and the curves."""
     data = settings.whole
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         rows = fit_rows.choose(settings)
@@ -112,7 +112,7 @@ def _work(
 
 
 def stopped(job: Job) -> str:
-    """What a job that was stopped has finished, in one sentence."""
+    """Say in one sentence what a stopped job has finished."""
     curve = job.result
     if curve is None or not curve.methods:
         return "Stopped before a fit was finished: there is nothing to show yet."
@@ -154,7 +154,7 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
                     filename=f"learning-curve-{one.metric}",
                 )
     st.caption(
-        f"{curve.rows_words(lambda how: md(how, 100))} It does not hold the noise of "
+        f"{curve.rows_words(lambda how: md(how, 100))} It does not include the noise of "
         "the rows that judge, and it is too narrow at its right end, where the draws overlap; all rows "
         "are one draw. The gain of a method is how much better it is with all labels than the uncalibrated "
         f"model. Binned metrics: {curve.bins_words}."

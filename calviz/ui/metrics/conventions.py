@@ -1,4 +1,4 @@
-"""The same predictions' ECE as other libraries define it: a picture, a table, and why they differ."""
+"""The ECE of the same predictions as other libraries define it: a figure, a table, and why the values differ."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.tables import sortable
 
-#: Of the table, in pixels: three lines of text to a row.
+#: Height in pixels of a row of the table, for three lines of text.
 ROW_HEIGHT = 74
 NUMBERS = ("value", "difference", "if calibrated")
 
 
 @st.fragment
 def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
-    """The section; on large data it is computed only on request."""
+    """Draw the section; on large data it is computed only on request."""
     with page_guard.boundary():
         st.subheader("Why do other tools say something else?", anchor=False)
         st.caption(
@@ -57,7 +57,7 @@ def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
 
 
 def sentence(found: Conventions) -> str:
-    """How far apart the values are, and what to compare them with, in markdown."""
+    """Say how far apart the values are, and what to compare them with, in markdown."""
     low, high = found.span
     words = (
         f"From **{points_cell(low, 2)}** to **{points_cell(high, 2)} points**, depending on who is asked; calviz says "
@@ -75,7 +75,7 @@ def sentence(found: Conventions) -> str:
 
 
 def table(found: Conventions) -> pd.DataFrame:
-    """Calviz and every convention as texts, one row each."""
+    """Return calviz and every convention as texts, one row each."""
     rule = f"{bins_words(**found.params)}, (a, b]"
     records = [
         ("calviz", found.ece, "", found.noise, rule, "It is what the others are compared with.")
@@ -99,7 +99,7 @@ def table(found: Conventions) -> pd.DataFrame:
 
 
 def text(found: Conventions, settings: Settings, form: str) -> str:
-    """The table in a format; CSV holds plain fractions, the others what is on screen."""
+    """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(found.frame().reset_index()).decode()
     write = markdown_table if form == "Markdown" else latex_table

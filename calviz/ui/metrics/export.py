@@ -1,4 +1,4 @@
-"""All metrics to take home: CSV for programs, Markdown and LaTeX for papers."""
+"""Export of all metrics: CSV for programs, Markdown and LaTeX for papers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SUFFIX = {"CSV": "csv", "Markdown": "md", "LaTeX": "tex"}
 
 
 def draw(results: Results, settings: Settings, stem: str) -> None:
-    """The metrics in a format of choice."""
+    """Draw the export of the metrics."""
     offer(lambda form: text(results, settings, form), f"{stem}-metrics", key="calviz.metrics")
 
 
 def offer(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
-    """A choice of format, a button to download, and the text to copy."""
+    """Draw a choice of format, a button to download, and the text to copy."""
     chosen = st.segmented_control(
         "Format", FORMATS, default="CSV", required=True, key=f"{key}.format"
     )
@@ -42,7 +42,7 @@ def offer(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
 
 
 def text(results: Results, settings: Settings, form: str) -> str:
-    """The table in a format; CSV holds plain fractions, the others what is on screen."""
+    """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(numbers(results)).decode()
     shown = written_columns(results)
@@ -52,12 +52,12 @@ def text(results: Results, settings: Settings, form: str) -> str:
 
 
 def caption(settings: Settings) -> str:
-    """Where the numbers come from, in plain text."""
+    """Return a caption that says where the numbers come from, in plain text."""
     return f"{source(settings)}; noise: the same metric if the model were perfectly calibrated."
 
 
 def source(settings: Settings) -> str:
-    """The file, the rows and the settings, in plain text."""
+    """Return the file, the rows and the settings, in plain text."""
     parts = [shorten(settings.entry.title, 80), f"digest {settings.entry.loaded.digest[:16]}"]
     if len(settings.entry.loaded.models) > 1:
         parts.append(f"model {shorten(settings.model, 40)}")

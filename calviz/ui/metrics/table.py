@@ -28,41 +28,41 @@ from calviz.ui.widgets.tables import sortable
 from calviz.ui.widgets.text import md
 
 ALL = "All families"
-#: Rows times classes up to which error bars are computed without being asked for.
+#: Rows times classes up to which error bars are computed by default.
 AT_ONCE = 1_000_000
-#: Of the table, in pixels; and where what a metric means stands below it.
+#: Height of the table in pixels, alone and with the explanation of a metric below it.
 HEIGHT, HEIGHT_BESIDE = 620, 320
 
-#: Seconds between two tables that are still being filled in.
+#: Seconds between two drawings of a table that is still being filled in.
 PAUSE = 0.5
 
 INTERVAL_HELP = (
-    "Bootstrap over the rows, 95 %. Without the upward bias of errors that cannot fall below 0: from 0 "
-    "on means that a calibrated model may show as much. Tick a row to see how it is made."
+    "Bootstrap over the rows, 95 %. Corrected for the upward bias of errors that cannot fall below 0: an interval from 0 "
+    "on means that a calibrated model may show as much. Tick a row to see how it is computed."
 )
 Results = dict[str, MetricResult]
-#: Whose error bars were complete in the last run.
+#: Rows, settings and family whose error bars were complete in the last run.
 _THERE = "calviz.metrics.there"
 
 
 def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
-    """The metrics of a family, or all; of two that are the same over these bins, the one that is called so."""
+    """Return the metrics of a family, or all; the ECE appears only once, under the name that fits these bins."""
     same = "" if settings.scheme == "equal-width" else "ece"
     return tuple(m.key for m in METRICS if family in (ALL, m.family) and m.key != same)
 
 
 def is_small(settings: Settings) -> bool:
-    """Whether error bars take seconds."""
+    """Whether the data are so small that error bars are computed by default."""
     data = settings.sample.data
     return data.n * max(1, data.n_classes) <= AT_ONCE
 
 
 def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
-    """The table and, below it, what the chosen metric means; the results, for the export.
+    """Draw the table and, below it, what the chosen metric means; return the results, for the export.
 
     Values are shown first; error bars are filled in family by family.
     """
-    # Above the table, which is longer than the screen: who reads it sees that more is coming.
+    # Progress is shown above the table, which is longer than the screen, so that readers see that more is coming.
     said, place = st.container(), st.empty()
     keys = keys_of(family, settings)
     with (
@@ -76,7 +76,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
         others = _others(settings, keys)
     if error_bars and settings.sample.data.n > 1:
         wanted = [f for f in families() if family in (ALL, f)]
-        # What was there in the last run is there at once; drawing it over and over would take a second.
+        # Error bars that were complete in the last run are there at once; drawing the table repeatedly would take a second.
         asked = (settings.rows_key, settings.how_key, family)
         there = st.session_state.get(_THERE) == asked
         drawn = -math.inf
@@ -96,7 +96,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
 
 
 def _others(settings: Settings, keys: tuple[str, ...]) -> dict[str, Mapping[str, MetricResult]]:
-    """The values of the selected rows and of the pinned state, by the name of their column; without error bars."""
+    """Return the values of the selected rows and of the pinned state, by the name of their column; without error bars."""
     found: dict[str, Mapping[str, MetricResult]] = {}
     chosen = state.among(settings)
     if chosen is not None and chosen.rows.size:
@@ -112,7 +112,7 @@ def _others(settings: Settings, keys: tuple[str, ...]) -> dict[str, Mapping[str,
 def _answer(
     results: Results, settings: Settings, others: Mapping[str, Mapping[str, MetricResult]]
 ) -> None:
-    """The table that answers to a click; a fragment, so that the page does not run again."""
+    """Draw the table that reacts to a click; a fragment, so that the page does not run again."""
     with page_guard.boundary():
         event = _draw(results, settings, others, select=True)
         at = event.selection.rows if event is not None else []
@@ -124,11 +124,11 @@ def _answer(
 
 
 def _reasons(results: Results) -> None:
-    """What has to be known about values; why metrics have none, each reason once."""
+    """Draw remarks about values, and why some metrics have no value, each reason once."""
     for names, text in remarks(results.values()):
         st.caption(f"{md(names, 1_000)}: {md(text, 500)}")
     for names, reason in missing(results.values()):
-        # "undefined: on no class is the confidence below the accuracy." tells about these labels what stands behind the colon.
+        # In "undefined: on no class is the confidence below the accuracy.", the part after the colon is the reason for these labels.
         what, why = reason.split(": ", 1) if ": " in reason else ("not available", reason)
         st.caption(f"{md(what[:1].upper() + what[1:], 200)} ({md(names, 1_000)}): {md(why, 500)}")
 
@@ -171,7 +171,7 @@ def _draw(
         ),
         OF_ROWS: st.column_config.TextColumn(
             width=120,
-            help="How near the number is to that of the rows that the profile is of: exact, within a bound, or not known.",
+            help="How close the value is to that of the rows behind the profile: exact, within a bound, or not known.",
         ),
         "better": st.column_config.TextColumn(width=52, help="Which values are better."),
         "family": st.column_config.TextColumn(width=134),
@@ -182,7 +182,7 @@ def _draw(
     if any(r.interval is not None for r in results.values()):
         drawn = Bullet.column(results.values())
         texts.insert(2 + len(others), bullet.COLUMN, bullet.column(drawn, shared=False))
-    # Why something is not available stands below the table, each reason once.
+    # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
     texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
@@ -222,12 +222,12 @@ def _sortable(
     return sortable(texts, {name: columns[name] for name in columns if name in texts.columns})
 
 
-#: Columns that are left out where they hold nothing.
+#: Columns that are left out if they are empty.
 OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value")
 
 
 def details(result: MetricResult) -> None:
-    """What a metric means, its formula, its source, and how this value came about."""
+    """Draw what a metric means, its formula, its source, and how this value was computed."""
     metric = METRICS[result.key]
     with st.container(border=True):
         st.subheader(name_of(result), anchor=False)
@@ -245,7 +245,7 @@ def details(result: MetricResult) -> None:
             facts.append(f"interval: {INTERVAL_WORDS[result.interval_method]}")
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
-            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`. "
+            f"Source: {md(metric.reference, 500)}. On the command line and in JSON: `{metric.key}`. "
             f"[More]({learn_links.address(metric.key)})"
         )
 

@@ -1,1 +1,1 @@
-"""Parts of the page Over time; what other pages show as well is in `calviz.ui.widgets`."""
+"""The part of the page Over time: the choices, the job, and the metric period by period."""

@@ -1,4 +1,4 @@
-"""The page about time: what is measured, the job that does it, and what came of it."""
+"""The page Over time: the choices, the job that measures each period, and the result."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
 
 PLACE = "over_time"
-#: Where nothing is asked for.
+#: The options for automatic periods and for no recalibration.
 _USUAL, _NONE = "as suits the data", "none"
-#: Rows times classes up to which it is measured without being asked for.
+#: Rows times classes up to which the job starts by itself.
 AT_ONCE = 500_000
 
 
 def explore(settings: Settings) -> None:
-    """The choices, the running job, and the periods."""
+    """Draw the choices, the running job, and the periods."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         keys = METRICS.in_table("fits")
         metric = st.selectbox(
@@ -100,7 +100,7 @@ def _work(
 
 
 def _selected(found: OverTime, settings: Settings) -> Iterator[Another[FloatArray]]:
-    """The metric of the selected rows, period by period."""
+    """Yield the metric of the selected rows, period by period."""
     chosen = state.among(settings)
     if chosen is not None and chosen.rows.size:
         key = (*settings.rows_key, *settings.how_key, chosen.rule.link(), found.metric, found.every)
@@ -143,7 +143,7 @@ def _show(found: OverTime, settings: Settings) -> None:
         none = int(np.count_nonzero(np.isnan(other.what)))
         without = f" in {none} of {counted(other.what.size, 'period')}" if none else ""
         few = (
-            f"; there is no value{without}, as fewer than {MIN_ROWS} of them are there"
+            f"; there is no value{without}, which hold fewer than {MIN_ROWS} of these rows"
             if none
             else ""
         )

@@ -1,1 +1,1 @@
-"""A state that is kept beside the present one: other bins, another split, model, slice, reduction or map."""
+"""The pinned state, shown beside the current one: other bins, or another split, model, slice, reduction or map."""

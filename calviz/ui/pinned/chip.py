@@ -10,7 +10,7 @@ from calviz.ui.widgets.text import md
 
 
 def draw(now: Settings) -> None:
-    """What is pinned, or the button that pins what is looked at."""
+    """Draw what is pinned, or the button that pins the current state."""
     pinned = state.current(now)
     if pinned is None:
         if reason := state.ended():

@@ -1,4 +1,4 @@
-"""The pinned state on a page: its points or curves in a figure, its values beside those of now."""
+"""The pinned state on a page: its points or curves in a figure, its values beside the current ones."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets.recalibration_choice import NONE
 
 F = TypeVar("F")
-#: Settings that say how rows are looked at.
+#: Settings beside those that choose the rows.
 HOW = ("reduction", "bins", "scheme")
 #: Characters of a name in a legend.
 _LEGEND = 44
 
 
 def points(now: Settings) -> tuple[Beside, ...]:
-    """The points to draw in a reliability diagram; none where nothing else is pinned than is shown."""
+    """Return the points to draw in a reliability diagram; none if the pinned state is the current one."""
     pinned = state.current(now)
     name = "" if pinned is None else state.difference(pinned, now)
     if pinned is None or not name:
         return ()
     try:
         if pinned.method != NONE:
-            # Here, as most pages are shown without a map, and what fits one takes a second to import.
+            # Imported here: most pages are shown without a map, and the modules that fit one take a second to import.
             from calviz.ui.widgets import recalibrated_diagram
 
             other = recalibrated_diagram.find(pinned.settings, pinned.method).after
@@ -43,11 +43,11 @@ def points(now: Settings) -> tuple[Beside, ...]:
 
 
 def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
-    """The values of metrics in the pinned state, by the keys that they have now; empty where there is none."""
+    """Return the values of metrics in the pinned state, by their current keys; empty if nothing else is pinned."""
     pinned = state.current(now)
     if pinned is None or not state.difference(pinned, now):
         return {}
-    # The ECE is that of the bins that are looked at.
+    # The key of the ECE depends on the bins.
     ece = now.sample.ece_key
     own = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
     try:
@@ -66,15 +66,15 @@ def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
 def other(
     now: Settings, make: Callable[[Sample], F], *, as_now: tuple[str, ...] = ("bins", "scheme")
 ) -> Another[F] | None:
-    """What a page shows, in the pinned state; None where there is none, or where it would be the same.
+    """Return what a page shows, for the pinned state; None if nothing is pinned, or if it would be the same.
 
     Parameters
     ----------
     now : Settings
     make : callable
-        Computes it of a sample.
+        Computes it from a sample.
     as_now : tuple of str
-        Settings that it does not depend on, which are as they are now.
+        Settings that it does not depend on; these are taken from `now`.
     """
     pinned = state.current(now)
     if pinned is None:

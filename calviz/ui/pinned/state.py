@@ -1,4 +1,4 @@
-"""What is pinned: settings and a map, in the session and in the link, as long as the data have them."""
+"""The pinned state: settings and a map, kept in the session and in the link as long as they fit the data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calviz.ui.session.open_files import Entry
 from calviz.ui.session.settings import MAX_BINS, Settings
 from calviz.ui.widgets import recalibration_choice
 
-#: The name in the address, and what stands there where nothing differs from the defaults.
+#: The name in the address, and its value if everything is at its default.
 PINNED, _DEFAULTS = "pinned", "-"
 _PIN, _OF, _ENDED = "calviz.pinned", "calviz.pinned.of", "calviz.pinned.ended"
 _ALL = ""
@@ -27,14 +27,14 @@ _ALL = ""
 
 @dataclass(frozen=True)
 class Pin:
-    """Settings by name, so that they outlive a session; what is left out is the default of the data.
+    """Settings by name, so that they outlive a session; what is left out is at the default of the data.
 
     Attributes
     ----------
     model, split, reduction, bins, scheme, map : str
         Empty for the default; a split of None is all rows.
     where : tuple of str
-        Columns and values in turns.
+        Columns and values, alternating.
     """
 
     model: str = ""
@@ -46,7 +46,7 @@ class Pin:
     where: tuple[str, ...] = field(default=())
 
     def link(self) -> str:
-        """The pin in a link: a letter and a value for each part that is no default."""
+        """Encode the pin for a link: a letter and a value for each part that is not at its default."""
         parts = [
             f"{code}{getattr(self, name)}" for code, name in _CODES.items() if getattr(self, name)
         ]
@@ -59,7 +59,7 @@ _CODES = {"m": "model", "s": "split", "r": "reduction", "b": "bins", "h": "schem
 
 
 def pin_of(link: str) -> Pin | None:
-    """The pin that a link holds; None where it holds none."""
+    """Decode the pin in a link; None if it holds none."""
     if link == _DEFAULTS:
         return Pin()
     found: dict[str, str | None] = {}
@@ -78,7 +78,7 @@ def pin_of(link: str) -> Pin | None:
 
 
 def of(settings: Settings, method: str) -> Pin:
-    """The pin of what is looked at."""
+    """Return the pin for some settings and a map."""
     entry, data = settings.entry, settings.whole
     split: str | None = ""
     if data.splits is not None and settings.split != _usual_split(entry):
@@ -101,7 +101,7 @@ def _usual_split(entry: Entry) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Pinned:
-    """A pin that the data have.
+    """A pin whose settings fit the data.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Pinned:
 
 
 def _settings_of(pin: Pin, entry: Entry) -> Pinned:
-    """The settings of a pin; raises CalvizError, ValueError or KeyError where the data do not have them."""
+    """Return the settings of a pin; raise CalvizError, ValueError or KeyError if they do not fit the data."""
     model = pin.model or next(iter(entry.loaded.models))
     if model not in entry.loaded.models:
         raise KeyError(f"there is no model '{shorten(model, 30)}'")
@@ -140,13 +140,13 @@ def _settings_of(pin: Pin, entry: Entry) -> Pinned:
 
 
 def current(now: Settings) -> Pinned | None:
-    """What is pinned, of the data that are looked at; None where nothing is."""
+    """Return what is pinned, for the current data; None if nothing is."""
     pin: Pin | None = st.session_state.get(_PIN)
     return None if pin is None else _settings_of(pin, now.entry)
 
 
 def pin_this(now: Settings) -> None:
-    """Keep what is looked at, with the map that was chosen on a page; for callbacks."""
+    """Pin the current settings, with the map that was chosen on a page; for callbacks."""
     method = st.session_state.get(recalibration_choice.KEY, recalibration_choice.NONE)
     st.session_state[_PIN] = of(now, method or recalibration_choice.NONE)
     st.session_state[_OF] = now.entry.key
@@ -161,18 +161,18 @@ def put(pin: Pin | None) -> None:
 
 
 def unpin() -> None:
-    """Keep nothing beside; for callbacks."""
+    """Remove the pin; for callbacks."""
     put(None)
 
 
 def ended() -> str | None:
-    """Why what was pinned is gone, in a sentence, until something is pinned."""
+    """Return a sentence that says why the pinned state is gone, until something is pinned."""
     reason: str | None = st.session_state.get(_ENDED)
     return reason
 
 
 def settle(now: Settings) -> None:
-    """Follow the address at the start, let go what the data do not have, and write the address."""
+    """Follow the address at the start, drop a pin that does not fit the data, and write the address."""
     if _PIN not in st.session_state or history.stepped():
         put(pin_of(st.query_params[PINNED]) if PINNED in st.query_params else None)
     pin: Pin | None = st.session_state[_PIN]
@@ -180,13 +180,13 @@ def settle(now: Settings) -> None:
         before = st.session_state.get(_OF, now.entry.key)
         try:
             if before != now.entry.key:
-                raise KeyError("other data are looked at")
+                raise KeyError("another data set is shown")
             _settings_of(pin, now.entry)
             st.session_state[_OF] = before
         except (CalvizError, ValueError, KeyError) as reason:
             said = reason.args[0] if isinstance(reason, KeyError) else reason
             put(None)
-            st.session_state[_ENDED] = as_sentence(f"What was pinned is gone: {said}")
+            st.session_state[_ENDED] = as_sentence(f"The pinned state is gone: {said}")
             pin = None
     wanted = None if pin is None else pin.link()
     if wanted is None and PINNED in st.query_params:
@@ -196,7 +196,7 @@ def settle(now: Settings) -> None:
 
 
 def difference(pinned: Pinned, now: Settings) -> str:
-    """What is otherwise in the pinned state, in plain text; empty where nothing is."""
+    """Return what differs in the pinned state, in plain text; empty if nothing does."""
     other = pinned.settings
     parts = []
     if other.model != now.model:

@@ -1,7 +1,7 @@
-"""The parts of the page Recalibrate: its choices, the job, the table, figures, and what is taken home.
+"""The parts of the page Recalibrate: its choices, the job, the table, figures, and downloads.
 
-``plan`` draws the choices and makes a plan of them, ``comparison_job`` carries it out, ``outcome`` is what the page then has,
-``figures`` computes figures of it and ``pictures`` shows them.
+``plan`` draws the choices and turns them into a plan, ``comparison_job`` carries it out, ``outcome`` is the result as the page
+keeps it, ``figures`` computes figures from it and ``pictures`` shows them.
 
-Fitting and judging are in `calviz.comparison`; the choice of rows, which other pages show as well, is in ``ui/widgets/fit_rows.py``.
+Fitting and judging are in `calviz.comparison`; the choice of rows, which other pages share, is in ``ui/widgets/fit_rows.py``.
 """

@@ -1,4 +1,4 @@
-"""The evaluation rows after a method, one by one."""
+"""The evaluation rows after a method, as a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = 200
 
 
 def draw(outcome: Outcome, method: str, settings: Settings) -> None:
-    """A table of the first rows: score before and after, and the method's intervals where it has any."""
+    """Draw a table of the first rows: score before and after, and the method's intervals if it has any."""
     if method == UNCALIBRATED:
         return
     after, before = outcome.calibrated(method), outcome.calibrated(UNCALIBRATED)
@@ -26,7 +26,7 @@ def draw(outcome: Outcome, method: str, settings: Settings) -> None:
     label = md(outcome.comparison[method].label)
     with st.expander(f"Rows after {label}, as a table", icon=":material/table:"):
         frame = tables.rows_table(after, rows, outcome.reduction, None)
-        # Rows of a choice have other numbers than those of the file.
+        # The row numbers of a part are not those of the file.
         frame = frame.drop(columns="row")
         frame.insert(
             list(frame.columns).index("score"),

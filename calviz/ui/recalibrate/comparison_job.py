@@ -1,4 +1,4 @@
-"""The work that leads to a comparison, and what the link says of it."""
+"""The work of a comparison, and its mark in the link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.recalibrate.plan import Choice
 from calviz.ui.session.jobs import Job
 
-#: Bytes of calibrated rows that are kept; more are drawn before they go, and for other pictures the maps are applied again.
+#: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
+#: maps again.
 KEPT_BYTES = 400_000_000
 #: Rows times classes up to which a link may start a comparison.
 AT_ONCE = 5_000_000
@@ -27,7 +28,7 @@ _COMPARED = "compared"
 
 
 def work(choice: Choice) -> Callable[[Job], Outcome]:
-    """The work of a job; must not need streamlit, so the data are fetched here."""
+    """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
     data, whole, settings = choice.data, choice.whole, choice.settings
     labels = {spec.key: spec.label for spec in choice.plan.specs}
 
@@ -62,7 +63,7 @@ def work(choice: Choice) -> Callable[[Job], Outcome]:
 
 
 def stopped(job: Job) -> str:
-    """What a stopped comparison still shows, in one sentence."""
+    """Say in one sentence what a stopped comparison still shows."""
     if job.result is None:
         return "Stopped before a method was judged."
     return (
@@ -72,19 +73,19 @@ def stopped(job: Job) -> str:
 
 
 def put_in_link() -> None:
-    """Let the link say that methods were compared."""
+    """Mark in the link that methods were compared."""
     if _COMPARED not in st.query_params:
         st.query_params[_COMPARED] = "yes"
 
 
 def is_in_link(choice: Choice) -> bool:
-    """Whether a comparison starts by itself: the link says so, and it is quick."""
+    """Whether a comparison starts by itself: the link asks for it, and it is quick."""
     cells = choice.data.n * max(1, choice.data.n_classes)
     return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE
 
 
 def _slim(found: Comparison) -> Comparison:
-    """Without the calibrated rows."""
+    """Return the comparison without the calibrated rows."""
     return replace(
         found,
         methods={

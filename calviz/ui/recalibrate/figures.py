@@ -1,4 +1,4 @@
-"""Figures of the rows that judged, after a method: which kinds there are, computed at once or when asked for."""
+"""The kinds of figures of the evaluation rows after a method, computed at once or when they are asked for."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from calviz.ui.session.settings import Settings
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of figure of the rows that judged, after a method.
+    """A kind of figure of the evaluation rows after a method.
 
     Attributes
     ----------
     compute : callable
-        ``compute(outcome, method, settings)`` gives the figure.
+        ``compute(outcome, method, settings)`` returns the figure.
     binned : bool
         Whether it depends on the bins of the sidebar.
     at_once : bool
-        Whether the page shows it of every method, without being asked for it.
+        Whether the page shows it for every method without being asked.
     of_map : bool
-        Whether it shows a map, which the uncalibrated model has not.
+        Whether it shows a map, which the uncalibrated model does not have.
     """
 
     compute: Callable[[Outcome, str, Settings], Any]
@@ -78,7 +78,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def figure(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:
-    """A figure of the rows after a method, of a kind of `KINDS`."""
+    """Return a figure of the rows after a method, of a kind in `KINDS`."""
     how = _how(kind, settings)
     at_hand = outcome.drawn.get((method, kind, how))
     if at_hand is not None:
@@ -87,10 +87,10 @@ def figure(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:
 
 
 def all_at_once(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[str, str, str], Any]:
-    """The figures that the page shows of every method, until somebody asks to stop."""
+    """Compute the figures that the page shows for every method, until the job is asked to stop."""
     computed: dict[tuple[str, str, str], Any] = {}
     count = len(outcome.comparison.methods)
-    with watching(None):  # the comparison is there: a stop must not lose it
+    with watching(None):  # the comparison is complete: a stop must not lose it
         for m in outcome.fitted:
             if job.stopping():
                 break
@@ -103,7 +103,7 @@ def all_at_once(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[st
 
 
 def _how(kind: str, settings: Settings) -> str:
-    """What a figure depends on in addition to the comparison."""
+    """Identify what a figure depends on in addition to the comparison."""
     return " ".join(settings.how_key) if KINDS[kind].binned else ""
 
 

@@ -1,4 +1,4 @@
-"""The result of a comparison as the page keeps it: rows after a method, and metrics of them."""
+"""The result of a comparison as the page keeps it: rows after a method, and their metrics."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from calviz.results.evaluation import MetricResult
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The result of a plan, with what its pictures need.
+    """The result of a plan, with what its figures need.
 
     Attributes
     ----------
     key : tuple of str
-        Names the plan, for caches.
+        Identifies the plan, for caches.
     data : Predictions or ConfidencePredictions
-        The rows that fitted and those that judged.
+        The rows that fit and those that judge.
     whole : Predictions or ConfidencePredictions
         The rows of all splits.
     rows : Rows
-        Of `data`.
+        How `data` is divided.
     reduction : Reduction
     comparison : Comparison
     drawn : mapping
-        Figures, by method, kind and how, that were computed while all calibrated rows were there.
+        Figures that were computed while all calibrated rows were in memory, by method, kind and settings.
     """
 
     key: tuple[str, ...]
@@ -51,7 +51,7 @@ class Outcome:
         return tuple(m for m in self.comparison if m.ok)
 
     def calibrated(self, method: str) -> Dataset:
-        """The evaluation rows after a method."""
+        """Return the evaluation rows after a method."""
         result = self.comparison[method]
         if result.calibrated is not None:
             return result.calibrated
@@ -79,6 +79,6 @@ def _metric(key: tuple[str, ...], method: str, metric: str, _outcome: Outcome) -
 
 
 def metric(outcome: Outcome, method: str, key: str) -> MetricResult:
-    """A metric of the evaluation rows after a method, also one that the comparison left out."""
+    """Return a metric of the evaluation rows after a method, even one that the comparison left out."""
     measured = outcome.comparison[method].metrics.get(key)
     return measured if measured is not None else _metric(outcome.key, method, key, outcome)

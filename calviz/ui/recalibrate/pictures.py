@@ -1,4 +1,4 @@
-"""The difference in pictures: diagrams and maps side by side, and one method before and after."""
+"""The effect of recalibration in pictures: diagrams and maps side by side, and one method before and after."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram, recalibrated_diagram
 from calviz.ui.widgets.text import md
 
-#: Pixels of a panel: four in a row on a desk; and of its height.
+#: Width and height of a panel in pixels; four fit in a row on a large screen.
 PANEL, HEIGHT = 232, 236
-#: Pixels of a figure that stands beside another.
+#: Width in pixels of one of two figures beside each other.
 HALF = 472
 
 VIEWS = {
@@ -31,7 +31,7 @@ VIEWS = {
 
 
 def diagrams(outcome: Outcome, settings: Settings) -> None:
-    """Reliability diagrams of all methods on one scale, the uncalibrated model first."""
+    """Draw reliability diagrams of all methods on one scale, the uncalibrated model first."""
     st.subheader("Reliability, side by side", anchor=False)
     st.caption(
         "One scale for all, in the order of the table. Circles: what was observed, with exact 95 % intervals and areas in "
@@ -57,12 +57,12 @@ def diagrams(outcome: Outcome, settings: Settings) -> None:
 
 
 def _size() -> tuple[int, int]:
-    """Width and height of a panel; two are side by side on a phone."""
+    """Return width and height of a panel; on a phone, two stand side by side."""
     return (PANEL, HEIGHT) if diagram.page_width() is None else (168, 176)
 
 
 def maps(outcome: Outcome, settings: Settings) -> None:
-    """What each method does to the scores."""
+    """Draw what each method does to the scores."""
     st.subheader("What the maps do", anchor=False)
     st.caption(
         "Score before against score after, on the evaluation rows. Dashed: no change. Circles: what was "
@@ -86,14 +86,14 @@ def maps(outcome: Outcome, settings: Settings) -> None:
                 )
                 if figure.dip is not None:
                     st.caption(
-                        f"{figure.falls()}: nothing holds this kind of map to rise with the score. It follows the "
-                        "hits that were seen; rows there swap their order, and predicted classes may change."
+                        f"{figure.falls()}: this kind of map need not rise with the score. It follows the "
+                        "observed hits; rows there change their order, and predicted classes may change."
                     )
     _as_table(frames, "maps")
 
 
 def before_and_after(outcome: Outcome, method: str, settings: Settings) -> None:
-    """Other pictures of the uncalibrated model and of one method."""
+    """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
     st.subheader("Before and after", anchor=False)
     view = st.segmented_control(
@@ -144,7 +144,7 @@ def _view(outcome: Outcome, method: str, view: str, settings: Settings) -> None:
 
 
 def _in_order(outcome: Outcome) -> list[MethodResult]:
-    """As in the table above."""
+    """Return the methods in the order of the table above."""
     lead = st.session_state.get(table.RANK_BY, outcome.comparison.criterion)
     return [m for m in table.order(outcome, lead) if m.ok]
 

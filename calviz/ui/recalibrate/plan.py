@@ -1,4 +1,4 @@
-"""Which methods are fitted on which rows: the choices, in the address and kept by the session."""
+"""The choice of methods and of the rows that they are fitted on, kept in the address and by the session."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from calviz.ui.widgets import fit_rows, method_choice
 from calviz.ui.widgets.fit_rows import FitRows
 from calviz.ui.widgets.text import md
 
-#: Refits that the switch asks for: a standard deviation from these is known to about a sixth.
+#: Number of refits that the toggle asks for: a standard deviation from these has a relative error of about a sixth.
 REFITS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What a person chose to compare.
+    """What the user chose to compare.
 
     Attributes
     ----------
     settings : Settings
     fit_rows : FitRows
-        The rows that take part, and how they are divided.
+        The rows that fit and those that judge, and how they are divided.
     rows : Rows
         These rows, divided.
     plan : Plan
@@ -41,22 +41,22 @@ class Choice:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods that were chosen."""
+        """The chosen methods."""
         return tuple(self.plan.methods)
 
     @property
     def data(self) -> Dataset:
-        """The rows that take part."""
+        """The rows that fit and those that judge."""
         return self.fit_rows.data
 
     @property
     def whole(self) -> Dataset:
-        """The rows of all splits, sliced."""
+        """The rows of all splits, within the slice."""
         return replace(self.settings, split=None).sample.data
 
     @property
     def content(self) -> tuple[str, ...]:
-        """Names the rows of all splits and the reduction, for caches."""
+        """Identifies the rows of all splits and the reduction, for caches."""
         return (*replace(self.settings, split=None).rows_key, self.settings.reduction.key)
 
     @property
@@ -66,7 +66,7 @@ class Choice:
 
 
 def draw(settings: Settings) -> Choice | None:
-    """Draw the choices; None, with the reason on screen, where there is nothing to fit on."""
+    """Draw the choices; return None, with the reason on screen, if there is nothing to fit on."""
     chosen = _division(settings)
     above = st.container()
     methods = method_choice.draw(chosen)

@@ -1,4 +1,4 @@
-"""The selected rows before and after a method, among the rows that judge."""
+"""The selected rows among the evaluation rows, before and after a method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calviz.ui.widgets.text import md
 
 
 def draw(outcome: Outcome, method: str, settings: Settings) -> None:
-    """Their numbers; nothing where nothing is selected, or none of the rows judges."""
+    """Draw their numbers; nothing if no evaluation row is selected."""
     rule = state.rule()
     if rule is None or method == UNCALIBRATED:
         return

@@ -1,4 +1,4 @@
-"""Methods side by side: one row each, best bold, second underlined, ties marked."""
+"""The table of methods: one row each, best bold, second underlined, ties marked."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from calviz.ui.widgets.text import md
 NBSP = "\u00a0"
 #: The column that says whether a change is beyond noise.
 _AGAINST = "Against uncalibrated"
-#: The metric that the table is sorted by, in the address.
+#: The address's parameter for the metric that the table is sorted by.
 RANK_BY = "rank-by"
-#: Characters of a cell that is not broken into lines.
+#: Cells up to this number of characters are not broken into lines.
 SHORT = 14
 FORMATS = {"CSV": ("csv", "text/csv"), "Markdown": ("md", "text/markdown")}
 FORMATS |= {"LaTeX": ("tex", "text/x-tex")}
 
 
 def draw(outcome: Outcome) -> None:
-    """The table with its choices and its download."""
+    """Draw the table with its choices and its download."""
     comparison = outcome.comparison
     usual = METRICS.in_table("fits")
     ranked = [key for key in usual if comparison.tied.get(key)] or list(usual)
@@ -80,7 +80,7 @@ def draw(outcome: Outcome) -> None:
 
 
 def measured(outcome: Outcome, metrics: Iterable[str]) -> tuple[Column, ...]:
-    """A column for each metric, also of those that the comparison left out."""
+    """Return a column for each metric, even for those that the comparison left out."""
     return tuple(
         outcome.comparison.column(key, {m.key: metric(outcome, m.key, key) for m in outcome.fitted})
         for key in metrics
@@ -106,7 +106,7 @@ def _has(outcome: Outcome, key: str) -> bool:
 
 
 def order(outcome: Outcome, lead: str) -> list[MethodResult]:
-    """The uncalibrated model, the others from best to worst, those that failed."""
+    """Return the uncalibrated model, then the others from best to worst, then those that failed."""
     ranking = {key: i for i, key in enumerate(outcome.comparison.ranking(lead))}
     return sorted(
         outcome.comparison,
@@ -115,7 +115,7 @@ def order(outcome: Outcome, lead: str) -> list[MethodResult]:
 
 
 def texts(outcome: Outcome, columns: Sequence[Column], lead: str) -> pd.DataFrame:
-    """The table as shown on screen, by the methods' labels."""
+    """Return the table as shown on screen, indexed by the methods' labels."""
     comparison = outcome.comparison
     lead_writer = comparison.column(lead).written
     rows: dict[str, dict[str, str]] = {}
@@ -145,7 +145,7 @@ def _cell(column: Column, method: str) -> str:
 
 
 def _change(scale: float, change: Difference) -> str:
-    """A difference with its interval, with two digits of the interval's half width."""
+    """Return a difference with its interval, to two digits of the interval's half width."""
     interval = change.interval
     decimals = decimals_for(scale * (interval.high - interval.low) / 2, figures=2, least=0, most=5)
 
@@ -156,7 +156,7 @@ def _change(scale: float, change: Difference) -> str:
 
 
 def _pictures(outcome: Outcome, lead: str) -> dict[str, str]:
-    """The lead metric of each method by its label, on one scale, as markdown."""
+    """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
     given = {m.label: m.metrics.get(lead) for m in outcome.comparison}
     there = {label: r for label, r in given.items() if r is not None and r.available}
     drawn = bullet.column([Bullet.of(r) for r in there.values()])
@@ -169,7 +169,7 @@ def _pictures(outcome: Outcome, lead: str) -> dict[str, str]:
 def _styled(
     frame: pd.DataFrame, found: Comparison, columns: Sequence[Column], pictures: Mapping[str, str]
 ) -> Any:
-    """Best in bold and second underlined; all texts escaped."""
+    """Return the table with the best in bold and the second underlined; all texts are escaped."""
     at = {label: row for row, label in enumerate(frame.index)}
     places: dict[Mark, list[Cell]] = {"best": [], "second": []}
     for number, column in enumerate(columns):
@@ -177,13 +177,13 @@ def _styled(
             if (mark := column.mark(m.key)) is not None:
                 places[mark].append((at[m.label], number))
     if _AGAINST in frame:
-        # Behind the change that it is of, as the table is wide.
+        # The verdict goes into the cell of its change, as the table is wide.
         change = list(frame)[list(frame).index(_AGAINST) - 1]
         both = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
         frame[change] = [_with_verdict(text, judged) for text, judged in both]
     written = frame.map(_unbroken)
     if any(pictures.values()):
-        # After the metrics, whose cells are marked by their place.
+        # Inserted after the metrics, whose cells are marked by position.
         written.insert(
             len(columns),
             bullet.COLUMN.replace(" ", NBSP),
@@ -197,7 +197,7 @@ def _with_verdict(change: str, verdict: str) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """Escaped, and broken into lines at most before an interval."""
+    """Return the text escaped, with line breaks allowed only before an interval."""
     line = md(text, 600)
     if len(text) <= SHORT:
         return line.replace(" ", NBSP)
@@ -207,7 +207,7 @@ def _unbroken(text: str) -> str:
 
 
 def numbers(outcome: Outcome, columns: Sequence[Column]) -> pd.DataFrame:
-    """Plain numbers, one row per method and metric."""
+    """Return plain numbers, one row per method and metric."""
     rows = []
     for m in outcome.comparison:
         for column in columns:
@@ -234,7 +234,7 @@ def numbers(outcome: Outcome, columns: Sequence[Column]) -> pd.DataFrame:
 
 
 def content(form: str, outcome: Outcome, shown: pd.DataFrame, columns: Sequence[Column]) -> str:
-    """The table in a format; CSV holds plain fractions, the others what is on screen."""
+    """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(numbers(outcome, columns)).decode()
     write = markdown_table if form == "Markdown" else latex_table
@@ -243,7 +243,7 @@ def content(form: str, outcome: Outcome, shown: pd.DataFrame, columns: Sequence[
 
 
 def caption(outcome: Outcome) -> str:
-    """Where the numbers come from, in plain text."""
+    """Return a caption that says where the numbers come from, in plain text."""
     comparison = outcome.comparison
     in_sample = "IN-SAMPLE. " if comparison.in_sample else ""
     return f"{in_sample}{comparison.name}: {comparison.rows_words()}; {outcome.reduction.label}."

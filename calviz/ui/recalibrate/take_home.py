@@ -1,4 +1,4 @@
-"""What a person takes home: the calibrated file, the map as JSON, and as NumPy source."""
+"""The downloads: the calibrated file, and the map as JSON and as NumPy source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets.text import md
 
-#: Numbers from which on text takes minutes to write and gigabytes to hold.
+#: More numbers than this take minutes to write as text, and gigabytes to hold.
 MOST_TEXT = 20_000_000
 
 _READY, _ADVISED = "calviz.recalibrate.ready", "calviz.recalibrate.advised"
@@ -29,7 +29,7 @@ _READY, _ADVISED = "calviz.recalibrate.ready", "calviz.recalibrate.advised"
 
 @dataclass(frozen=True, eq=False)
 class Files:
-    """What was built: contents, or the reason why there is none."""
+    """The contents of the files, or the reasons why there are none."""
 
     table: bytes
     map: bytes | None
@@ -39,7 +39,7 @@ class Files:
 
 
 def choose(outcome: Outcome, advised: str) -> str:
-    """Draw the choice of a method; it follows the advice until a person chooses another one."""
+    """Draw the choice of a method; it follows the advice until the user chooses another one."""
     methods = [m.key for m in outcome.fitted]
     held, before = st.session_state.get("method"), st.session_state.get(_ADVISED)
     follows = held not in (None, advised) and (held not in methods or held == before)
@@ -50,7 +50,7 @@ def choose(outcome: Outcome, advised: str) -> str:
         st.selectbox(
             "Method",
             methods,
-            # No default where the state is set in this run: streamlit warns of two values.
+            # No default where the state is set in this run: streamlit warns about two values.
             index=0 if follows else methods.index(advised),
             format_func=lambda key: RECALIBRATORS[key].label,
             key="method",
@@ -62,7 +62,7 @@ def choose(outcome: Outcome, advised: str) -> str:
 
 
 def draw(outcome: Outcome, method: str, settings: Settings) -> None:
-    """Choose the format, build, then download."""
+    """Draw the choice of the format, the button that builds the files, then the downloads."""
     if method == UNCALIBRATED:
         st.caption("The uncalibrated model is your file as it is: there is nothing to download.")
         return
@@ -118,7 +118,7 @@ def _which_rows(outcome: Outcome, settings: Settings) -> str:
 
 
 def _usual(settings: Settings) -> str:
-    """The format of the file that was opened, where it can be written."""
+    """Return the format of the file that was opened if it can be written, else the first format."""
     name = settings.entry.loaded.file.lower()
     return next((s for s in SUFFIXES if name.endswith((s, f"{s}.gz"))), SUFFIXES[0])
 

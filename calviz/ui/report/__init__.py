@@ -1,1 +1,1 @@
-"""The part of the page Report: what goes into it, and the job that makes it. What a report is, is in `calviz.report`."""
+"""The part of the page Report: the choice of its contents, and the job that makes it. Reports are defined in `calviz.report`."""

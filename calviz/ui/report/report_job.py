@@ -1,4 +1,4 @@
-"""The page Report: what goes into it, the job that makes it, and the downloads."""
+"""The page Report: the choice of its contents, the job that makes it, and the downloads."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
 
 PLACE = "report"
-#: Where comparisons of recalibrators and learning curves run, as the pages that start them call it.
+#: The places of the jobs for comparisons of recalibrators and learning curves, as their pages name them.
 COMPARED, LEARNT = "recalibrate", "learning_curve"
-#: The sections that what was chosen on the page Decisions goes into; of grades a preset asks more.
+#: The sections that use what was chosen on the page Decisions; the section on grades also depends on the preset.
 GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
-#: The section of data with times.
+#: The section for data with times.
 OVER_TIME = "over-time"
-#: Pixels of the preview.
+#: Height of the preview in pixels.
 HEIGHT = 900
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What other pages have found on these data, for the report."""
+    """Results and choices of other pages for these data, for the report."""
 
     comparison: Comparison | None
     learning: LearningCurve | None
@@ -52,7 +52,7 @@ class Found:
     grades: str | None = None
 
     def of(self, work: Work) -> object:
-        """What there is of a kind of work: its result, or what names it; None if nothing was asked for."""
+        """Return the result of a kind of work, or what identifies it; None if nothing was asked for."""
         return {
             "comparison": self.comparison,
             "learning": self.learning,
@@ -61,10 +61,10 @@ class Found:
         }[work]
 
     def identity(self, key: str) -> str:
-        """Identifies what a section is made of in addition to the rows and the settings."""
+        """Identify what a section is made of in addition to the rows and the settings."""
         work = SECTIONS[key].made_of
         if work is None:
-            # Where decisions are made, and by which column, was chosen on the page Decisions.
+            # The cutoff and the column of grades were chosen on the page Decisions.
             decided = {
                 GRADES: (self.preset, self.grades),
                 DECISIONS: self.cutoff,
@@ -72,12 +72,12 @@ class Found:
             }
             return repr(decided.get(key))
         there = self.of(work)
-        # Results are told apart by what they are, choices by what they say.
+        # Results are compared by identity, choices by value.
         return str(id(there)) if work in ("comparison", "learning") else repr(there)
 
 
 def explore(settings: Settings) -> None:
-    """Choose, make, look, take home."""
+    """Draw the choices, the job, the downloads and the preview."""
     inputs = gather(settings)
     keys, preset = _sections(settings, inputs)
     inputs = replace(inputs, preset=preset)
@@ -109,7 +109,7 @@ def explore(settings: Settings) -> None:
 
 
 def gather(settings: Settings) -> Found:
-    """Look up what the pages Recalibrate, Learning curve, Compare models and Slices were last used for."""
+    """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
     comparison = _latest(COMPARED, settings)
     learning = _latest(LEARNT, settings)
     chosen = models.usual(settings.entry)
@@ -125,15 +125,15 @@ def gather(settings: Settings) -> Found:
 
 
 def _latest(place: str, settings: Settings) -> object:
-    """The last result of a page that was about these rows, if any was."""
-    # The same rows but for the split, as some splits fit and others judge.
+    """Return the latest result of a page if it is about these rows, else None."""
+    # The same rows apart from the split, as some splits fit and others judge.
     job = jobs.latest(place, replace(settings, split=None).rows_key)
     result = None if job is None or job.running else job.result
     return getattr(result, "comparison", result)
 
 
 def subject(settings: Settings, found: Found) -> Subject:
-    """What is looked at, for a report."""
+    """Return the subject of the report."""
     entry = settings.entry
     several = len(entry.loaded.models) > 1
     return Subject(
@@ -150,10 +150,10 @@ def subject(settings: Settings, found: Found) -> Subject:
 
 
 def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset | None]:
-    """Let a person choose sections, or a guideline's; those that have nothing to say are not offered."""
+    """Draw the choice of sections, or of a guideline's sections; those without content are not offered."""
 
     def there(work: Work | None) -> bool:
-        # Slices are looked at by the report itself where nobody has asked for others.
+        # The report measures slices itself if none were asked for on their page.
         if work == "slices":
             return bool(settings.whole.groups)
         return work is None or found.of(work) is not None
@@ -178,7 +178,7 @@ def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset
         help="\n".join(f"- {name}: {made.source}" for name, made in PRESETS.items()),
     )
     if preset in PRESETS and "sections" not in st.session_state:
-        choose()  # a link that names the preset alone
+        choose()  # for a link that names only the preset
     chosen = st.pills(
         "Sections",
         tuple(offered),
@@ -204,17 +204,17 @@ def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset
 
 
 def _of_two_classes(settings: Settings, column: str | None) -> dict[str, bool]:
-    """Whether decisions and grades have something to say of these data."""
+    """Return whether the sections on decisions and grades apply to these data, by section."""
     try:
         decidable(settings.sample)
     except NotAvailable:
         return {DECISIONS: False, GRADES: False}
-    # Groups that do not look like grades may be named as such: with the preset "credit", or on the page Decisions.
+    # Groups that do not look like grades can be declared as such: by the preset "credit", or on the page Decisions.
     asked = column is not None or st.session_state.get("preset") == "credit"
     return {GRADES: has_grades(settings.whole) or (asked and bool(settings.whole.groups))}
 
 
-#: How sections come to be offered, by what they are made of.
+#: What to do so that more sections are offered, by the work that they need.
 _MORE: dict[Work, str] = {
     "comparison": "compare recalibrators on the page *Recalibrate*",
     "learning": "draw curves on the page *Learning curve*",
@@ -223,7 +223,7 @@ _MORE: dict[Work, str] = {
 
 
 def _words(settings: Settings) -> tuple[str, str, str, str]:
-    """A person's words: they are not part of the link."""
+    """Draw the fields for the user's own words, which are not part of the link."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         title = st.text_input(
             "Title",
@@ -260,7 +260,7 @@ def _key(settings: Settings) -> tuple[str, ...]:
     return (*settings.rows_key, *settings.how_key)
 
 
-#: Sections that were asked for, each with what it was made of.
+#: Requested sections, each with the identity of what it was made of.
 Tried = frozenset[tuple[str, str]]
 
 
@@ -300,7 +300,7 @@ def _work(
 
 
 def _take_home(report: Report, settings: Settings) -> None:
-    """Downloads, and the page as it will look."""
+    """Draw the downloads, and a preview of the page."""
     stem = settings.file_stem
     with st.spinner("Writing …"):
         html = report.html()
@@ -337,6 +337,6 @@ def _take_home(report: Report, settings: Settings) -> None:
         "print view fits paper."
     )
     if preview:
-        # Its policy lets only its own two scripts run, and every text in it is escaped.
+        # The content security policy of the page lets only its own two scripts run, and every text in it is escaped.
         with st.container(border=True):
             st.iframe(html, height=HEIGHT, alt="Preview of the report")

@@ -27,19 +27,18 @@ from calviz.ui.widgets.text import md
 
 @dataclass(frozen=True, eq=False)
 class Recalibrated:
-    """What is kept of a recalibration: curves, and the confidences that decisions use.
+    """The kept results of a recalibration: curves, and the confidences that decisions use.
 
     Attributes
     ----------
     label : str
-        The method's name, in words.
+        The method's label.
     rows : ndarray of int
         Row numbers of the judged rows, in the model's data.
     curves : mapping
         By ranking: before, after.
     judged, fit : (Sample, Sample)
-        Before and after, of the judged rows and of the rows that the map was fitted on: confidences only, which take little
-        memory.
+        Before and after: the judged rows, and the rows that the map was fitted on. Confidences only, which take little memory.
     fit_words, judged_words : str
     warnings : tuple of str
     """
@@ -78,7 +77,7 @@ def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Rec
 
 
 def recalibrated(settings: Settings, method: str) -> Recalibrated:
-    """Before and after a method."""
+    """Return curves and confidences before and after a method."""
     words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
     with st.spinner(md(words), show_time=True):
         return _recalibrated(settings.rows_key, method, settings)
@@ -104,7 +103,7 @@ def _confidences(sample: Sample) -> Sample:
 def decisions(
     settings: Settings, method: str, costs: Costs
 ) -> tuple[tuple[Decision, ...], str, str]:
-    """Costs before (and after), and which rows the thresholds were chosen and judged on, in words."""
+    """Return costs before (and after), and in words the rows on which the thresholds were chosen and judged."""
     if method != NONE:
         done = recalibrated(settings, method)
         names = (name_of(settings), after(done.label))
@@ -130,12 +129,12 @@ def _decision(costs: Costs, name: str, judged: Sample, fit: Sample | None) -> De
 
 
 def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
-    """Whether a map has kept the order of the predictions, as far as the curve shows."""
+    """Whether a map kept the order of the predictions, as far as the curves show."""
     return bool(a.risk.shape == b.risk.shape and np.allclose(a.risk, b.risk, rtol=0, atol=1e-12))
 
 
 def say_rows(done: Recalibrated, *, same: bool) -> None:
-    """Which rows the map was fitted on, and which are shown."""
+    """Say which rows the map was fitted on, and which are shown."""
     words = f"{done.label} is fitted on {done.fit_words}; both curves are of {done.judged_words}."
     if same:
         words += (

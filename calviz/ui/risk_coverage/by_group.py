@@ -1,4 +1,4 @@
-"""Where it can be believed: the levels of a group column, such as the tasks of a language model, with a threshold each."""
+"""Where the model can be trusted: the levels of a group column, such as the tasks of a language model, with a threshold each."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets.text import md
 
-#: Columns with more levels than this take too long to look at beside everything else.
+#: Columns with more levels than this are not offered, as they take too long for this page.
 _MOST_LEVELS = 100
 
 
 def offered(chosen: Settings) -> list[str]:
-    """The group columns that this can be asked of, those of few levels first."""
+    """Return the group columns that can be chosen, those with few levels first."""
     counts = {name: len(column.levels) for name, column in chosen.sample.data.groups.items()}
     return sorted(
         (name for name, n in counts.items() if 1 < n <= _MOST_LEVELS), key=counts.__getitem__
@@ -24,7 +24,7 @@ def offered(chosen: Settings) -> list[str]:
 
 
 def explore(chosen: Settings, columns: list[str]) -> None:
-    """Choose a column and the share of errors allowed; a line for each level."""
+    """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level."""
     left, right = st.columns(2)
     column = left.selectbox(
         "By",
@@ -68,6 +68,6 @@ def explore(chosen: Settings, columns: list[str]) -> None:
     )
     few = f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
     st.caption(
-        f"Too high, too low: beyond chance, all looked at together. Kept from that confidence on, at most {risk} % are wrong; the "
+        f"Too high, too low: beyond chance, with all values tested together. Kept from that confidence on, at most {risk} % are wrong; the "
         f"threshold is chosen on these very rows, so expect a little more on others.{few}"
     )

@@ -1,4 +1,4 @@
-"""The risk-coverage curve as a table: accuracy at some coverages, before and after."""
+"""The risk-coverage curve as a table: accuracy at some coverages, before and after recalibration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
 
 
 def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -> None:
-    """The table, and the whole curve as CSV."""
+    """Draw the table, and a button for the whole curve as CSV."""
     choices = [figure.at_coverage(c / 100) for c in SHOWN]
     choices = [
         c for i, c in enumerate(choices) if c.kept and c.kept not in {d.kept for d in choices[:i]}

@@ -1,4 +1,4 @@
-"""The decision view: costs, the threshold that costs least, and what miscalibration adds."""
+"""Costs of decisions: the threshold that costs least, and what miscalibration adds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COSTS = {
 
 @st.fragment
 def explore(settings: Settings, method: str) -> None:
-    """Costs to set, what they lead to in words, the curve and the rules; a fragment."""
+    """Draw the costs to set, their consequences in words, the curve and the rules; a fragment."""
     with page_guard.boundary():
         costs = _costs()
         figures, fit_words, judged_words = before_after.decisions(settings, method, costs)
@@ -54,7 +54,7 @@ def explore(settings: Settings, method: str) -> None:
 
 
 def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
-    """What each rule, made for all rows, costs on the selected ones, before recalibration."""
+    """Say what each rule, made for all rows, costs on the selected ones, before recalibration."""
     chosen = state.among(settings)
     if chosen is None or not chosen.rows.size:
         return
@@ -67,7 +67,7 @@ def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
         total = costs.total(np.asarray(kept.sum(), float), np.asarray(wrong, float), hit.size)
         parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
     st.markdown(
-        f"1,000 such as the selected rows ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
+        f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Other models on the same rows: those of the file, and of the other files that are open."""
+"""Other models on the same rows: those of the current file, and of the other open files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from calviz.text.words import shorten
 from calviz.ui.session.open_models import OpenModel, model_key, on_offer
 from calviz.ui.session.settings import Settings
 
-#: More curves than this cannot be told apart.
+#: Largest number of curves that can be told apart.
 MOST = 5
 
 
 def others(settings: Settings) -> tuple[list[OpenModel], list[str]]:
-    """The other models on the same rows, and a sentence about each that has other rows."""
+    """Return the other models on the same rows, and sentences about the models that are left out."""
     found: list[OpenModel] = []
     left_out: list[str] = []
     here = model_key(settings.entry, settings.model)
@@ -58,7 +58,7 @@ def _matched(
 def curve(
     settings: Settings, other: OpenModel, ranking: Ranking, judged: IntArray | None
 ) -> RiskCoverage | None:
-    """The curve of another model; of `judged` rows, where they are not those of the sidebar.
+    """Return the curve of another model, on the `judged` rows if given, else on the rows of the sidebar.
 
     None if the model has no such ranking.
     """

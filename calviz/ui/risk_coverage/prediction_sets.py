@@ -1,4 +1,4 @@
-"""Prediction sets: the classes that are plausible, instead of one class or an expert."""
+"""Prediction sets: all plausible classes, instead of one class or an expert."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive
 
 @st.fragment
 def explore(settings: Settings) -> None:
-    """Method and coverage to choose, and what the sets hold; a fragment."""
+    """Draw the choice of method and coverage, and what the sets hold; a fragment."""
     with page_guard.boundary():
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
             method: SetMethod = st.segmented_control(

@@ -1,4 +1,4 @@
-"""The risk-coverage curve with a slider that says what a threshold does; other models, and after recalibration."""
+"""The risk-coverage curve, with a slider for the threshold, other models, and after recalibration."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate all
 
 @st.fragment
 def explore(settings: Settings, method: str) -> None:
-    """The curve, the slider and its sentence; a fragment, so that the slider feels live.
+    """Draw the curve, the slider and its sentence; a fragment, so that the slider reacts at once.
 
     Parameters
     ----------
     settings : Settings
     method : str
-        The recalibrator whose curve is drawn beside, or `recalibration_choice.NONE`.
+        The recalibrator whose curve is added, or `recalibration_choice.NONE`.
     """
     with page_guard.boundary():
         rankings: tuple[Ranking, ...] = get_args(Ranking)
@@ -124,7 +124,7 @@ def explore(settings: Settings, method: str) -> None:
 
 
 def _select(ranking: Ranking, choice: Choice) -> None:
-    """Select the rows on either side of what is chosen."""
+    """Draw buttons that select the kept and the referred rows."""
     percent = round(100 * choice.coverage)
     with st.container(horizontal=True, gap="small"):
         for side in ("kept", "referred"):
@@ -139,7 +139,7 @@ def _select(ranking: Ranking, choice: Choice) -> None:
 
 
 def _of_selected(settings: Settings, ranking: Ranking, choice: Choice) -> None:
-    """How many of the selected rows would be kept, and how many of those are right."""
+    """Say how many of the selected rows would be kept, and how many of those are right."""
     chosen = state.among(settings)
     if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
         return
@@ -155,7 +155,7 @@ def _of_selected(settings: Settings, ranking: Ranking, choice: Choice) -> None:
 
 
 def _pinned(settings: Settings, ranking: Ranking) -> list[RiskCoverage]:
-    """The curve of the pinned state, where it is of other rows or another model."""
+    """Return the curve of the pinned state, if that has other rows or another model."""
     found = pinned.current(settings)
     if found is None or found.settings.rows_key == settings.rows_key:
         return []
@@ -171,7 +171,7 @@ def _others(
     judged: IntArray | None,
     before: Mapping[Ranking, RiskCoverage] | None,
 ) -> list[RiskCoverage]:
-    """Other rankings and other models, where they are asked for."""
+    """Return the curves of other rankings and other models, if they are asked for."""
     others: list[RiskCoverage] = []
     with st.container(horizontal=True, gap="medium"):
         if len(rankings) > 1 and st.toggle(
@@ -185,7 +185,7 @@ def _others(
             "Compare the models",
             key="beside",
             bind="query-params",
-            help="The other models of the file, as they are, and of the other files that are open where they have the same rows.",
+            help="The other models of the file, not recalibrated, and those of other open files that have the same rows.",
         ):
             found = [other_models.curve(settings, m, figure.ranking, judged) for m in known]
             others += [curve for curve in found if curve is not None]
@@ -195,7 +195,7 @@ def _others(
 
 
 def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:
-    """What is chosen, for any curve."""
+    """Draw the slider; return a function that gives the chosen point of any curve."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         by = st.segmented_control(
             "Choose by",

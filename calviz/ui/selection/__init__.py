@@ -1,1 +1,1 @@
-"""Linked brushing: the rows that are selected, on whichever page, and what every page says of them."""
+"""Linked brushing: the rows that are selected on any page, and what every page says about them."""

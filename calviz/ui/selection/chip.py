@@ -11,7 +11,7 @@ from calviz.ui.widgets.text import md
 
 
 def draw(settings: Settings) -> None:
-    """What is selected, or, once, why it is not any more."""
+    """Draw what is selected, or why the last selection ended."""
     chosen = state.among(settings)
     if chosen is None:
         if reason := state.ended():
@@ -25,7 +25,7 @@ def draw(settings: Settings) -> None:
 
 
 def clear_button() -> None:
-    """The button that ends the selection, for all pages."""
+    """Draw the button that ends the selection, for all pages."""
     st.button(
         "Clear",
         key="calviz.selected.clear",

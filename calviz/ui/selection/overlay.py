@@ -1,4 +1,4 @@
-"""The selection in a figure: its rows as outlines or as a curve, unless it is a range of bins, which is framed instead."""
+"""The selection in a figure: its rows as outlines or a curve; a range of bins is framed instead."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from calviz.ui.session.settings import Settings
 
 
 def drawn(figure: Reliability, settings: Settings) -> tuple[Beside, ...]:
-    """The points to draw beside those of all rows."""
+    """Return the points to draw beside those of all rows."""
     chosen = state.among(settings)
     if chosen is None or not chosen.rows.size:
         return ()
-    # Of rows that the outcome chose, the share of hits says nothing.
+    # The share of hits says nothing about rows that were chosen by their outcome.
     if chosen.rule.of_bins or chosen.rule.by_outcome:
         return ()
     return (Beside.of_rows(settings.sample, figure.sums, chosen.rows, "Selected rows"),)
 
 
 def scores(settings: Settings) -> tuple[float, float] | None:
-    """The range of scores that is selected; None where other rows are, or none."""
+    """Return the range of scores that is selected; None if other rows or no rows are."""
     chosen = state.among(settings)
     if chosen is None or not isinstance(chosen.rule, Bins):
         return None
@@ -34,7 +34,7 @@ def scores(settings: Settings) -> tuple[float, float] | None:
 
 
 def summed(settings: Settings, estimate: Estimate) -> tuple[Another[Cumulative], ...]:
-    """The cumulative plot of the selected rows."""
+    """Return the cumulative plot of the selected rows."""
     chosen = state.among(settings)
     if chosen is None or not chosen.rows.size or chosen.rule.of_bins or chosen.rule.by_outcome:
         return ()

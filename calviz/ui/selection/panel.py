@@ -1,4 +1,4 @@
-"""What a page says of the selected rows: their numbers beside those of all rows, the rows, their classes and slices."""
+"""What a page says about the selected rows: their numbers beside those of all rows, the rows, their classes and slices."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram, tables
 from calviz.ui.widgets.text import md
 
-#: The line of the table that is not about the selection.
+#: Name of the table's line for all rows.
 ALL = "all rows"
 HONEST = (
-    "What the page says elsewhere is of all rows. These were chosen by looking at them, so no test is run on them; the interval "
+    "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
     "is that of these rows alone."
 )
 
 BY_OUTCOME = (
-    "What the page says elsewhere is of all rows. These were chosen by their true class: even of a calibrated model their gap is not 0, "
+    "The rest of the page is about all rows. These were chosen by their true class: even for a calibrated model their gap is not 0, "
     "so it is no sign of miscalibration and has no interval."
 )
 
 
 def draw(settings: Settings, *, how: str = "", rows: bool = True) -> None:
-    """The selection on a page; without one, `how` to select on this page.
+    """Draw the selection on a page; without one, say `how` to select on this page.
 
     Parameters
     ----------
     settings : Settings
     how : str
-        One sentence; shown as long as nothing is selected.
+        One sentence, shown as long as nothing is selected.
     rows : bool
         Whether the rows are listed, with their classes and slices.
     """
@@ -56,10 +56,10 @@ def draw(settings: Settings, *, how: str = "", rows: bool = True) -> None:
             f"{md(name, 200)}, {counted(chosen.rows.size, 'row')}", anchor=False, width="content"
         )
         if diagram.page_width() is not None:
-            # On a phone the sidebar, where it is cleared, is folded away.
+            # On a phone the sidebar, which holds the button that clears it, is collapsed.
             st.button("Clear it", key="calviz.selected.clear.phone", on_click=state.clear)
     if not chosen.rows.size:
-        st.caption("None of the rows that are looked at is among them.")
+        st.caption("None of the rows shown is among them.")
         return
     numbers(settings, chosen)
     if rows:
@@ -68,22 +68,22 @@ def draw(settings: Settings, *, how: str = "", rows: bool = True) -> None:
 
 
 def not_followed(settings: Settings, what: str) -> None:
-    """On a page that is `what` it is whichever rows are selected, say so; nothing without a selection."""
+    """Say that this page does not follow the selection, in a sentence that begins with `what`; nothing without a selection."""
     chosen = state.among(settings)
     if chosen is not None:
-        st.caption(f"{what}, not of the selected ones ({md(chosen.name, 200)}).")
+        st.caption(f"{what}, not only the selected ones ({md(chosen.name, 200)}).")
 
 
 def numbers(settings: Settings, chosen: Selected) -> None:
-    """Their numbers beside those of all rows, and what they hold of the mistakes and of the loss."""
+    """Draw their numbers beside those of all rows, and their share of the mistakes and of the loss."""
     some, every = measured(settings, chosen)
     st.markdown(f"They are {_shares(some, settings)}.")
     show(settings, {"selected": some, ALL: every}, chosen.rule)
 
 
 def show(settings: Settings, parts: dict[str, PartNumbers], rule: Rule) -> None:
-    """Parts of the rows, one line each, and what may be concluded; no interval where the outcome chose the rows."""
-    # The interval of all rows is that of the verdict, which is made another way.
+    """Draw parts of the rows, one line each, and what may be concluded; no interval if the rows were chosen by outcome."""
+    # The interval of all rows is given by the verdict, which computes it in another way.
     bare = {name for name in parts if rule.by_outcome or name == ALL}
     st.dataframe(
         table(settings, parts, bare),
@@ -95,7 +95,7 @@ def show(settings: Settings, parts: dict[str, PartNumbers], rule: Rule) -> None:
 
 
 def of_models(settings: Settings) -> None:
-    """The selected rows under every model of the file that has the same rows."""
+    """Draw the selected rows for every model of the file that has the same rows."""
     chosen = state.among(settings)
     if chosen is None or not chosen.rows.size:
         return
@@ -113,7 +113,7 @@ def of_models(settings: Settings) -> None:
 
 
 def measured(settings: Settings, chosen: Selected) -> tuple[PartNumbers, PartNumbers]:
-    """The numbers of the selected rows, and of all rows."""
+    """Return the numbers of the selected rows, and of all rows."""
     key = (*settings.rows_key, *settings.how_key, chosen.rule.link())
     return _measured(key, chosen, settings)
 
@@ -138,7 +138,7 @@ def _shares(some: PartNumbers, settings: Settings) -> str:
 def table(
     settings: Settings, parts: dict[str, PartNumbers], bare: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Rows, mean score, hits, gap with its interval, and loss, one line for each; `bare` ones have no interval."""
+    """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
     score, hit = score_and_hit(settings.reduction)
     lines = []
     for name, part in parts.items():
@@ -160,7 +160,7 @@ def table(
 
 
 def _download(settings: Settings, chosen: Selected) -> None:
-    # What the button holds outlives a visitor who leaves; the data must not.
+    # The button's callback outlives a visitor who leaves; the data must not, hence the weak reference.
     held, numbers, reduction = ref(settings.whole), settings.row_numbers, settings.reduction
     rows = chosen.rows if numbers is None else numbers[chosen.rows]
 
@@ -168,7 +168,7 @@ def _download(settings: Settings, chosen: Selected) -> None:
         data = held()
         return b"" if data is None else csv_bytes(tables.rows_table(data, rows, reduction, None))
 
-    # Written when it is asked for: a selection is looked at more often than it is taken home.
+    # Written on the click: a selection is viewed more often than it is downloaded.
     st.download_button(
         f"Download {counted(chosen.rows.size, 'row')} as CSV",
         content,

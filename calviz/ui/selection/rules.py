@@ -1,4 +1,4 @@
-"""What a selection of rows is: a rule with a name, which any page, split or model can follow, and which fits into a link."""
+"""Selections of rows as rules: each has a name, applies to any page, split or model, and fits into a link."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from calviz.sample.sample import Sample, chosen_bins
 from calviz.text.words import number, percent, shorten
 from calviz.ui.session.link_parts import joined, parted
 
-#: Characters of a name of a class or value in the name of a selection.
+#: Characters of a class's or value's name within the name of a selection.
 _NAME = 30
 
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """Which rows are selected; the fields are texts and whole numbers, in the order of the link."""
+    """A rule that selects rows; its fields are texts and whole numbers, in the order of the link."""
 
     code: ClassVar[str]
-    #: Whether it means the same rows only while reduction and bins stay as they are.
+    #: Whether the rule means the same rows only while reduction and bins stay as they are.
     of_bins: ClassVar[bool] = False
-    #: Whether it looks at the true class: a gap of such rows is no sign of miscalibration.
+    #: Whether the rule depends on the true class: a gap of such rows is no sign of miscalibration.
     by_outcome: ClassVar[bool] = False
     kinds: ClassVar[dict[str, type[Rule]]] = {}
 
@@ -41,19 +41,19 @@ class Rule(ABC):
 
     @abstractmethod
     def words(self, sample: Sample) -> str:
-        """The name of the selection, in plain text."""
+        """Return the name of the selection, in plain text."""
 
     @abstractmethod
     def mask(self, sample: Sample) -> BoolArray:
-        """The selected rows, shape (n,); raises a CalvizError with the reason where the rule has no meaning."""
+        """Return the mask of the selected rows, shape (n,); raise a CalvizError with the reason if the rule does not apply."""
 
     @classmethod
     def read(cls, parts: list[str]) -> Self:
-        """The rule of the parts of a link; raises ValueError or TypeError."""
+        """Decode the parts of a link; raise ValueError or TypeError if they are invalid."""
         return cls(*parts)
 
     def link(self) -> str:
-        """The rule in a link."""
+        """Encode the rule for a link."""
         parts = [self.code]
         for value in astuple(self):
             parts += [str(v) for v in _flat(value)]
@@ -69,7 +69,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def rule_of(link: str) -> Rule | None:
-    """The rule that a link holds; None where it holds none."""
+    """Decode the rule in a link; None if it holds none."""
     code, *parts = parted(link)
     kind = Rule.kinds.get(code)
     try:
@@ -88,17 +88,17 @@ class Bins(Rule):
     last: int
 
     def words(self, sample: Sample) -> str:
-        """The bins and their edges."""
+        """Return the bins and their edges."""
         several = self.first != self.last
         where = f"{self.numbers(' to ')} {bounds(sample, self.first, self.last)}"
         return f"{'bins' if several else 'bin'} {where}"
 
     def numbers(self, between: str = "-") -> str:
-        """The bins, 1-based: "14", or "13-15"."""
+        """Return the bins, 1-based: "14", or "13-15"."""
         return between.join(str(end + 1) for end in dict.fromkeys((self.first, self.last)))
 
     def mask(self, sample: Sample) -> BoolArray:
-        """The rows whose scores lie in the bins."""
+        """Return the rows whose scores lie in the bins, shape (n,)."""
         edges = chosen_bins(sample).edges
         if not 0 <= self.first <= self.last < edges.size - 1:
             raise NotAvailable(f"there are {edges.size - 1} bins.")
@@ -106,12 +106,12 @@ class Bins(Rule):
         return np.asarray((at >= self.first) & (at <= self.last))
 
     def link(self) -> str:
-        """The bins from 1, as "bins~13-15"."""
+        """Encode the bins, 1-based, as "bins~13-15"."""
         return joined([self.code, self.numbers()])
 
     @classmethod
     def read(cls, parts: list[str]) -> Self:
-        """The reverse of `link`."""
+        """Decode what `link` encodes."""
         (text,) = parts
         ends = [int(end) - 1 for end in text.split("-")]
         if len(ends) > 2 or min(ends) < 0:
@@ -120,7 +120,7 @@ class Bins(Rule):
 
 
 def bounds(sample: Sample, first: int, last: int | None = None) -> str:
-    """The scores of a bin, or of several, as an interval; right-closed, the first one also holds its lower edge."""
+    """Return the scores of one or several bins as an interval; right-closed, the first one also holds its lower edge."""
     edges = chosen_bins(sample).edges
     low, high = float(edges[first]), float(edges[(first if last is None else last) + 1])
     digits = 4 if sample.scheme == "equal-mass" else 2 if edges.size <= 51 else 3
@@ -184,7 +184,7 @@ class Cell(Rule):
 
 @dataclass(frozen=True)
 class Slice(Rule):
-    """The rows that hold some values of the file's columns; a grade is one."""
+    """The rows with given values in columns of the file, such as a grade."""
 
     code = "slice"
     where: Where
@@ -200,7 +200,7 @@ class Slice(Rule):
 
     @classmethod
     def read(cls, parts: list[str]) -> Self:
-        """Columns and values in turns."""
+        """Decode alternating columns and values."""
         if not parts or len(parts) % 2:
             raise ValueError(parts)
         return cls(tuple(zip(parts[::2], parts[1::2], strict=True)))
@@ -208,7 +208,7 @@ class Slice(Rule):
 
 @dataclass(frozen=True)
 class Covered(Rule):
-    """The rows that are kept, or referred, where the surest of them are kept."""
+    """The rows that are kept, or referred, at a coverage: the most certain rows are kept."""
 
     code = "covered"
     side: str
@@ -216,7 +216,7 @@ class Covered(Rule):
     percent: int
 
     def words(self, sample: Sample) -> str:
-        """The coverage and, where it is a probability, the threshold."""
+        """Return the coverage and, when ranked by confidence, the threshold."""
         share = percent(self.percent / 100, 0)
         kept = f"{self.side} at {share} coverage"
         if self.ranking != "confidence":
@@ -225,14 +225,14 @@ class Covered(Rule):
         return f"{kept}, confidence {'≥' if self.side == 'kept' else '<'} {number(low)}"
 
     def mask(self, sample: Sample) -> BoolArray:
-        """Rows by the threshold; among equal values all are kept."""
+        """Return the rows on one side of the threshold, shape (n,); all rows at the threshold are kept."""
         value = ranking_values(sample, self.ranking)
         kept = value >= threshold(sample, self.ranking, self.percent / 100)
         return np.asarray(kept if self.side == "kept" else ~kept)
 
     @classmethod
     def read(cls, parts: list[str]) -> Self:
-        """Side, ranking and percent."""
+        """Decode side, ranking and percent."""
         side, ranking, share = parts
         if side not in ("kept", "referred") or ranking not in get_args(Ranking):
             raise ValueError(parts)
@@ -242,7 +242,7 @@ class Covered(Rule):
 
 
 def threshold(sample: Sample, ranking: Ranking, coverage: float) -> float:
-    """The least value of a ranking that is kept where this share of the rows is."""
+    """Return the smallest value of a ranking that is kept at a coverage."""
     value = ranking_values(sample, ranking)
     kept = round(value.size * coverage)
     if kept == 0:
@@ -257,7 +257,7 @@ def _class(data: Dataset, name: str) -> int:
 
 
 def predicted_of(data: Dataset) -> IntArray | None:
-    """The predicted class of each row; None where the data do not say."""
+    """Return the predicted class of each row, shape (n,); None if the data do not say."""
     found = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
     return None if found is None else np.asarray(found)
 
@@ -276,12 +276,12 @@ def _true(data: Dataset) -> IntArray:
 
 
 def rows_of(rule: Rule, sample: Sample) -> IntArray:
-    """The rows of a sample that a rule selects, ascending; raises a CalvizError where it has no meaning."""
+    """Return the rows of a sample that a rule selects, ascending; raise a CalvizError if the rule does not apply."""
     return np.flatnonzero(rule.mask(sample))
 
 
 def why_not(rule: Rule, sample: Sample) -> str | None:
-    """Why a rule has no meaning for a sample; None where it has one."""
+    """Return why a rule does not apply to a sample; None if it does."""
     try:
         rule.mask(sample)
     except CalvizError as reason:

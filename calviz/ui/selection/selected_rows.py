@@ -1,4 +1,4 @@
-"""What is in a selection of rows: the rows themselves, and how they are spread over classes and slices."""
+"""The contents of a selection: its rows, and their distribution over classes and slices."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
 from calviz.ui.widgets.text import md
 
-#: Rows that are shown; the download has all.
+#: Largest number of rows shown; the download has all.
 SHOWN = 200
 _ROWS, _TRUE, _PREDICTED = "Rows", "By true class", "By predicted class"
 
 
 def draw(settings: Settings, indices: IntArray) -> None:
-    """Tabs: the rows, and each class and column of the file against all rows that are looked at."""
+    """Draw tabs: the rows, and their distribution over the classes and over each group column, compared with all rows."""
     columns = _columns(settings)
     first, *others = st.tabs([_ROWS, *(md(name, 40) for name in columns)])
     with first:
@@ -60,7 +60,7 @@ def _table(settings: Settings, indices: IntArray) -> None:
 
 
 def _columns(settings: Settings) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
-    """Codes and levels of the classes and of the columns of the file."""
+    """Return codes and levels of the classes and of the group columns."""
     data = settings.sample.data
     found: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
     if data.class_names:
@@ -77,7 +77,7 @@ def _columns(settings: Settings) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
 def spread(
     codes: IntArray, levels: tuple[str, ...], indices: IntArray, settings: Settings
 ) -> pd.DataFrame:
-    """Rows, shares, mean score and share of hits of each level within the selection, most rows first.
+    """Return rows, shares, mean score and share of hits of each level within the selection, most rows first.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The one selection of a session: kept from page to page, written into the address, ended where it has no meaning any more."""
+"""The one selection of a session: kept from page to page, written into the address, ended when it no longer applies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calviz.ui.session.link_parts import joined
 from calviz.ui.session.result_cache import kept
 from calviz.ui.session.settings import Settings
 
-#: Names in the address; the second one is that of older links, which held bins only.
+#: Names in the address; the second one is used by older links, which held only bins.
 SELECTED, BIN = "selected", "bin"
 
 _RULE, _NAME, _OF = "calviz.selected", "calviz.selected.name", "calviz.selected.of"
@@ -26,7 +26,7 @@ _ENDED, _BEHIND = "calviz.selected.ended", "calviz.selected.behind"
 
 
 class Selected(NamedTuple):
-    """A selection among the rows that are looked at.
+    """A selection among the current rows.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Selected(NamedTuple):
     name : str
         In plain text.
     rows : ndarray of int
-        Ascending, among those of the sample.
+        Positions in the sample, ascending.
     """
 
     rule: Rule
@@ -43,13 +43,13 @@ class Selected(NamedTuple):
 
 
 def rule() -> Rule | None:
-    """The rule of the selection; None where nothing is selected."""
+    """Return the rule of the selection; None if nothing is selected."""
     found: Rule | None = st.session_state.get(_RULE)
     return found
 
 
 def among(settings: Settings) -> Selected | None:
-    """The selection among the rows of some settings; None where there is none, or where it means nothing for them."""
+    """Return the selection among the rows of some settings; None if there is none, or if it does not apply to them."""
     chosen = rule()
     if chosen is None:
         return None
@@ -66,7 +66,7 @@ def _among(key: tuple[str, ...], _chosen: Rule, _settings: Settings) -> Selected
 
 
 def sample_of(settings: Settings, chosen: Selected) -> Sample:
-    """The selected rows as a sample of their own, looked at as all rows are."""
+    """Return the selected rows as a sample of their own, with the reduction and bins of all rows."""
     key = (*settings.rows_key, *settings.how_key, chosen.rule.link())
     return _sample_of(key, chosen, settings)
 
@@ -84,9 +84,9 @@ def choose(chosen: Rule | None, *, by: str = "", answers_first: bool = False) ->
     ----------
     chosen : Rule or None
     by : str
-        The widget that it was done by; all others forget what was chosen in them.
+        Name of the widget that selects; all other widgets forget what was chosen in them.
     answers_first : bool
-        Whether the fragment of that widget answers by itself before the page does, and ends with `page_follows`.
+        Whether the fragment of that widget is drawn before the whole page; it must end with `page_follows`.
     """
     st.session_state[_RULE] = chosen
     st.session_state.pop(_OF, None)
@@ -94,7 +94,7 @@ def choose(chosen: Rule | None, *, by: str = "", answers_first: bool = False) ->
     turns = _turns()
     for name in turns:
         turns[name] += name != by
-    # A widget in a fragment would run that fragment only, and all of the page answers.
+    # A widget in a fragment would rerun only that fragment, but the whole page shows the selection.
     if answers_first:
         st.session_state[_BEHIND] = True
     else:
@@ -102,7 +102,7 @@ def choose(chosen: Rule | None, *, by: str = "", answers_first: bool = False) ->
 
 
 def page_follows() -> None:
-    """Run the whole page if a fragment has answered a selection alone; the last statement of that fragment."""
+    """Run the whole page if only a fragment has shown a new selection so far; the last statement of that fragment."""
     if st.session_state.pop(_BEHIND, False):
         st.rerun(scope="app")
 
@@ -113,7 +113,7 @@ def clear() -> None:
 
 
 def key(name: str) -> str:
-    """The key of a widget that selects, another one when something was selected elsewhere."""
+    """Return the key of a widget that selects; it changes whenever something is selected elsewhere."""
     return f"{name}.{_turns().setdefault(name, 0)}"
 
 
@@ -123,7 +123,7 @@ def _turns() -> dict[str, int]:
 
 
 def settle(settings: Settings, page: str) -> None:
-    """Follow the address, end a selection that has no meaning for what is looked at now, and write the address."""
+    """Follow the address, end a selection that does not apply to the current settings, and write the address."""
     st.session_state.pop(_BEHIND, None)
     if _PAGE not in st.session_state or history.stepped():
         st.session_state[_RULE] = _in_address()
@@ -149,7 +149,7 @@ def _in_address() -> Rule | None:
 
 
 def _identity(chosen: Rule, settings: Settings) -> tuple[str, ...]:
-    """What must stay for the selection to mean the same: the data, and of bins where their edges are."""
+    """Return what must not change for the selection to mean the same: the data, and for bins also their edges."""
     if not chosen.of_bins:
         return (settings.entry.key,)
     edges = settings.rows_key if settings.scheme != "equal-width" else ()
@@ -159,9 +159,9 @@ def _identity(chosen: Rule, settings: Settings) -> tuple[str, ...]:
 def _over(chosen: Rule, settings: Settings) -> str | None:
     before = st.session_state.get(_OF)
     if before is not None and before[0] != settings.entry.key:
-        return "other data are looked at"
+        return "another data set is shown"
     if before is not None and before != _identity(chosen, settings):
-        return "other scores or other bins are looked at"
+        return "the scores or the bins have changed"
     try:
         found = _among((*settings.rows_key, *settings.how_key, chosen.link()), chosen, settings)
     except CalvizError as reason:
@@ -172,7 +172,7 @@ def _over(chosen: Rule, settings: Settings) -> str | None:
 
 def _end(reason: str) -> None:
     name = st.session_state.pop(_NAME, None)
-    what = f"The selection, {name}, ended" if name else "The selection of the link is not there"
+    what = f"The selection, {name}, ended" if name else "The selection in the link cannot be shown"
     st.session_state[_ENDED] = as_sentence(f"{what}: {reason}")
     st.session_state[_RULE] = None
     turns = _turns()
@@ -181,7 +181,7 @@ def _end(reason: str) -> None:
 
 
 def ended() -> str | None:
-    """Why the last selection ended, in a sentence, until the page changes or rows are selected."""
+    """Return a sentence that says why the last selection ended, until the page changes or rows are selected."""
     reason: str | None = st.session_state.get(_ENDED)
     return reason
 

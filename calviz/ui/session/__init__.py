@@ -1,5 +1,5 @@
-"""What a visitor has open: files, settings, results computed for them, and the jobs that run for them.
+"""The state of a visitor's session: open files, settings, results computed for them, and running jobs.
 
-Caches, navigation and what the server needs (memory, temporary files, the queue of jobs) belong here. Nothing here
-draws more than the navigation; what is shown is in ``widgets`` and in the folders of the pages.
+Caches, navigation and the server's resources (memory, temporary files, the queue of jobs) belong here. This folder draws
+nothing but the navigation; everything else on screen is in ``widgets`` and in the folders of the pages.
 """

@@ -1,6 +1,7 @@
-"""What other pages import is imported while the first one is looked at.
+"""Import the modules of the other pages in the background while the visitor looks at the first one.
 
-scikit-learn, the maps and polars take more than a second, which the first visitor of each page would wait for.
+Importing scikit-learn, the recalibrators and polars takes more than a second, which the first visitor of each page would
+otherwise wait for.
 """
 
 from __future__ import annotations
@@ -16,26 +17,26 @@ from streamlit import runtime
 from calviz.specs.registry import homes
 
 _LOG = logging.getLogger("calviz.ui")
-#: What pages consist of, and what these import only when they are drawn; beside it, whatever registers itself.
+#: The package of the pages, and modules that they import only when they are drawn. Modules that register entries are added.
 _PAGES = "calviz.ui"
 _WHEN_DRAWN = ("scipy.stats", "sklearn.base", "polars", "pandas.io.formats.style")
-#: Seconds after which a page that has not ended is not waited for any longer.
+#: Upper limit, in seconds, of the wait for a running page.
 _LONGEST = 10.0
 _started, _idle = threading.Event(), threading.Event()
 
 
 def pause() -> None:
-    """A page is at work: the next module waits until it is drawn."""
+    """Pause while a page runs: the next module is imported after the page is drawn."""
     _idle.clear()
 
 
 def go_on() -> None:
-    """A page is drawn. Begins once per server, in a thread of its own; does nothing outside a server."""
+    """Continue after a page is drawn; the first call on a server starts the thread. Does nothing outside a server."""
     _idle.set()
-    # A process that a worker starts runs the page without a server.
+    # A process started by a worker runs the page without a server.
     if _started.is_set() or not runtime.exists():
         return
-    # A test stands in for the runtime, and would pass for its class.
+    # Tests replace the runtime by a stand-in that `isinstance` would accept.
     if type(runtime.get_instance()) is not runtime.Runtime:
         return
     _started.set()
@@ -47,21 +48,21 @@ def _when_idle() -> None:
 
 
 def carry_out(wait: Callable[[], object] = lambda: None) -> None:
-    """Import the modules one by one, without the locks of the registries, which pages hold while they wait for modules.
+    """Import the modules one by one, calling `wait` before each.
 
-    `wait` is called before each.
+    No lock of a registry is held here: pages hold these locks while they wait for modules, so a deadlock would be possible.
     """
     for module in names():
         wait()
         try:
             importlib.import_module(module)
         except Exception:
-            # The page that needs it says so.
+            # The page that needs the module reports the error.
             _LOG.debug("%s cannot be imported early", module, exc_info=True)
 
 
 def names() -> Iterator[str]:
-    """The modules of the pages, and those that register entries."""
+    """Yield the names of the pages' modules and of the modules that register entries."""
     yield from _WHEN_DRAWN
     for package in (_PAGES, *homes()):
         found = importlib.import_module(package)

@@ -1,4 +1,4 @@
-"""Steps back and forth in the browser's history: then the address says what is looked at, as at the start of a session."""
+"""Steps back and forward in the browser's history; after one, the address sets all choices, as at the start of a session."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 
 def stepped() -> bool:
-    """Whether this run follows such a step, which also opens a saved view."""
+    """Whether this run follows such a step; opening a saved view is one too."""
     context = get_script_run_ctx()
     return context is not None and bool(context.is_history_navigation)

@@ -1,4 +1,4 @@
-"""The queue of jobs: how many of all sessions run at the same time, and which one is next."""
+"""The queue of jobs of all sessions: how many run at the same time, and which one is next."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from contextlib import contextmanager
 from calviz.core.limits import MAX_JOBS
 from calviz.core.watch import Stopped
 
-#: Seconds between two looks at whether a waiting job is still wanted.
+#: Seconds between two checks whether a waiting job is still wanted.
 LOOK = 0.25
 
 
 class Turns:
-    """A line in which jobs wait; who has fewer at work comes first, then who came first.
+    """A queue for jobs: the owner with the fewest running jobs is served first, and among equals the job that came first.
 
     Parameters
     ----------
     places : callable
-        How many may work at a time; asked each time.
+        Number of jobs that may run at the same time; called whenever a job may start.
     """
 
     def __init__(self, places: Callable[[], int]) -> None:
@@ -32,16 +32,16 @@ class Turns:
     def turn(
         self, owner: str, *, stopping: Callable[[], bool], told: Callable[[int], object]
     ) -> Iterator[None]:
-        """Wait for a place; the job may work inside this context.
+        """Wait for a free place; the job may run inside this context.
 
         Parameters
         ----------
         owner : str
-            For whom; one owner with many jobs does not keep the others waiting.
+            Owner of the job; one owner with many jobs does not keep the others waiting.
         stopping : callable
-            Asked while waiting; raises `Stopped` where it says True.
+            Called while waiting; `Stopped` is raised once it returns True.
         told : callable
-            ``told(ahead)`` with the number of jobs to wait for whenever that may have changed, 0 at last.
+            Called as ``told(ahead)`` with the number of jobs ahead whenever it may have changed; finally with 0.
         """
         ticket = (owner, object())
         with self._changed:
@@ -75,10 +75,10 @@ class Turns:
         raise Stopped
 
     def _order(self) -> list[tuple[str, object]]:
-        """Those who wait, the next one first."""
+        """Return the waiting jobs, the next one first."""
         at_work = [owner for owner, _ in self._working]
         return sorted(self._waiting, key=lambda ticket: at_work.count(ticket[0]))
 
 
-#: The one line of this server.
+#: The queue of this server.
 TURNS = Turns(lambda: MAX_JOBS.value)

@@ -1,4 +1,4 @@
-"""Jobs: long computations beside the page's script, started once, watched from any page, stopped by a button or with the session."""
+"""Jobs: long computations beside the page's script, watched from any page, stopped by a button or when the session ends."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ State = Literal["running", "finished", "stopped", "failed"]
 StepState = Literal["waiting", "running", "done", "failed"]
 Work = Callable[["Job"], Any]
 
-#: Ended jobs of one place whose results are kept, the latest.
+#: Number of the latest ended jobs of one place whose results are kept.
 KEPT = 4
-#: Seconds after which a browser that has gone will not come back.
+#: Seconds after which a disconnected browser is taken to have left for good.
 GRACE = 60.0
 
 _BOOK = "calviz.jobs"
@@ -32,30 +32,30 @@ _LOG = logging.getLogger("calviz.ui")
 
 @dataclass(frozen=True)
 class Step:
-    """A part of the work: how it stands, and what it is doing or what came of it."""
+    """A part of the work: its state, and what it is doing or has led to."""
 
     state: StepState
     words: str = ""
 
 
 class Job:
-    """Work in a thread of its own. The work gets the job, reports to it, and returns the result.
+    """Work in a thread of its own. The work receives the job, reports its progress to it, and returns the result.
 
-    Everything that the work calls in the job's thread may be stopped at its `checkpoint`s. What was
+    Everything that the work calls in the job's thread can be stopped at its `checkpoint`s. A job that was
     asked to stop may still return a result: what it has finished.
 
     Parameters
     ----------
     key : tuple of str
-        Names the data and the settings.
+        Identifies the data and the settings.
     title : str
-        What is done, for the progress bar.
+        Title of the progress bar.
     work : callable
         ``work(job)``; must not call streamlit.
     gone : callable
-        Whether nobody waits for it any more.
+        Whether nobody waits for the result any more.
     owner : str
-        For whom; jobs of one owner take turns with those of the others.
+        Owner of the job, a session; owners take turns in the queue.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Job:
         self.result: Any = None
         self.error = ""
         self.done, self.total, self.words = 0, 0, ""
-        #: Jobs of this server that have to end before it can begin.
+        #: Jobs of this server that have to end before this one can start.
         self.ahead = 0
         self._steps: dict[str, Step] = {}
         self._lock = threading.Lock()
@@ -79,7 +79,7 @@ class Job:
         self._gone = gone
         self._began = time.monotonic()
         self._took: float | None = None
-        # A daemon: a server that is told to end does not wait for it.
+        # A daemon thread: a server that is shut down does not wait for it.
         self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
 
     # ------------------------------------------------------------ for the work
@@ -89,29 +89,29 @@ class Job:
         self.done, self.total, self.words = done, total, words
 
     def step(self, name: str, state: StepState, words: str = "") -> None:
-        """How a part of it stands; parts are shown in the order in which they are first named."""
+        """Set the state of a part; parts are shown in the order in which they are first named."""
         with self._lock:
             self._steps[name] = Step(state, words)
 
     def stopping(self) -> bool:
-        """Whether it should end."""
+        """Whether the job should end."""
         return self._asked.is_set() or self._gone()
 
     # ------------------------------------------------------------ for the page
 
     @property
     def running(self) -> bool:
-        """Whether it still works."""
+        """Whether the job has not ended yet."""
         return self.state == "running"
 
     @property
     def asked_to_stop(self) -> bool:
-        """Whether somebody asked it to end."""
+        """Whether the job was asked to stop."""
         return self._asked.is_set()
 
     @property
     def seconds(self) -> float:
-        """How long it has been working, or worked."""
+        """Run time so far, or in total once the job has ended."""
         return time.monotonic() - self._began if self._took is None else self._took
 
     @property
@@ -121,15 +121,15 @@ class Job:
             return dict(self._steps)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the job."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask it to end; it does at its next checkpoint."""
+        """Ask the job to stop; it does so at its next checkpoint."""
         self._asked.set()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until it has ended."""
+        """Wait until the job has ended."""
         self._thread.join(seconds)
 
     # ------------------------------------------------------------
@@ -169,13 +169,13 @@ class Job:
 
 
 def start(place: str, key: tuple[str, ...], title: str, work: Work) -> Job:
-    """Start a job that belongs to a place (a page); a job that still runs there is stopped.
+    """Start a job that belongs to a place (a page), and stop the one that still runs there.
 
     Parameters
     ----------
     place : str
     key, title, work
-        As of `Job`.
+        See `Job`.
     """
     jobs = _jobs(place)
     for other in jobs.values():
@@ -191,18 +191,18 @@ def start(place: str, key: tuple[str, ...], title: str, work: Work) -> Job:
 
 
 def find(place: str, key: tuple[str, ...]) -> Job | None:
-    """The job that was started with this key, as long as its result is kept."""
+    """Return the job that was started with this key, as long as its result is kept."""
     return _jobs(place).get(key)
 
 
 def latest(place: str, about: tuple[str, ...] = ()) -> Job | None:
-    """The job that was started last; None if its key does not begin with `about`."""
+    """Return the job that was started last; None if its key does not begin with `about`."""
     job = next(reversed(_jobs(place).values()), None)
     return job if job is not None and job.key[: len(about)] == about else None
 
 
 def book() -> dict[str, dict[tuple[str, ...], Job]]:
-    """All jobs of this session that are kept, by place."""
+    """Return all kept jobs of this session, by place."""
     found: dict[str, dict[tuple[str, ...], Job]] = st.session_state.setdefault(_BOOK, {})
     return found
 
@@ -212,10 +212,10 @@ def _jobs(place: str) -> dict[tuple[str, ...], Job]:
 
 
 def _session_gone() -> Callable[[], bool]:
-    """Whether the browser has left this session for good; may be asked often, from any thread.
+    """Return a function that says whether the browser has left this session for good.
 
-    A short break of the line must not end the work, so it is not tied to a session's caches, which
-    are emptied at once.
+    It may be called often and from any thread. A short loss of connection must not end the work, so the
+    jobs are not tied to a session's caches, which are emptied at once.
     """
     context = get_script_run_ctx()
     if context is None or not runtime.exists():

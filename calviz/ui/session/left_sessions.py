@@ -1,7 +1,7 @@
-"""What a session holds is released when its browser has left for good.
+"""Release what a session holds once its browser has left for good.
 
-Streamlit keeps the state of a session for two minutes, so that a broken line loses nothing; after that nobody can come
-back to it, but it stays in memory until the next visitor leaves. What was let go is given back to the system: the C
+Streamlit keeps the state of a session for two minutes, so that a lost connection loses nothing. After that nobody can return
+to it, but it stays in memory until the next visitor leaves. Freed memory is given back to the operating system; the C
 library would keep it for the next visitor.
 """
 
@@ -20,21 +20,21 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 
-#: Seconds after which a session cannot be resumed any more (streamlit's own limit, and some).
+#: Seconds after which a session cannot be resumed any more (streamlit's own limit plus a margin).
 AWAY = 150.0
-#: Seconds between two looks.
+#: Seconds between two checks.
 LOOK = 15.0
 
 
 class Held(Protocol):
-    """What can be emptied."""
+    """Anything that can be emptied."""
 
     def clear(self) -> None:
         """Empty it."""
 
 
 class Departed:
-    """Empties what belongs to sessions that are away for too long.
+    """Empties what belongs to sessions that have been disconnected for too long.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ class Departed:
         self._away_since: dict[str, float] = {}
 
     def remember(self, session: str, *held: Held) -> None:
-        """What a session holds; a later call replaces an earlier one."""
+        """Register what a session holds; a later call replaces an earlier one."""
         with self._lock:
             self._held[session] = held
             self._away_since.pop(session, None)
 
     def look(self, now: float) -> bool:
-        """Release what nobody can return to; whether there was any."""
+        """Release what nobody can return to; return whether there was any."""
         with self._lock:
             before = len(self._held)
             for session in list(self._held):
@@ -68,7 +68,7 @@ class Departed:
             return len(self._held) < before
 
     def keep_looking(self) -> None:
-        """Look from time to time until the process ends, in a thread of its own."""
+        """Check at intervals until the process ends, in a thread of its own."""
 
         def turn() -> None:
             while True:
@@ -81,7 +81,7 @@ class Departed:
 
 @dataclass(frozen=True)
 class _State:
-    """All that a session's state holds."""
+    """The contents of a session's state."""
 
     state: SafeSessionState
 
@@ -92,7 +92,7 @@ class _State:
 
 
 def give_back() -> None:
-    """Give free memory back to the system, as far as its C library can."""
+    """Give free memory back to the operating system, as far as its C library can."""
     gc.collect()
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -103,7 +103,7 @@ _of_server: Departed | None = None
 
 
 def remember(*held: Held) -> None:
-    """What this session holds beside its state; emptied with it when it has ended. Does nothing outside of a server."""
+    """Register what this session holds; it is emptied together with the session's state. Does nothing outside a server."""
     global _of_server
     context = get_script_run_ctx()
     server = runtime.get_instance() if runtime.exists() else None

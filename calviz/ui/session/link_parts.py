@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Between the parts; it needs no percent sign in a link. And what stands for it within a part.
+#: The separator, which needs no percent-encoding in a link; then the escapes within a part.
 _BETWEEN = "~"
 _ESCAPES = (("!", "!0"), (_BETWEEN, "!1"))
 
 
 def joined(parts: Sequence[str]) -> str:
-    """The parts as one text.
+    """Join the parts into one text.
 
     >>> joined(["cell", "a~b", "c!"])
     'cell~a!1b~c!0'

@@ -1,4 +1,4 @@
-"""The limit on what one session may keep open, so that nobody uses up a shared server's memory."""
+"""The limits on what one session may keep open, so that no visitor uses up a shared server's memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def make_room(files: dict[str, Entry], keep: str) -> str | None:
-    """Close the oldest files until the rest is within the limits; the reason in a sentence, if any was closed.
+    """Close the oldest files until the rest is within the limits; return a sentence that says so, or None if none was closed.
 
     Parameters
     ----------
     files : dict of str to Entry
         In the order in which they were opened.
     keep : str
-        The key of the one that stays in any case.
+        Key of the file that is never closed.
     """
     closed: list[str] = []
     broken = None
@@ -51,7 +51,7 @@ def _broken(files: dict[str, Entry]) -> Limit | None:
 
 
 def bytes_of_file(entry: Entry) -> int:
-    """Bytes of a file and of what was read from it."""
+    """Bytes of a file and of the arrays that were read from it."""
     source = entry.source
     if isinstance(source, tuple):
         kept = sum(len(content) for _, content in source)

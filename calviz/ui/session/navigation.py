@@ -16,13 +16,13 @@ class PageSpec:
     Attributes
     ----------
     key : str
-        Its place in the address.
+        Its path in the address, and the name of its script.
     title, question, icon : str
-        Its name, the question that it answers, and the picture beside its name.
+        Its name, the question that it answers, and the icon beside its name.
     letter : str
-        The key that opens it after a g.
+        Keyboard shortcut: the key that opens it when pressed after g.
     leads_to : tuple of (str, str)
-        The keys of the pages that come next, and what the links say; those of the overview go by what was found.
+        Keys of the pages to go to next, and the labels of the links; empty for the overview, whose links depend on its findings.
     """
 
     key: str
@@ -204,9 +204,9 @@ PAGES = (
         leads_to=(("overview", "Back to the verdict"),),
     ),
 )
-#: The picture in the browser's tab. A material icon there would be fetched from the network.
+#: The icon in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
-#: Above the navigation; its letters stand out on both themes.
+#: The logo above the navigation; its letters are readable on both themes.
 LOGO = Path(__file__).with_name("logo.svg").read_text(encoding="utf-8")
 BY_KEY = {page.key: page for page in PAGES}
 
@@ -220,12 +220,12 @@ def navigation() -> Page:
     first, *others = PAGES
     pages = [_page(first, default=True, url_path="start")]
     pages += [_page(spec, url_path=spec.key) for spec in others]
-    # The first page lives at "/", but people also write its name.
+    # The first page is at "/", but people also type its name.
     pages.append(_page(first, url_path=first.key, visibility="hidden"))
-    # All of them: a page behind "View more" is not found.
+    # Expanded, as nobody finds a page behind "View more".
     return st.navigation(pages, expanded=True)
 
 
 def link(key: str) -> str:
-    """What `st.switch_page` takes to open a page."""
+    """Return the path that `st.page_link` and `st.switch_page` take to open a page."""
     return BY_KEY[key].file

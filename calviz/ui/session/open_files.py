@@ -1,4 +1,4 @@
-"""The data of a session: the files that were opened, the one that is looked at, the link that was followed."""
+"""The data of a session: the open files, the current one, and the link that was followed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from calviz.data.samples import SAMPLES, SampleSet, load_sample
 from calviz.ui.session.memory_limit import make_room
 from calviz.ui.session.view_file import View
 
-#: Digits of a file's digest that stand in links.
+#: Digits of a file's digest that are used in links.
 DIGEST_LENGTH = 16
 #: The file that ``calviz app FILE`` opens.
 OPEN_VARIABLE = "CALVIZ_OPEN"
-#: What is looked at where nothing else is asked for.
+#: Key of the data set that is shown first.
 DEFAULT = SAMPLES[0].key
-#: Names in the address: which data, and how its file was read.
+#: Names in the address: the data set, and how its file was read.
 DATA, READING = "data", "reading"
 
-#: What data are read from: the bytes of a file, its path, or the logs that were opened together.
+#: A source of data: the bytes of a file, its path, or several logs that were opened together.
 Source = bytes | Path | Together
 
 _FILES, _CURRENT, _FAILED = "calviz.files", "calviz.current", "calviz.failed"
@@ -42,7 +42,7 @@ class Entry:
     Attributes
     ----------
     key : str
-        What links call it: a sample's key, or the first digits of the file's digest.
+        Its name in links: the key of a sample set, or the first digits of the file's digest.
     title : str
     loaded : Loaded
     options : ReadingOptions
@@ -61,13 +61,13 @@ class Entry:
 
     @property
     def content(self) -> str:
-        """Names the content and how it was read, for caches."""
+        """Identifies the content and how it was read, for caches."""
         return f"{self.key}?{encode_options(self.options)}"
 
 
 @dataclass(frozen=True, eq=False)
 class Failed:
-    """A file that could not be read, kept so that the person can say how to read it."""
+    """A file that could not be read, kept so that the user can say how to read it."""
 
     name: str
     source: Source
@@ -78,7 +78,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A link, or a saved view, whose file is not here.
+    """A link, or a saved view, whose file is not loaded.
 
     Attributes
     ----------
@@ -95,29 +95,29 @@ class Wanted:
 
 @st.cache_resource(max_entries=len(SAMPLES), show_spinner=False)
 def _sample(key: str) -> Loaded:
-    # Shared by all sessions: samples are everybody's, and read-only.
+    # Shared by all sessions: sample sets are the same for everybody, and read-only.
     return load_sample(key)
 
 
 def samples() -> dict[str, SampleSet]:
-    """The bundled sample sets, by key."""
+    """Return the bundled sample sets, by key."""
     return {sample.key: sample for sample in SAMPLES}
 
 
 def files() -> dict[str, Entry]:
-    """The files of this session, by key, in the order in which they were opened."""
+    """Return the files of this session, by key, in the order in which they were opened."""
     found: dict[str, Entry] = st.session_state.setdefault(_FILES, {})
     return found
 
 
 def known() -> dict[str, str]:
-    """All data sets that can be looked at: key and title, the person's own files first."""
+    """Return key and title of all data sets that can be chosen, the user's own files first."""
     own = {key: entry.title for key, entry in files().items()}
     return own | {key: sample.title for key, sample in samples().items()}
 
 
 def current() -> Entry:
-    """The data set that is looked at."""
+    """Return the current data set."""
     key = st.session_state[_CURRENT]
     if key in files():
         return files()[key]
@@ -126,19 +126,19 @@ def current() -> Entry:
 
 
 def current_key() -> str:
-    """The key of the data set that is looked at."""
+    """Return the key of the current data set."""
     return str(st.session_state[_CURRENT])
 
 
 def select(key: str) -> None:
-    """Look at another data set."""
+    """Make another data set the current one."""
     st.session_state[_CURRENT] = key
 
 
 def open_file(
     name: str | None, source: Source, options: ReadingOptions | None = None
 ) -> Entry | Failed:
-    """Read a file and look at it; a file that cannot be read changes nothing but `failed()`."""
+    """Read a file and make it the current data set; a file that cannot be read changes nothing but `failed()`."""
     wanted = waiting()
     if options is None and wanted is not None:
         options = decode_options(wanted.query.get(READING, ""))
@@ -163,7 +163,7 @@ def open_file(
 
 
 def say(text: str) -> None:
-    """Say a sentence once, beside what is to be said already."""
+    """Queue a sentence that is shown once, after those that are queued already."""
     st.session_state[_NOTE] = " ".join(filter(None, (take_note(), text)))
 
 
@@ -174,25 +174,25 @@ def read_again(entry: Entry, options: ReadingOptions) -> Entry | Failed:
 
 
 def close(key: str) -> None:
-    """Let a file of the session go."""
+    """Close a file of the session."""
     files().pop(key, None)
     if current_key() == key:
         select(next(iter(known())))
 
 
 def failed() -> Failed | None:
-    """The last file that could not be read, until it is dealt with."""
+    """Return the last file that could not be read, until it is dealt with."""
     result: Failed | None = st.session_state.get(_FAILED)
     return result
 
 
 def forget_failed() -> None:
-    """The file that could not be read does not matter any more."""
+    """Forget the file that could not be read."""
     st.session_state.pop(_FAILED, None)
 
 
 def keep_failed(failures: Sequence[Failed]) -> None:
-    """Of files that were opened at once, the first that could not be read is dealt with; the others are named."""
+    """Keep the first of several files that could not be read, for the user to deal with; queue the messages of the others."""
     if failures:
         st.session_state[_FAILED] = failures[0]
     for failure in failures[1:]:
@@ -200,19 +200,19 @@ def keep_failed(failures: Sequence[Failed]) -> None:
 
 
 def waiting() -> Wanted | None:
-    """The link that waits for its file."""
+    """Return the link that waits for its file, if any."""
     result: Wanted | None = st.session_state.get(_WANTED)
     return result
 
 
 def stop_waiting() -> None:
-    """Look at the first sample instead of waiting for a link's file."""
+    """Show the first sample set instead of waiting for a link's file."""
     st.session_state.pop(_WANTED, None)
     select(DEFAULT)
 
 
 def take_note() -> str | None:
-    """A sentence to say once."""
+    """Take the queued sentences from the queue."""
     note: str | None = st.session_state.pop(_NOTE, None)
     return note
 
@@ -223,8 +223,8 @@ def arrive(page: str) -> None:
     Parameters
     ----------
     page : str
-        The page of this run: going to another one drops the address's parameters, and is no wish
-        to see other data.
+        The page of this run: going to another page drops the address's parameters, which is not a
+        request for other data.
     """
     asked = st.query_params.get(DATA)
     if _CURRENT not in st.session_state:
@@ -243,7 +243,7 @@ def arrive(page: str) -> None:
 def _start(asked: str | None) -> None:
     for path in _given_files():
         open_file(path.name, path)
-    # Last: who clicks while a large file is read ends this run, and the next one begins anew.
+    # Set last: a click while a large file is read ends this run, and the next one starts anew.
     if _CURRENT not in st.session_state:
         select(DEFAULT)
     if asked is None or asked in known():
@@ -254,13 +254,13 @@ def _start(asked: str | None) -> None:
 
 
 def _given_files() -> list[Path]:
-    # Whoever starts the server may name a file or a folder of its machine: "calviz app FILE".
+    # The server may be started with a file or folder of its machine: "calviz app FILE".
     given = os.environ.get(OPEN_VARIABLE, "")
     return [Path(given)] if given and Path(given).exists() else []
 
 
 def open_view(view: View) -> None:
-    """Look at what a saved view shows, or wait for its file."""
+    """Restore a saved view, or wait for its file."""
     if view.key not in known():
         query = {name: values[-1] for name, values in view.settings.items()}
         st.session_state[_WANTED] = Wanted(view.key, query, view)
@@ -277,18 +277,18 @@ def open_view(view: View) -> None:
 
 
 def _go_to(view: View) -> None:
-    # Of its own: the browser goes there once, also where it has met this number in a session before.
+    # A unique name: the browser takes each step once, and counters of different sessions would collide.
     st.session_state[_GO] = (uuid4().hex, view)
 
 
 def going() -> tuple[str, View] | None:
-    """The view that the browser is to go to, and a name that no other step has."""
+    """Return the view that the browser should go to, after the unique name of that step."""
     found: tuple[str, View] | None = st.session_state.get(_GO)
     return found
 
 
 def _arrived(key: str) -> None:
-    """A file came while a link was waiting for one: give it the link's settings."""
+    """Apply the settings of a waiting link to the file that has just been opened."""
     wanted = waiting()
     if wanted is None:
         return
@@ -317,13 +317,13 @@ def _write_address() -> None:
 
 
 def address() -> dict[str, str | None]:
-    """What the address says about the data; None if it says nothing."""
+    """Return the address's parameters about the data; None for one that is left out."""
     entry = current()
     return {DATA: entry.key, READING: encode_options(entry.options) or None}
 
 
 def encode_options(options: ReadingOptions) -> str:
-    """Reading options in one line, for the address; "" if everything is recognised."""
+    """Encode reading options in one line for the address; "" if everything is recognised."""
     plain = ReadingOptions()
     given = {
         f.name: getattr(options, f.name)
@@ -334,7 +334,7 @@ def encode_options(options: ReadingOptions) -> str:
 
 
 def decode_options(text: str) -> ReadingOptions:
-    """Reading options from an address; invalid ones are ignored."""
+    """Decode reading options from an address; invalid ones are ignored."""
     try:
         given = json.loads(text) if text else {}
     except ValueError:

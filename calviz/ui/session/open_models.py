@@ -1,4 +1,4 @@
-"""All models of the files that are open, each under a name of its own."""
+"""All models of the open files, each under a unique name."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class OpenModel:
     Attributes
     ----------
     key : str
-        Names its content, for caches.
+        Identifies its content, for caches.
     name : str
-        Told apart from all others that are open.
+        Unique among all open models.
     data : Predictions or ConfidencePredictions
         All rows.
     """
@@ -29,7 +29,7 @@ class OpenModel:
 
 
 def on_offer(entry: open_files.Entry) -> tuple[OpenModel, ...]:
-    """The models of the file that is looked at, then those of the other files of the session."""
+    """Return the models of the current file, then those of the other files of the session."""
     entries = [entry, *(e for key, e in open_files.files().items() if key != entry.key)]
     named = named_models([(e.title, e.loaded.models) for e in entries])
     keys = [model_key(e, model) for e in entries for model in e.loaded.models]
@@ -39,5 +39,5 @@ def on_offer(entry: open_files.Entry) -> tuple[OpenModel, ...]:
 
 
 def model_key(entry: open_files.Entry, model: str) -> str:
-    """Names the content of a model."""
+    """Identify the content of a model, for caches."""
     return f"{entry.content}#{model}"

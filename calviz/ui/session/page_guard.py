@@ -1,4 +1,4 @@
-"""What keeps a page standing: the first request to a fresh server, and the unexpected."""
+"""Keep pages working: handle the first request to a fresh server, and unexpected errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _declared = False
 
 
 def enter(*, frame: bool = False) -> None:
-    """Make sure that `app.py` is around the page; the first line of every script.
+    """Make sure that the page runs inside `app.py`; the first statement of every script.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ def enter(*, frame: bool = False) -> None:
 
     Notes
     -----
-    Until a fresh server has seen ``st.navigation``, streamlit takes `pages/` for the older kind of
-    multi-page app and runs the script that the address names alone. Declaring the navigation ends
-    that for the whole server; the run that follows goes through `app.py`, keeps address and query,
-    and gives every widget the identity that it keeps. Later visitors get there in one run.
+    Until a fresh server has seen ``st.navigation``, streamlit treats `pages/` as the older kind of
+    multi-page app and runs only the script that the address names. Declaring the navigation ends
+    that for the whole server; the next run goes through `app.py`, keeps address and query,
+    and gives every widget its final identity. Later visitors need only one run.
     """
     global _declared
     temporary_folder.settle()
@@ -49,13 +49,13 @@ def enter(*, frame: bool = False) -> None:
 
 
 def configure() -> None:
-    """Title, picture and width; before the navigation, or the browser fetches a page's icon elsewhere."""
+    """Set title, icon and layout; called before the navigation, or the browser fetches a page's icon from the network."""
     st.set_page_config(page_title="calviz", page_icon=ICON, layout="wide")
 
 
 @contextmanager
 def boundary() -> Iterator[None]:
-    """Say what went wrong in one sentence; what was loaded stays."""
+    """Show an error as one sentence; what was loaded stays."""
     try:
         yield
     except NotAvailable as reason:

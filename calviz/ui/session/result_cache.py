@@ -1,4 +1,4 @@
-"""Where results are kept: with their session, or for everybody."""
+"""The cache of results: per session for its own files, shared by all sessions for the sample sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import streamlit as st
 if TYPE_CHECKING:
     from calviz.ui.session.settings import Settings
 
-#: Results of samples that are kept, for each of a session's: visitors look at them in different ways.
+#: Size of the shared cache as a multiple of a session's: visitors choose different settings for the same sample set.
 VISITORS = 4
 
 P = ParamSpec("P")
@@ -19,14 +19,14 @@ R = TypeVar("R")
 
 
 def kept(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Keep the results of a function whose last argument are the settings, and not part of the key.
+    """Cache the results of a function whose last argument is the settings; these are not part of the key.
 
-    Those of a file belong to its session. Sample sets are everybody's: who comes first computes for all.
+    Results for a file belong to its session. Results for a sample set are shared: the first visitor computes them for all.
 
     Parameters
     ----------
     entries : int
-        Results that a session keeps, the latest.
+        Number of results that a session keeps, the latest.
     """
 
     def of(compute: Callable[P, R]) -> Callable[P, R]:

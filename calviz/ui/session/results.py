@@ -1,4 +1,4 @@
-"""What pages compute for the sidebar's sample, with a message while it runs; results are kept with the sample."""
+"""Computations of the pages for the sidebar's sample, with a message while they run; results are kept with the sample."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from calviz.ui.session.settings import Settings
 
 @contextmanager
 def computing(settings: Settings, words: str) -> Iterator[Sample]:
-    """The sample, while it is said what is computed; visitors who look at the same sample set take turns."""
+    """Yield the sample while a message says what is computed; visitors of the same sample set take turns."""
     with st.spinner(words, show_time=True), settings.turn, one_blas_thread():
         yield settings.sample
 
 
 def evaluation(settings: Settings) -> Evaluation:
-    """The headline metrics with intervals and noise floors, the findings and the verdict."""
+    """Compute the headline metrics with intervals and noise floors, the findings and the verdict."""
     n = counted(settings.sample.data.rows, "row")
     with computing(
         settings, f"Measuring {n}: metrics, intervals, noise floors, verdict …"
@@ -50,32 +50,32 @@ def evaluation(settings: Settings) -> Evaluation:
 
 
 def metrics(settings: Settings, keys: tuple[str, ...], *, error_bars: bool) -> Evaluation:
-    """Any metrics, with or without intervals and noise floors; says nothing on screen."""
+    """Compute any metrics, with or without intervals and noise floors; shows no message."""
     with settings.turn:
         return analysis.evaluate(settings.sample, keys, ci=error_bars)
 
 
 def verdict(settings: Settings) -> str:
-    """The verdict, as one sentence; it comes with the findings."""
+    """Return the verdict as one sentence."""
     judged = evaluation(settings).verdict
     return judged.sentence if judged else ""
 
 
 def other_view(settings: Settings) -> str | None:
-    """What the other view of two classes shows, where it differs."""
+    """Return what the other reduction of two classes shows, where it differs."""
     judged = evaluation(settings).verdict
     return judged.other_view if judged else None
 
 
 def conventions(settings: Settings) -> Conventions:
-    """The ECE as other libraries define it."""
+    """Compute the ECE as other libraries define it."""
     words = f"Computing the ECE of {counted(settings.sample.data.rows, 'row')} as other libraries define it …"
     with computing(settings, words) as sample:
         return analysis.conventions(sample)
 
 
 def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
-    """Accuracy, confidence, ECE and KS of the rows of each true class."""
+    """Compute accuracy, confidence, ECE and KS of the rows of each true class."""
     with computing(
         settings, f"Measuring {counted(settings.sample.data.rows, 'row')} by class …"
     ) as sample:
@@ -83,19 +83,19 @@ def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
 
 
 def reliability(settings: Settings, curves: tuple[Drawn, ...] = ()) -> Reliability:
-    """The reliability diagram, computed."""
+    """Compute the reliability diagram."""
     with computing(settings, f"Binning {counted(settings.sample.data.rows, 'row')} …") as sample:
         return sample.once(Reliability.compute, curves=curves)
 
 
 def confusion(settings: Settings) -> Confusion:
-    """The confusion matrix, computed; it depends on the rows alone."""
+    """Compute the confusion matrix; it depends on the rows alone."""
     with computing(settings, f"Counting {counted(settings.sample.data.rows, 'row')} …") as sample:
         return sample.top_label.view(Confusion.compute)
 
 
 def calibration_curve(settings: Settings, kind: CurveKind) -> CalibrationCurve:
-    """The flexible calibration curve, computed."""
+    """Compute the flexible calibration curve."""
     with computing(
         settings, f"Fitting a curve to {counted(settings.sample.data.rows, 'row')} …"
     ) as sample:
@@ -103,13 +103,13 @@ def calibration_curve(settings: Settings, kind: CurveKind) -> CalibrationCurve:
 
 
 def bin_sensitivity(settings: Settings) -> BinSensitivity:
-    """The ECE for 1 to 100 bins; the choice of bins only says which of them is marked."""
+    """Compute the ECE for 1 to 100 bins; the chosen number of bins only decides which one is marked."""
     with computing(settings, "Computing the ECE for 1 to 100 bins, and its noise …") as sample:
         return sample.once(BinSensitivity.compute)
 
 
 def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
-    """The cumulative plot, computed."""
+    """Compute the cumulative plot."""
     with computing(
         settings, f"Sorting and summing {counted(settings.sample.data.rows, 'row')} …"
     ) as sample:
@@ -117,31 +117,31 @@ def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
 
 
 def corp(settings: Settings) -> CorpDiagram:
-    """The isotonic curve with its bands, computed."""
+    """Compute the isotonic curve with its bands."""
     with computing(settings, "Fitting isotonic curves again …") as sample:
         return sample.view(CorpDiagram.compute, **sample.redrawing)
 
 
 def decision_loss(settings: Settings) -> DecisionLoss:
-    """What miscalibration costs at every cutoff, computed."""
+    """Compute the cost of miscalibration at every cutoff."""
     with computing(settings, "Comparing decisions at every cutoff …") as sample:
         return sample.view(DecisionLoss.compute, **sample.redrawing)
 
 
 def class_bars(sample: Sample, mode: Mode) -> ClassBars:
-    """The errors of the classes, computed; says nothing on screen."""
+    """Compute the errors of the classes; shows no message."""
     top = sample.top_label
     return top.view(ClassBars.compute, mode=mode, **quick_redrawing(top))
 
 
 def levels(settings: Settings, column: str, risk: float) -> Levels:
-    """Which values of a group column are off, and from which confidence on each may decide."""
+    """Find the miscalibrated values of a group column, and the confidence from which each keeps at most this risk."""
     with computing(settings, f"Looking at every value of {shorten(column, 40)} …") as sample:
         return sample.once(levels_of, column=column, risk=risk)
 
 
 def risk_coverage(settings: Settings, ranking: Ranking) -> RiskCoverage:
-    """The risk-coverage curve, computed."""
+    """Compute the risk-coverage curve."""
     words = f"Ranking {counted(settings.sample.data.rows, 'row')} by {ranking}, resampling …"
     with computing(settings, words) as sample:
         top = sample.top_label

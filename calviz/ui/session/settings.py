@@ -1,4 +1,4 @@
-"""What is looked at, and how: what the sidebar chose, and what pages ask it to choose next."""
+"""The current settings: what the sidebar chose, and what pages ask it to choose next."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALL_ROWS = "all rows"
 MAX_BINS = 1_000
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
-#: The conditions of a slice: keys of column and value in the address, label, and what stands for no condition.
+#: The conditions of a slice: keys of column and value in the address, label, and the option for no condition.
 CONDITIONS = (
     ("slice", "level", "Slice by", "no slice"),
     ("slice-2", "level-2", "And by", "no second column"),
@@ -38,7 +38,7 @@ _IN_USE = "calviz.samples"
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What is looked at, and how.
+    """The rows that the pages evaluate, with reduction and bins.
 
     Attributes
     ----------
@@ -63,22 +63,22 @@ class Settings:
 
     @property
     def whole(self) -> Dataset:
-        """The model's data, all rows."""
+        """All rows of the model."""
         return self.entry.loaded.models[self.model]
 
     @property
     def rows_key(self) -> tuple[str, ...]:
-        """Names the rows that are looked at, for caches."""
+        """Identifies the rows, for caches."""
         parts = (self.model, self.split, self.where)
         return (self.entry.content, *(repr(part) for part in parts))
 
     @property
     def how_key(self) -> tuple[str, ...]:
-        """Names how these rows are looked at, for caches and jobs."""
+        """Identifies reduction and bins, for caches and jobs."""
         return self.reduction.key, str(self.bins), self.scheme
 
     def mask(self) -> BoolArray | None:
-        """The rows that are looked at; None for all."""
+        """Return the mask of the rows, shape (n,); None for all."""
         data = self.whole
         mask: BoolArray | None = None
         if self.split is not None and data.splits is not None:
@@ -90,17 +90,17 @@ class Settings:
 
     @property
     def sample(self) -> Sample:
-        """The rows and how they are looked at; what is computed for them is kept with it."""
+        """The rows with reduction and bins; what is computed for them is kept with it."""
         return self._rows.sample.but(reduction=self.reduction, bins=self.bins, scheme=self.scheme)
 
     @property
     def row_numbers(self) -> IntArray | None:
-        """Which rows of the file they are, 0-based; None for all."""
+        """Row numbers in the file, 0-based; None for all rows."""
         return self._rows.numbers
 
     @property
     def turn(self) -> RLock:
-        """A lock held while something is computed for the sample; others who ask for the same wait."""
+        """A lock that is held while something is computed for the sample; others who ask for the same wait."""
         return self._rows.turn
 
     @property
@@ -111,25 +111,25 @@ class Settings:
 
     @property
     def rows_words(self) -> str:
-        """The model, where there are several, and its rows, in markdown."""
+        """The model, if there are several, and the rows, in markdown."""
         model = f"model {md(self.model, 40)} · " if len(self.entry.loaded.models) > 1 else ""
         return f"{model}{md(self.sample.rows_words, 400)}"
 
     @property
     def words(self) -> str:
-        """What is looked at, without the bins, in one line of markdown."""
+        """Model, rows and reduction, without the bins, in one line of markdown."""
         return f"{self.rows_words} · {self.reduction_words}"
 
     @property
     def reduction_words(self) -> str:
-        """The reduction, in markdown, a long class name cut."""
+        """The reduction in markdown, a long class name shortened."""
         if self.reduction.kind == "class":
             return md(f"class '{shorten(self.reduction.class_name, 40)}' against the rest")
         return md(self.reduction.label)
 
     @property
     def file_stem(self) -> str:
-        """The beginning of the names of downloads: the file, and the model where there are several."""
+        """Beginning of the file names of downloads: the file, and the model if there are several."""
         name = self.entry.loaded.file.split(".")[0]
         if len(self.entry.loaded.models) > 1:
             name += f"-{self.model}"
@@ -142,7 +142,7 @@ class Settings:
 
 
 class _Rows(NamedTuple):
-    """A sample of some rows, their numbers in the file, and whose turn it is to compute."""
+    """A sample of some rows, their numbers in the file, and the lock for computations."""
 
     sample: Sample
     numbers: IntArray | None
@@ -160,25 +160,25 @@ def _rows(key: tuple[str, ...], _settings: Settings) -> _Rows:
 
 
 def current() -> Settings:
-    """What the sidebar chose in this run (or, in a fragment, in the last)."""
+    """Return what the sidebar chose in this run (in a fragment: in the last full run)."""
     chosen: Settings = st.session_state[_CHOSEN]
     return chosen
 
 
 def set_current(chosen: Settings) -> None:
-    """What is looked at from now on."""
+    """Set the settings from now on."""
     _let_go(st.session_state.get(_CHOSEN), chosen)
     st.session_state[_CHOSEN] = chosen
 
 
 def taken_requests() -> dict[str, str]:
-    """What `look_at_class` and the like asked of the next drawing: keys in the address and the text to show; asked once."""
+    """Take what `look_at_class` and the like asked of the next drawing: keys in the address and the text to show."""
     requests: dict[str, str] = st.session_state.pop(_REQUESTS, {})
     return requests
 
 
 def _let_go(before: Settings | None, now: Settings) -> None:
-    """Where other scores are looked at than before, forget what takes much memory; results stay."""
+    """If rows or reduction have changed, forget what takes much memory; results stay."""
     if before is None or (before.rows_key, before.reduction) == (now.rows_key, now.reduction):
         return
     for sample in st.session_state.pop(_IN_USE, ()):
@@ -195,12 +195,12 @@ def look_at_class(data: Dataset, index: int) -> None:
 
 
 def look_at_default(data: Dataset) -> None:
-    """Reduce as such data are by default from the next drawing on; for callbacks."""
+    """Use the default reduction of these data from the next drawing on; for callbacks."""
     st.session_state[_REQUESTS] = {"reduction": Reduction.default(data).kind}
 
 
 def look_at_slice(data: Dataset, where: Where) -> None:
-    """Look at the rows of a slice from the next drawing of the sidebar on; all for no condition; for callbacks."""
+    """Show the rows of a slice from the next drawing of the sidebar on, all rows if `where` is empty; for callbacks."""
     names = distinct(tuple(data.groups))
     asked = {column_key: none for column_key, _, _, none in CONDITIONS}
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):

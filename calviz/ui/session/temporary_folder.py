@@ -1,6 +1,6 @@
 """The only folder that this server writes to; it is removed when the server ends.
 
-It takes the web server's spool of uploads too. What a killed server left behind is removed by the next one.
+The web server spools uploads to it too. What a killed server left behind is removed by the next one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streamlit import runtime
 
 PREFIX = "calviz-server-"
 LOCK = "in-use"
-#: Seconds in which a new folder may not have its lock yet.
+#: Seconds for which a new folder may not have its lock yet.
 YOUNG = 60.0
 
 _lock = threading.Lock()
@@ -26,7 +26,7 @@ _mine: Path | None = None
 
 
 def settle() -> None:
-    """Use the server's own folder from now on; does nothing outside a server or when called again."""
+    """Use the server's own temporary folder from now on; does nothing outside a server or when called again."""
     global _mine
     if not runtime.exists() or not isinstance(runtime.get_instance(), runtime.Runtime):
         return
@@ -37,10 +37,10 @@ def settle() -> None:
 
 
 def make(base: Path) -> Path:
-    """A new folder that only this user may enter, removed when the process ends; leftovers go first."""
+    """Create a folder that only this user may enter, removed when the process ends; leftovers are removed first."""
     sweep(base)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
-    # Held as long as the process lives, however that ends.
+    # The lock is held until the process ends, however it ends.
     held = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(held, fcntl.LOCK_EX)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -48,7 +48,7 @@ def make(base: Path) -> Path:
 
 
 def sweep(base: Path) -> None:
-    """Remove the folders of servers of this user that are no more."""
+    """Remove the folders of this user's servers that no longer run."""
     for folder in base.glob(f"{PREFIX}*"):
         facts = folder.lstat()
         if facts.st_uid == os.getuid() and not folder.is_symlink() and not _in_use(folder, facts):

@@ -1,4 +1,4 @@
-"""Saved views: a small JSON file with page, settings, selection and pinned state, and the fingerprint of the data, never data."""
+"""Saved views: a small JSON file with page, settings, selection, pinned state and the digest of the data, never the data."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from calviz.core.errors import InputError
 from calviz.text.words import shorten
 
-#: What the file says it is, and the version that is written and read.
+#: The kind that the file states, and the version that is written and read.
 KIND, VERSION = "view", 1
-#: Bytes of the largest view; settings, characters of one and of a name.
+#: Upper limits: bytes of the file, number of settings, characters of a value.
 MOST_BYTES, MOST_SETTINGS, MOST_TEXT = 200_000, 200, 4_000
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _HEAD = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:')
@@ -30,7 +30,7 @@ class View:
     page : str
         Key of the page.
     key, title, digest : str
-        What links call the data, their name, and the digest of their file.
+        The data's name in links, their title, and the digest of their file.
     rows : int
     settings : mapping of str to tuple of str
         The parameters of the link, without the data.
@@ -45,13 +45,13 @@ class View:
 
 
 def head(*, key: str, title: str, digest: str, rows: int) -> dict[str, Any]:
-    """The file without page and settings, which the browser adds: its address holds them."""
+    """Return the file without page and settings; the browser adds these from its address."""
     data = {"key": key, "title": title, "rows": rows, "digest": digest}
     return {"calviz": KIND, "version": VERSION, "data": data}
 
 
 def is_view(content: bytes) -> bool:
-    """Whether a file says that it is a saved view."""
+    """Whether a file states that it is a saved view."""
     return _HEAD.match(content[:1_000]) is not None
 
 
@@ -61,14 +61,14 @@ def read_view(content: bytes, *, pages: frozenset[str]) -> View:
     Raises
     ------
     InputError
-        With what is wrong, in one sentence.
+        Says what is wrong, in one sentence.
     """
     if len(content) > MOST_BYTES:
         raise _broken(f"it has {len(content):,} bytes, at most {MOST_BYTES:,} are read")
     try:
         found = json.loads(content.decode("utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError):
-        raise _broken("it is no complete JSON") from None
+        raise _broken("it is not complete JSON") from None
     if not isinstance(found, dict) or found.get("calviz") != KIND:
         raise _broken("it does not say that it is a view")
     version = found.get("version")
@@ -89,7 +89,7 @@ def _data(found: Any) -> dict[str, Any]:
     for name, kind in _DATA.items():
         value = found[name]
         if type(value) is not kind or not 0 < len(str(value)) <= MOST_TEXT:
-            raise _broken(f"'{name}' of the data is not what it must be")
+            raise _broken(f"'{name}' of the data is not valid")
     return dict(found)
 
 
@@ -99,7 +99,7 @@ def _settings(found: Any) -> dict[str, tuple[str, ...]]:
     settings = {}
     for name, value in found.items():
         if not _NAME.fullmatch(name) or name == "data":
-            raise _broken(f"'{shorten(name, 30)}' is no setting")
+            raise _broken(f"'{shorten(name, 30)}' is not a setting")
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(v, str) and len(v) <= MOST_TEXT for v in values):
             raise _broken(f"the setting '{name}' must be a text, or a list of them")

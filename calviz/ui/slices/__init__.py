@@ -1,1 +1,1 @@
-"""The part of the page Slices: which slices are off, and their table and figure."""
+"""The part of the page Slices: which slices are miscalibrated, with their table and figure."""

@@ -1,4 +1,4 @@
-"""The page Slices: what is looked at, the slices that are off, and the way to see one on every page."""
+"""The page Slices: the choice of columns, the slices that are miscalibrated, and the way to see one on every page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from calviz.ui.widgets.text import md
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
-#: Slices in the table; the file has all.
+#: Largest number of slices in the table; the download has all.
 MOST = 2_000
 _ASKED, _MARKS = "calviz.slices.asked", "slices.marks"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
@@ -38,7 +38,7 @@ _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other r
 
 @dataclass(frozen=True)
 class Question:
-    """What the person wants to look at."""
+    """What the user wants to look at."""
 
     columns: tuple[str, ...]
     pairs: bool
@@ -48,7 +48,7 @@ class Question:
 
 
 def ask(settings: Settings) -> Question:
-    """Draw the choices."""
+    """Draw the choices, and return and keep them."""
     groups = settings.whole.groups
     columns = st.multiselect(
         "Columns",
@@ -71,7 +71,7 @@ def ask(settings: Settings) -> Question:
             "they are?",
         )
         min_rows = st.number_input(
-            "Least rows",
+            "Minimum rows",
             2,
             1_000_000,
             50,
@@ -106,7 +106,7 @@ def ask(settings: Settings) -> Question:
 
 
 def asked(settings: Settings) -> Question | None:
-    """What was last looked at in these data, if anything was."""
+    """Return the last question about these data, if there was one."""
     content, model, question = st.session_state.get(_ASKED, ("", "", None))
     if (content, model) != (settings.entry.content, settings.model):
         return None
@@ -114,7 +114,7 @@ def asked(settings: Settings) -> Question | None:
 
 
 def look(settings: Settings, question: Question) -> Slices:
-    """All slices, measured."""
+    """Measure all slices."""
     words = f"Looking at {counted(len(question.columns), 'column')} …"
     with results.computing(settings, words) as sample:
         return _look(sample, question)
@@ -132,18 +132,18 @@ def _look(sample: Sample, question: Question) -> Slices:
 
 
 def pinned(settings: Settings, question: Question, found: Slices) -> Another[FloatArray] | None:
-    """The gap of each slice in the pinned state, shape (S,); nan where it has too few rows there."""
+    """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
 
     def gaps(sample: Sample) -> FloatArray:
         there = {one.where: one.gap for one in _look(sample, question).slices}
         return np.array([there.get(one.where, np.nan) for one in found.slices])
 
-    # All slices are looked at, whichever one was.
+    # All slices are measured, whichever one was pinned.
     return shown.other(settings, gaps, as_now=("bins", "scheme", "where"))
 
 
 def sizes(settings: Settings, question: Question) -> None:
-    """How many rows each value has: what can be known of whom."""
+    """Draw how many rows the values of each column have."""
     data = settings.sample.data
     lines = []
     for name in question.columns:
@@ -166,7 +166,7 @@ def sizes(settings: Settings, question: Question) -> None:
 
 
 def answer(found: Slices, pinned: Another[FloatArray] | None = None) -> None:
-    """What was found, in a sentence and a picture; a click on a mark selects the rows of its slice."""
+    """Draw the result as a sentence and a figure; a click on a mark selects the rows of its slice."""
     figure = SliceGaps.compute(found)
     st.subheader(md(figure.answer(), 500), anchor=False)
     key = state.key(_MARKS)
@@ -216,7 +216,7 @@ def answer(found: Slices, pinned: Another[FloatArray] | None = None) -> None:
 
 
 def table(found: Slices, settings: Settings, pinned: Another[FloatArray] | None = None) -> None:
-    """All slices; a tick selects the rows of one, which can also be looked at alone."""
+    """Draw the table of all slices; a tick selects the rows of one, which can also be shown alone."""
     if not found.slices:
         return
     by = "slices.table"
@@ -250,14 +250,14 @@ def table(found: Slices, settings: Settings, pinned: Another[FloatArray] | None 
 
 
 def _selected(shown: Sequence[Slice]) -> int | None:
-    """The place of the slice whose rows are selected."""
+    """Return the position of the slice whose rows are selected."""
     rule = state.rule()
     where = rule.where if isinstance(rule, RuleOfSlice) else None
     return next((i for i, s in enumerate(shown) if s.where == where), None)
 
 
 def _names() -> Any:
-    # A pinned column must leave room for the numbers, also on a phone.
+    # A pinned column must leave room for the numbers, even on a phone.
     widths = {"narrow": 150, "small": 150, "usual": 226, "wide": 320}
     return st.column_config.TextColumn(width=widths[browser.size()], pinned=True)
 
@@ -303,7 +303,7 @@ def _open(one: Slice | None, settings: Settings) -> None:
 
 
 def shown_elsewhere(chosen: Settings) -> None:
-    """Say which slice the other pages look at, and offer a way back to all rows."""
+    """Say which slice the other pages show, and offer a way back to all rows."""
     if not chosen.where:
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
@@ -319,7 +319,7 @@ def shown_elsewhere(chosen: Settings) -> None:
 
 
 def _words(found: Slices, pinned: Another[FloatArray] | None) -> Styler:
-    """The first slices; sorted as numbers, written as texts."""
+    """Return the first slices; columns sort as numbers and are written as texts."""
     frame = pd.DataFrame(
         {
             "slice": shorten(s.name, 100),

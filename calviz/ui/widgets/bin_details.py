@@ -1,4 +1,4 @@
-"""The reliability diagram that answers: click a bin or drag over several, and see their rows, classes and slices."""
+"""The interactive reliability diagram: click a bin or drag over several to see their rows, classes and slices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import browser, csv_download, diagram, tables
 from calviz.ui.widgets.text import md
 
-#: Pixels of the diagram, on a page of usual width: its square is as large as its height allows, and the table has the rest.
+#: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
 WIDTH = 480
 #: Curves that may be drawn over the bars.
 CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
@@ -26,7 +26,7 @@ _PICKS = {"click": "a bin by a click", "drag": "a range by a drag"}
 
 @st.fragment
 def explore(settings: Settings) -> None:
-    """The diagram, the table of its bins beside it, and the selected rows below."""
+    """Draw the diagram, the table of its bins beside it, and the selected rows below."""
     with page_guard.boundary():
         with st.container(horizontal=True, gap="medium"):
             curves = st.segmented_control(
@@ -51,7 +51,7 @@ def explore(settings: Settings) -> None:
             )
         figure = results.reliability(settings, tuple(k for k in CURVES if k in curves))
         row, below = st.container(horizontal=True, gap="medium"), st.container()
-        # Before the diagram, which takes the browser longest to draw.
+        # Drawn before the diagram, which takes the browser longest.
         with below:
             panel.draw(
                 settings,
@@ -69,7 +69,7 @@ def explore(settings: Settings) -> None:
             )
         with row.container():
             _table(figure, settings)
-    # Its own part first: what a click asks for is there, and the page follows behind it.
+    # The fragment comes first, as it shows what a click asks for; then the page follows.
     state.page_follows()
 
 
@@ -82,9 +82,9 @@ def chart(
     larger: bool = False,
     answers_first: bool = False,
 ) -> None:
-    """The diagram, with the selection in it; a click on a bin selects its rows, or, with `drag`, a range that is dragged over.
+    """Draw the diagram with the selection in it; a click on a bin (with `drag`, a drag over several) selects their rows.
 
-    `answers_first` is that of `state.choose`.
+    `answers_first` is passed to `state.choose`.
     """
     own = f"{state.key(key)}{'.drag' * drag}"
 
@@ -112,7 +112,7 @@ def _bins() -> Bins | None:
 
 
 def customdata(point: Any) -> int | None:
-    """The number that a clicked bar or point carries."""
+    """Return the number that a clicked bar or point carries."""
     data = point.get("customdata")
     if isinstance(data, list | tuple):
         data = data[0] if data else None

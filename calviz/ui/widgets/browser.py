@@ -1,4 +1,4 @@
-"""What only the browser knows and can do: copy the link, save it as a view and go to one, the width of the page, a theme that has been switched."""
+"""What only the browser can do or knows: copy the link, save and open a view, the width of the page, a switch of the theme."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import streamlit as st
 
 from calviz.ui.session import open_files, settings, view_file
 
-#: Pixels of a page's content from which figures are drawn larger, from which a legend has one or two lines, and up to which they
-#: are drawn as for a phone.
+#: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
+#: lines; up to the third, figures are drawn as for a phone.
 WIDE, USUAL, NARROW = 1_200, 760, 500
 _KEY = "calviz.browser"
 _HTML = """<div><button type="button" class="link"><span></span></button>
@@ -48,7 +48,7 @@ export default function ({ parentElement, data, setStateValue }) {
       button.dataset.busy = "1";
       setTimeout(() => { delete button.dataset.busy; said.textContent = idle; }, 2000);
     } catch {
-      // Without a secure address browsers do not let a page copy.
+      // Browsers do not let a page copy without a secure (https) address.
       window.prompt(idle, url.href);
     }
   };
@@ -70,11 +70,11 @@ export default function ({ parentElement, data, setStateValue }) {
     URL.revokeObjectURL(to.href);
   };
   if (data.go && data.go.turn !== window.calvizWent) {
-    // Streamlit restores every setting from the address when somebody goes back or forth in the history; this is such a step.
+    // Streamlit restores every setting from the address after a step in the browser's history; this makes such a step.
     window.calvizWent = data.go.turn;
     const path = window.location.pathname.split("/").slice(0, -1).join("/");
     const { page, query } = data.go;
-    // Only when the widgets of this run hold what it gave them: the step sends what they hold.
+    // Delayed until the widgets of this run hold their new values: the step sends the values that they hold.
     setTimeout(() => {
       window.history.pushState(null, "", `${path}/${page}?${query}`);
       window.dispatchEvent(new PopStateEvent("popstate", { state: null }));
@@ -105,7 +105,7 @@ def _component() -> Any:
 
 
 def draw() -> None:
-    """The button that copies the link; the page runs again when it is wide first, or shown in other colours."""
+    """Draw the buttons that copy the link and save a view; the page runs again when its width class or its theme changes."""
     entry = open_files.current()
     sample = entry.sample is not None
     what = "the name of the sample set" if sample else "the digest of the file, not the data"
@@ -136,7 +136,7 @@ def draw() -> None:
 
 
 def _going() -> dict[str, Any] | None:
-    """Where the browser is to go, as a step in its history."""
+    """Return where the browser should go, as a step in its history."""
     going = open_files.going()
     if going is None:
         return None
@@ -149,11 +149,11 @@ def _going() -> dict[str, Any] | None:
 
 
 def _nothing() -> None:
-    """Streamlit reports only what somebody listens to."""
+    """Do nothing: streamlit reports only values that have a callback."""
 
 
 def size() -> str:
-    """How much room the page has: "narrow", "small", "usual" or "wide"; of a phone it is known before the browser has said so."""
+    """Return the page's width class: "narrow", "small", "usual" or "wide"; a phone is recognised before the browser reports it."""
     usual = "narrow" if "Mobi" in str(st.context.headers.get("User-Agent")) else "usual"
     state = st.session_state.get(_KEY)
     return (state and state.get("size")) or usual

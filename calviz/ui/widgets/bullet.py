@@ -1,4 +1,4 @@
-"""Numbers as pictures on a page: on a card, and in the columns of tables."""
+"""Metric values as small pictures on a page: on cards, and in the columns of tables."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from calviz.results.evaluation import MetricResult
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
-#: The heading of the column, and its pixels.
+#: The heading of the column, and its width in pixels.
 COLUMN, WIDE = "in a picture", 124
 
 
 def picture(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
-    """The drawing as an image in HTML, with its words for those who point at it and those who do not see it."""
+    """Return the drawing as an image in HTML, with its description as tooltip and alternative text."""
     said = escape(words(result, noise), quote=True)
-    # As an image: streamlit takes drawings that stand in HTML out of it.
+    # As an image: streamlit removes inline SVG from HTML.
     return (
         f'<img src="{drawing.address(drawing.svg(Bullet.of(result), palette))}" alt="{said}" title="{said}" '
         f'style="display:block;width:100%;height:{HEIGHT:g}px">'
@@ -30,15 +30,15 @@ def picture(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
 
 
 def column(bullets: Sequence[Bullet | None], *, shared: bool = True) -> list[str | None]:
-    """The cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
+    """Return the cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
     return drawing.column(bullets, PALETTES[diagram.theme()], shared=shared)
 
 
 def config(help: str = "") -> Any:
-    """How such a column is shown; the numbers stand in the other columns of the row."""
+    """Return the column's configuration; the numbers are in the other columns of the row."""
     return st.column_config.ImageColumn(COLUMN, width=WIDE, help=help or MARKS_WORDS)
 
 
 def cell(address: str | None, said: str) -> str:
-    """A drawing in a cell of `st.table`, as markdown, with its words."""
+    """Return a drawing for a cell of `st.table`, as markdown with alternative text."""
     return "" if address is None else f"![{md(said)}]({address})"

@@ -1,4 +1,4 @@
-"""Whether maps may be certain where their rows are few: a choice, for methods that would be."""
+"""The choice whether a map may output probabilities of exactly 0 or 1 where it was fitted on few rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Options = dict[str, dict[str, Any]]
 
 
 def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> Options:
-    """Draw the choice where a method has a cap; the options of the methods, with what was chosen.
+    """Draw the choice if a method has a cap; return the options of the methods, with what was chosen.
 
-    It is one choice for all pages that have it.
+    All pages that have it share one choice.
     """
     found: Options = {m: dict(given) for m, given in options.items()}
     capped = [m for m in methods if any(p.name == "cap" for p in RECALIBRATORS[m].parameters)]
@@ -30,7 +30,7 @@ def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> Op
         st.caption(
             "By their definition, histograms, isotonic regression and splines give 0 where no calibration row has the class, and 1 "
             "where all have; a single wrong row there costs a loss of 35. They are held within what their rows support: where none of "
-            "m rows has the class, half of one in m + 1."
+            "m rows has the class, at 0.5 / (m + 1)."
         )
         uncapped = st.toggle("Without the cap, as in the papers", key=_KEY, bind="query-params")
     st.session_state[_KEPT] = uncapped

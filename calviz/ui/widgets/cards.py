@@ -1,4 +1,4 @@
-"""Numbers with their intervals and noise floors, the verdict, and what was found."""
+"""Metrics with their intervals and noise floors, the verdict, and the findings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from calviz.text.words import as_sentence, counted, together
 from calviz.ui.widgets import bullet, diagram, learn_links
 from calviz.ui.widgets.text import md
 
-#: Pixels of a metric's name and value, beside the picture also on a phone.
+#: Width in pixels of a metric's name and value; they stand beside the picture on a phone too.
 _NAME = 168
-#: Findings that are not folded away.
+#: Findings shown at once; the others are folded away.
 AT_ONCE = 3
-#: In the colours of the figures: too high, too low.
+#: Signs of the verdict's direction, in the colours of the figures: too high, too low.
 _SIGNS = {
     "over": ":orange[:material/arrow_upward:]",
     "under": ":violet[:material/arrow_downward:]",
@@ -38,7 +38,7 @@ def metric_cards(
     *,
     pinned: Mapping[str, MetricResult] | None = None,
 ) -> None:
-    """One line per metric: its name and value, and beside it where that stands; `pinned` values stand below it."""
+    """Draw one line per metric: name and value, with a picture of interval and noise beside them and the `pinned` value below."""
     with st.container(gap="xxsmall"):
         for key in keys:
             _card(evaluation[key], evaluation.rows, evaluation.verdict, (pinned or {}).get(key))
@@ -78,9 +78,9 @@ def metric_line(
     notes: Mapping[str, str] | None = None,
     pinned: Mapping[str, MetricResult] | None = None,
 ) -> None:
-    """Metrics in one line each: value, interval, noise floor, `pinned` value; `notes` stand behind the name.
+    """Draw metrics in one line of text each: value, interval, noise floor, `pinned` value; `notes` follow the name.
 
-    `verdict` is that of the same rows, where the evaluation brings none.
+    `verdict` is that of the same rows, for an evaluation that has none.
     """
     judged = verdict or evaluation.verdict
     with st.container(gap="xsmall"):
@@ -115,7 +115,7 @@ def _line(
 
 
 def findings(found: Sequence[Finding]) -> None:
-    """What was found, worst first, each with its code; what comes after the first few is folded away."""
+    """Draw the findings, worst first, each with its code; those after the first few are folded away."""
     order = {"error": 0, "warning": 1, "info": 2}
     if not found:
         st.caption("Nothing to report.")
@@ -133,6 +133,6 @@ def _listed(found: Sequence[Finding]) -> None:
 
 
 def verdict(judged: Verdict | None, sentence: str) -> None:
-    """The verdict as the largest sentence of the page, with a sign of its direction."""
+    """Draw the verdict as the largest sentence of the page, with a sign of its direction."""
     sign = _SIGNS.get(judged.direction, "") if judged else ""
     st.header(f"{sign} {md(together(sentence), 1_000)}".strip(), anchor=False)

@@ -1,4 +1,4 @@
-"""A button that copies: text, or the figure that a page shows. Nothing leaves the machine."""
+"""A button that copies text. Nothing leaves the machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ export default function ({ parentElement, data }) {
       button.dataset.busy = "1";
       setTimeout(() => { delete button.dataset.busy; said.textContent = data.label; }, 2000);
     } catch {
-      // Without a secure address browsers do not let a page copy.
+      // Browsers do not let a page copy without a secure (https) address.
       window.prompt(data.label, data.text);
     }
   };
@@ -47,10 +47,10 @@ def text(content: str, label: str, *, key: str) -> None:
     Parameters
     ----------
     content : str
-        What is copied.
+        The text to copy.
     label : str
-        What stands on the button.
+        The label of the button.
     key : str
-        Of the component.
+        The key of the component.
     """
     _component()(key=key, data={"text": content, "label": label})

@@ -1,4 +1,4 @@
-"""A table to take away: the button that writes it as CSV once it is pressed."""
+"""The button that downloads a table, written as CSV when the button is pressed."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def button(
     key: str,
     quiet: bool = False,
 ) -> None:
-    """Draw it.
+    """Draw the button.
 
     Parameters
     ----------
     label : str
     table : DataFrame or callable
-        The table, or what makes it on the click. It is written then: a long one takes a fifth of a second.
+        The table, or a function that makes it. The CSV is written on the click: a long table takes a fifth of a second.
     filename : str
         With its suffix.
     key : str
-        Of the button.
+        The key of the button.
     quiet : bool, default False
-        Without a border, below a table or a figure that is what the reader came for.
+        Whether to draw it without a border, below a table or a figure that is the main content.
     """
     st.download_button(
         label,

@@ -1,4 +1,4 @@
-"""The reliability diagram on a page: square, in the page's colours, with its alternative text."""
+"""Reliability diagrams and other figures on a page: in the page's colours, with alternative text."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from calviz.figures.kernels.beside import Beside
 from calviz.specs.figure import Theme
 from calviz.ui.widgets import browser, pictures
 
-#: Pixels. The width leaves room beside it on a desk; what is beside it goes below on a small one.
+#: Pixels. The width leaves room beside the diagram on a large screen; on a small one, what is beside it goes below.
 WIDTH = 540
 PHONE = 350
-#: This many more, in both directions, where the diagram is what the page is about, and on a wide page.
+#: Pixels added in both directions where the diagram is the main content, and on a wide page.
 LARGER, WIDER = 20, 150
 
 
 def page_width() -> int | None:
-    """Pixels that a narrow page, as on a phone, has for a figure; None on any other, where they are not known."""
+    """Return the pixels for a figure on a narrow page, as on a phone; None on other pages, whose width is not known."""
     return PHONE if browser.size() == "narrow" else None
 
 
 def theme() -> Theme:
-    """The colours that the page is shown in."""
+    """Return the theme of the page."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def widget_key(key: str) -> str:
-    """The key under which a diagram keeps its selection: one for each theme's drawing."""
+    """Return the key under which a diagram keeps its selection; each theme has its own."""
     return f"{key}.{theme()}"
 
 
@@ -46,13 +46,13 @@ def draw(
     drag: bool = False,
     beside: Sequence[Beside] = (),
 ) -> Any:
-    """Draw the diagram; with `on_select` a click on a bin is reported, or, with `drag`, a range that is dragged over."""
+    """Draw the diagram; `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over."""
     width = page_width()
     drawn = figure.plot(
         theme=theme(), selected=selected, width=width, marks=pictures.marks(), beside=beside
     )
     if width is None:
-        # Its square is as large as the height allows.
+        # The square of the diagram is as large as the height allows.
         more = LARGER * larger + WIDER * (browser.size() == "wide")
         drawn.update_layout(height=(drawn.layout.height or 0) + more)
     if drag:
@@ -78,9 +78,9 @@ def chart(
     on_select: Any = "ignore",
     own_caption: bool = False,
 ) -> Any:
-    """Put any drawn figure on the page, as wide as its place, with its alternative text.
+    """Show any drawn figure on the page, as wide as its container, with its alternative text.
 
-    With `own_caption`, its caption is that of the figure: it is not about the data set that is looked at.
+    With `own_caption`, the caption is that of the figure itself, which is not about the current data set.
     """
     of_data = not own_caption
     return st.plotly_chart(
@@ -97,9 +97,9 @@ def chart(
 
 
 def as_wide_as_the_page(drawn: Any) -> Any:
-    """Fit the room of the legend to the width of the page.
+    """Fit the room for the legend to the width of the page.
 
-    A drawing for a known width has it already; on a page of few pixels it stays as it is for a small one.
+    A drawing for a known width has that room already; on a small page the drawing stays as it is.
     """
     if browser.size() in ("narrow", "small"):
         return drawn

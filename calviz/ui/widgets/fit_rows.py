@@ -1,4 +1,4 @@
-"""Which rows fit a recalibrator, on every page that fits one; the sidebar's evaluation split judges."""
+"""The choice of rows that fit a recalibrator, for every page that fits one; the sidebar's evaluation split judges."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from calviz.core.predictions import Dataset
 from calviz.text.words import distinct
 from calviz.ui.session.settings import Settings
 
-#: Where the rows to fit on come from.
+#: Sources of the rows to fit on.
 HOW = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
 
 
 @dataclass(frozen=True, eq=False)
 class FitRows:
-    """The rows that take part, and how they are divided.
+    """The rows that fit and those that judge, and how they are divided.
 
     Attributes
     ----------
     settings : Settings
-        Its rows are those that fit and those that judge.
+        The settings whose rows are divided.
     data : Predictions or ConfidencePredictions
-        These rows.
+        All these rows.
     division : Division
     """
 
@@ -36,12 +36,12 @@ class FitRows:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Names the rows and their division, for jobs and caches."""
+        """Identifies the rows and their division, for jobs and caches."""
         return (*self.settings.rows_key, repr(self.division))
 
 
 def choose(settings: Settings, *, folds: bool = False) -> FitRows:
-    """Draw the widgets that say where the rows to fit on come from; kept from page to page.
+    """Draw the widgets that choose the rows to fit on; the choice is kept from page to page.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ _FOLDS = (
 
 def _judge(settings: Settings) -> str:
     if settings.whole.splits is None:
-        return "The rows that do not fit judge"
+        return "All other rows judge"
     if settings.split is None:
-        return "The rows that do not fit judge: the sidebar's evaluation split is set to all rows"
+        return "All other rows judge: the sidebar's evaluation split is set to all rows"
     return "The rows of the sidebar's evaluation split judge"
 
 
@@ -109,7 +109,7 @@ def _rows(settings: Settings, how: str, others: tuple[str, ...]) -> FitRows:
 
 
 def _of(settings: Settings, division: Division) -> FitRows:
-    # The rows are fetched here, as a job cannot: caches belong to the run of a page.
+    # The rows are fetched here because a job cannot do it: caches belong to the run of a page.
     return FitRows(settings, settings.sample.data, division)
 
 

@@ -1,12 +1,12 @@
-"""A ring round whatever the keyboard is on: streamlit's own is half transparent, and links have a faint fill only."""
+"""A ring around the element with the keyboard focus: streamlit's is half transparent, and links have only a faint fill."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-#: Of the primary colour in the dark: 4.1 to 1 on white, 4.6 to 1 on dark.
+#: The primary colour of the dark theme: contrast 4.1 to 1 on white, 4.6 to 1 on dark.
 COLOUR = "#3680c9"
-# Fields have a border of the primary colour while they are typed in.
+# Text fields are left out: they have a border of the primary colour while somebody types in them.
 _CSS = f"""<style>
 :is(a, button, summary, [data-baseweb="tag"]):focus-visible,
 [data-testid="stSlider"] [data-focus-visible],
@@ -21,5 +21,5 @@ label:has(:is(input[type="checkbox"], input[type="radio"]):focus-visible) {{
 
 
 def draw() -> None:
-    """Put it on the page; it takes no place."""
+    """Add the ring to the page; it takes no room."""
     st.html(_CSS)

@@ -1,4 +1,4 @@
-"""What a person sees of a job: a bar, its parts, and a button to stop it."""
+"""The view of a job: a progress bar, its parts, and a button to stop it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import streamlit as st
 from calviz.ui.session.jobs import Job, StepState
 from calviz.ui.widgets.text import md
 
-#: Seconds between two looks at a running job.
+#: Seconds between two updates of the view.
 EVERY = 0.5
 
 _ICONS: dict[StepState, str] = {
@@ -19,9 +19,9 @@ _ICONS: dict[StepState, str] = {
 
 
 def show(job: Job) -> None:
-    """Draw a running job and look again until it has ended; then the page runs once more.
+    """Draw a running job and update the view until it has ended; then run the page once more.
 
-    Of a job that has ended, only what went wrong is said: the page shows the result.
+    For an ended job, only an error is shown: the page shows the result.
     """
     if job.running:
         st.fragment(_watch, run_every=EVERY)(job)
@@ -56,9 +56,9 @@ def _watch(job: Job) -> None:
 
 
 def waiting_words(ahead: int) -> str:
-    """Why a job has not begun."""
+    """Say why a job has not started."""
     others = f"{ahead:,} other computation{'s' if ahead > 1 else ''}"
-    return f"Waiting for {others} on this server to end; it begins by itself."
+    return f"Waiting for {others} on this server to end; this one then starts by itself."
 
 
 def _so_far(job: Job) -> str:

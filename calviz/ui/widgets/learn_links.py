@@ -1,4 +1,4 @@
-"""The page Learn: entries to look up, and links to them from the numbers."""
+"""The page Learn: entries to look up, and the links to them from metrics elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calviz.specs.metric import METRICS
 from calviz.text.words import shorten
 from calviz.ui.widgets.text import md
 
-#: Where the address says which entry is open.
+#: The address's parameter for the open entry.
 ENTRY = "entry"
 _KINDS: dict[Kind, str] = {
     "metric": "Metric",
@@ -19,17 +19,17 @@ _KINDS: dict[Kind, str] = {
 
 
 def address(key: str) -> str:
-    """The address of an entry, relative to any page."""
+    """Return the address of an entry, relative to any page."""
     return f"learn?{ENTRY}={key}"
 
 
 def tooltip(key: str) -> str:
-    """What a metric means, in markdown for a tooltip, with the way to its entry."""
+    """Return what a metric means, in markdown for a tooltip, with a link to its entry."""
     return f"{md(METRICS[key].summary, 1_000)} [Formula and source]({address(key)})"
 
 
 def look_up() -> None:
-    """A list of all entries that can be searched, and the one that is chosen."""
+    """Draw a searchable list of all entries, and the chosen one."""
     known = {e.key: e for e in entries()}
     if ENTRY not in st.session_state and st.query_params.get(ENTRY) in known:
         st.session_state[ENTRY] = st.query_params[ENTRY]
@@ -42,7 +42,7 @@ def look_up() -> None:
         key=ENTRY,
         filter_mode="contains",
     )
-    # By hand: a bound list would write the long name that it shows.
+    # Written by hand: a bound widget would write the long label that it shows.
     if chosen is not None:
         st.query_params[ENTRY] = chosen
         _card(known[chosen])
@@ -69,28 +69,28 @@ def _card(e: Entry) -> None:
             st.markdown(f"Parameters and their defaults: {md(words, 500)}.")
         for source in sources_in(e.reference):
             st.caption(md(source.full, 500))
-        said = f" Where: {md(e.reference, 300)}." if e.reference else ""
-        st.caption(f"{_KINDS[e.kind]}, in the command line and JSON `{e.key}`.{said}")
+        said = f" Source: {md(e.reference, 300)}." if e.reference else ""
+        st.caption(f"{_KINDS[e.kind]}, on the command line and in JSON `{e.key}`.{said}")
 
 
 def questions() -> None:
-    """Which number answers which question."""
+    """Draw which metric answers which question."""
     for question in QUESTIONS:
         names = ", ".join(f"[{md(METRICS[k].label)}]({address(k)})" for k in question.metrics)
         st.markdown(f"**{md(question.text)}** {names}  \n{md(question.advice, 1_000)}")
 
 
 def glossary() -> None:
-    """All words, in the order of the alphabet."""
+    """Draw all words in alphabetical order."""
     for term in sorted(GLOSSARY, key=lambda t: t.word.lower()):
         st.markdown(f"**{md(term.word)}.** {md(term.meaning, 1_000)}")
 
 
 def limits() -> None:
-    """What no number here can say."""
+    """Draw what no metric here can say."""
     st.markdown("\n".join(f"- {md(limit, 500)}" for limit in LIMITS))
 
 
 def references() -> None:
-    """All publications."""
+    """Draw the list of publications."""
     st.markdown("\n".join(f"- {md(source.full, 500)}" for source in SOURCES))

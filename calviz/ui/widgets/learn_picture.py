@@ -1,4 +1,4 @@
-"""What calibrated, overconfident and underconfident look like: three simulated models of which the truth is known."""
+"""What calibrated, overconfident and underconfident look like: three simulated models with known true probabilities."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from calviz.core.predictions import Predictions
 from calviz.figures import Reliability
 from calviz.ui.widgets import diagram
 
-#: Rows of each model, the seed, and pixels of a panel.
+#: Rows of each model, the seed, and width and height of a panel in pixels.
 _ROWS, _SEED, _WIDTH, _HEIGHT = 4_000, 0, 270, 260
-#: Name, by how much too sure its log-odds are, and what one sees.
+#: Name, factor by which the true log-odds are multiplied, and what the diagram shows.
 _MODELS = (
     ("Calibrated", 1.0, "Of the rows with a score of 0.8, 80 % are right: points on the diagonal."),
     (
@@ -28,10 +28,10 @@ _MODELS = (
 
 
 def draw() -> None:
-    """Three reliability diagrams beside each other."""
+    """Draw three reliability diagrams beside each other."""
     st.caption(
-        f"Three simulated models of {_ROWS:,} rows, whose true probabilities are known. Across: the score; up: the share of rows that are "
-        "right; grey: where a calibrated model would fall."
+        f"Three simulated models of {_ROWS:,} rows, whose true probabilities are known. Horizontal: the score; vertical: the share of rows "
+        "that are right; grey: where a calibrated model would fall."
     )
     with st.container(horizontal=True, gap="medium"):
         for (name, _, words), figure in zip(_MODELS, _figures(), strict=True):

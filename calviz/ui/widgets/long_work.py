@@ -1,4 +1,4 @@
-"""Long work on a page: a button, progress, a stop button, and the result or the reason why there is none."""
+"""Long work on a page: a start button, progress, a stop button, and the result or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from calviz.ui.widgets.text import md
 
 @dataclass(frozen=True, eq=False)
 class LongWork:
-    """What is to be done.
+    """A piece of long work that a page can start.
 
     Parameters
     ----------
     place : str
-        Where it belongs; a place does one thing at a time.
+        Where it belongs; a place runs one job at a time.
     key : tuple of str
-        Names all that the result depends on.
+        Identifies everything that the result depends on.
     title : str
-        What is done, for the progress bar.
+        Title of the progress bar.
     prepare : callable
-        ``prepare()`` is called on the page when the work starts, and may need streamlit. It gives ``work(job)``, which runs
-        beside the page and may not.
+        ``prepare()`` is called on the page when the work starts, and may use streamlit. It returns ``work(job)``, which runs
+        beside the page and may not use it.
     about : tuple of str
-        The beginning of the key that names the data. Where nothing was done for the key, the latest result about the same data
-        is shown, and said to be out of date.
+        The beginning of the key, which identifies the data. If there is no job for the key, the latest result for the same data
+        is shown and marked as out of date.
     answers : callable
-        Whether a result is what is asked for now; where it is not, the work is offered again.
+        Whether a result answers what is asked for now; if not, the work is offered again.
     """
 
     place: str
@@ -44,18 +44,18 @@ class LongWork:
     answers: Callable[[Any], bool] = lambda result: True
 
     def start(self) -> Job:
-        """Start it; a job that still runs in this place is stopped."""
+        """Start the work, and stop the job that still runs in this place."""
         return jobs.start(self.place, self.key, self.title, self.prepare())
 
     @property
     def is_first(self) -> bool:
-        """Whether nothing was started in this place yet."""
+        """Whether nothing has been started in this place yet."""
         return jobs.latest(self.place) is None
 
 
 @dataclass(frozen=True)
 class Button:
-    """What starts the work, or starts it again.
+    """The button that starts the work, or starts it again.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Button:
     icon : str, optional
     key : str, optional
     always : bool
-        Whether it stands there also where there is a result; then it is drawn above it.
+        Whether it is shown even when there is a result; it is then drawn above it.
     possible : bool
         Whether there is anything to do.
     """
@@ -77,16 +77,16 @@ class Button:
 
 @dataclass(frozen=True)
 class Said:
-    """The words of a page for the states of its work.
+    """What a page says in each state of its work.
 
     Attributes
     ----------
     idle : str
-        Where it was not started.
+        Before the work is started.
     stopped : callable
-        ``stopped(job)``: what is there of work that was stopped.
+        ``stopped(job)``: what stopped work has led to.
     out_of_date : str
-        If the result belongs to earlier choices, or lacks something.
+        When the result belongs to earlier choices, or lacks something.
     """
 
     idle: str = ""
@@ -111,7 +111,7 @@ class Standing:
     ----------
     state : {"idle", "running", "stopped", "failed", "finished"}
     result : object
-        None if there is none (yet); what was stopped may have one.
+        None if there is none (yet); stopped work may have one.
     """
 
     state: State
@@ -119,7 +119,7 @@ class Standing:
 
     @classmethod
     def of(cls, job: Job | None) -> Standing:
-        """How a job stands; None is one that was not started."""
+        """Return the state of a job; None stands for one that was not started."""
         if job is None:
             return cls("idle")
         state = job.state
@@ -142,7 +142,7 @@ def draw(
     button : Button
     said : Said
     at_once : bool
-        Whether it starts by itself.
+        Whether the work starts by itself.
     patience : float
         Seconds to wait for work that started by itself before its progress is shown.
     """

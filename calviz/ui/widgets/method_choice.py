@@ -1,4 +1,4 @@
-"""Which recalibrators are fitted, and how: one choice for all pages that fit some."""
+"""The choice of recalibrators and their options, shared by all pages that fit some."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from calviz.ui.widgets.fit_rows import FitRows
 from calviz.ui.widgets.text import md
 
 _KEY = "methods"
-#: In a link, where every method was taken out.
+#: Value in a link when no method is chosen.
 _NO_METHOD = "-"
-#: What was chosen last, kept while pages are open that have no such choice.
+#: The last choice, kept while pages without this choice are open.
 _KEPT = "calviz.methods.kept"
 _OFFERED = "calviz.methods.offered"
 
 
 @dataclass(frozen=True, eq=False)
 class MethodChoice:
-    """The recalibrators that a person chose.
+    """The recalibrators that the user chose.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class MethodChoice:
     methods : tuple of str
         In the order of the registry.
     options : dict of str to dict
-        Parameters of the methods: what an exact zero counts as, and caps.
+        Parameters of the methods: zero floors and caps.
     line : DeltaGenerator
-        The container of the small choices, for what a page adds to them.
+        The container of the small choices, to which a page may add its own.
     """
 
     rows: Rows
@@ -52,7 +52,7 @@ class MethodChoice:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Names the choice, for jobs and caches."""
+        """Identifies the choice, for jobs and caches."""
         return repr(self.methods), repr(self.options)
 
 
@@ -64,19 +64,19 @@ def draw(
     many_fits: bool = False,
     most: int | None = None,
 ) -> MethodChoice | None:
-    """Draw the choices; None, with the reason on screen, where there is nothing to fit on.
+    """Draw the choices; return None, with the reason on screen, if there is nothing to fit on.
 
     Parameters
     ----------
     fit_rows : FitRows
     models : iterable of Predictions or ConfidencePredictions, optional
-        All that are fitted; the rows of `fit_rows` if left out.
+        All models that are fitted; by default, the rows of `fit_rows`.
     about : tuple of str, optional
-        Names the models, for caches.
+        Identifies the models, for caches.
     many_fits : bool
-        Whether each method is fitted many times, so that few of them are chosen to begin with.
+        Whether each method is fitted many times, so that few methods are chosen at first.
     most : int, optional
-        Methods that the page has room for.
+        Largest number of methods that the page has room for.
     """
     data, about = fit_rows.data, about or fit_rows.settings.rows_key
     try:
@@ -85,7 +85,7 @@ def draw(
         st.warning(md(as_sentence(str(error)), 1_000), icon=":material/warning:")
         return None
     fitted = [data] if models is None else list(models)
-    # What only some of the models allow is no choice for all of them.
+    # Only methods that all models allow are offered.
     narrowest = min(fitted, key=lambda d: d.kind != "confidence")
     suggestion = suggest(narrowest, rows.fit.rows)
     begun = suggestion.usual if many_fits else suggestion.methods
@@ -112,7 +112,7 @@ def _methods(
     chosen = st.multiselect(
         "Methods",
         possible,
-        # No default where the state is set in this run: streamlit warns of two values.
+        # No default where the state is set in this run: streamlit warns about two values.
         default=None if _KEY in st.session_state else list(begun),
         format_func=lambda key: RECALIBRATORS[key].label if key in possible else str(key),
         key=_KEY,
@@ -136,7 +136,7 @@ def _methods(
 
 
 def _follow_address(possible: list[str]) -> None:
-    """The methods that a link names: by their keys in one text, or, in older links, each by its label."""
+    """Choose the methods that a link names: by their keys in one text or, in older links, each by its label."""
     asked = st.query_params.get_all(_KEY)
     if not asked:
         return
@@ -146,7 +146,7 @@ def _follow_address(possible: list[str]) -> None:
 
 
 def _write_address(chosen: Sequence[str], begun: tuple[str, ...]) -> None:
-    """What is suggested needs no word in the link."""
+    """Write the choice to the address, unless it is what is suggested."""
     wanted = None if set(chosen) == set(begun) else joined(chosen) or _NO_METHOD
     if wanted is None and _KEY in st.query_params:
         del st.query_params[_KEY]
@@ -155,7 +155,7 @@ def _write_address(chosen: Sequence[str], begun: tuple[str, ...]) -> None:
 
 
 def _keep(possible: list[str], begun: tuple[str, ...], about: tuple[str, ...]) -> None:
-    """What was offered and not touched follows the data and the page; a choice stays, as far as it can."""
+    """Update a suggestion that was not touched to the data and the page; keep a choice as far as possible."""
     if _KEY not in st.session_state and _KEPT in st.session_state:
         st.session_state[_KEY] = st.session_state[_KEPT]
     held = st.session_state.get(_KEY)
@@ -164,7 +164,7 @@ def _keep(possible: list[str], begun: tuple[str, ...], about: tuple[str, ...]) -
     before = st.session_state.get(_OFFERED)
     now = (about, begun)
     untouched = before is not None and before != now and list(held) == list(before[1])
-    # Also where it is the same: on another page, the widget of this key is a new one.
+    # Set even if unchanged: on another page, the widget of this key is a new one.
     st.session_state[_KEY] = list(begun) if untouched else [m for m in held if m in possible]
 
 

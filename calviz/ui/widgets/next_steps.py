@@ -1,4 +1,4 @@
-"""Where to go from a page: one or a few links, by what was found."""
+"""Links to the pages to go to next; on the overview they depend on the findings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from calviz.specs.check import CHECKS
 from calviz.ui.session import navigation
 from calviz.ui.session.settings import Settings
 
-#: Where there is nothing to compare.
+#: The link when there is only one model, and so nothing to compare.
 _ONE_MODEL = (("data", "Open another model's file"),)
 
 
 def draw(page: str, settings: Settings, evaluation: Evaluation | None = None) -> None:
-    """Links to the pages that come next; of the overview by its findings and verdict.
+    """Draw links to the pages that come next; on the overview they depend on findings and verdict.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows worth looking at, as a table that can be taken home."""
+"""Rows worth looking at, as a table that can be downloaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, row_cards, tables
 from calviz.ui.widgets.text import md
 
-#: Rows that are listed.
+#: Largest number of rows that are listed.
 MOST = 200
 #: The heading of each choice, and of its column.
 _WHY = {
@@ -31,7 +31,7 @@ _WHY = {
 
 @st.fragment
 def explore(settings: Settings) -> None:
-    """A choice of what makes a row notable, and the rows."""
+    """Draw a choice of what makes a row notable, and the rows."""
     with page_guard.boundary():
         chosen = state.among(settings)
         among = None if chosen is None else chosen.rows
@@ -95,7 +95,7 @@ def _alike(settings: Settings) -> bool:
 
 
 def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, FloatArray]:
-    """Rows to which the models give different answers, most answers first, and among these the surest."""
+    """Return the rows for which the models predict different classes, and the number of classes; most classes first, then by score."""
     mask = settings.mask()
     answers = []
     for model in settings.entry.loaded.models.values():

@@ -1,4 +1,4 @@
-"""A page of HTML as PDF: a button that prints it, then one that hands it over."""
+"""A page of HTML as PDF: a button that prints it, then one that downloads it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calviz.ui.widgets.text import md
 
 
 def draw(html: str, filename: str, *, key: str) -> None:
-    """Print on request, as it takes seconds; a sentence where nothing on this machine prints.
+    """Print on request, as it takes seconds; if nothing on this machine can print, disable the button and say why.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def draw(html: str, filename: str, *, key: str) -> None:
         A self-contained page.
     filename : str
     key : str
-        Of the buttons, and of what is kept until the page is another one.
+        Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
     """
     if reason := pdf.why_not():
         st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))

@@ -1,4 +1,4 @@
-"""How pictures are drawn and leave the pages: points or bars, with a caption or without, as PNG or as SVG."""
+"""How figures are drawn and saved: as points or bars, with or without a caption, as PNG or SVG."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def options() -> None:
 
 
 def marks() -> Marks:
-    """How reliability diagrams are drawn."""
+    """Return how reliability diagrams are drawn."""
     return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
 
 
 def config(filename: str, *, of_data: bool = True) -> dict[str, Any]:
-    """What goes with a figure into the browser; the name of its picture says of which data it is."""
+    """Return a figure's configuration for the browser; the file name of its picture names the data set."""
     chosen = st.session_state.get(_FORMAT, "png")
     name = f"{settings.current().file_stem}-{filename}" if of_data else filename
     return plot_config(name, image="svg" if chosen == "svg" else "png")
@@ -74,9 +74,9 @@ def config(filename: str, *, of_data: bool = True) -> dict[str, Any]:
 def finished(
     drawn: Any, figure: Figure, *, theme: Theme, narrow: bool, of_data: bool = True
 ) -> Any:
-    """The drawing as the page shows it: under its caption, if that is wanted.
+    """Return the drawing as the page shows it: under its caption, if that is wanted.
 
-    Without `of_data` it is not about the data set that is looked at, and says all by itself.
+    Without `of_data` the figure is not about the current data set, and its own caption is complete.
     """
     if st.session_state.get(_PRINT, False):
         printed(drawn, theme=theme)
@@ -87,7 +87,7 @@ def finished(
 
 
 def caption(figure: Figure) -> tuple[str, ...]:
-    """Say what is looked at and what the figure shows of it, in plain text."""
+    """Return the lines of a caption in plain text: the data set, what the figure shows, digest and date."""
     chosen = settings.current()
     entry = chosen.entry
     title = [shorten(entry.title, 60)]

@@ -1,4 +1,4 @@
-"""One reliability diagram with the points before recalibration and after it, on rows that the map has not seen."""
+"""One reliability diagram with the points before and after recalibration, on rows that the map has not seen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WIDTH = 480
 
 @dataclass(frozen=True, eq=False)
 class Recalibrated:
-    """What is kept of a recalibration: both diagrams, some values, and which rows they are of.
+    """The kept results of a recalibration: both diagrams, some metrics, and a sentence about the rows.
 
     Attributes
     ----------
@@ -48,18 +48,18 @@ class Recalibrated:
 
 
 def find(settings: Settings, method: str) -> Recalibrated:
-    """Before and after a method; raises a CalvizError where it cannot be fitted or judged."""
+    """Return both diagrams, before and after a method; raise a CalvizError if it cannot be fitted or judged."""
     with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
         return _find((*settings.rows_key, *settings.how_key), method, settings)
 
 
 def sample_after(settings: Settings, method: str) -> Sample:
-    """The judged rows after a method; raises a CalvizError where it cannot be fitted or judged."""
+    """Return the judged rows after a method; raise a CalvizError if it cannot be fitted or judged."""
     with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
         return _samples(settings, _fitted(settings.rows_key, method, settings))[1]
 
 
-# The rows after a map are as large as the file: one map is kept.
+# The calibrated rows take as much memory as the file, so only one map is kept.
 @st.cache_resource(scope="session", max_entries=1, show_spinner=False)
 def _fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[BeforeAfter, Sample]:
     whole = _settings.whole
@@ -69,7 +69,7 @@ def _fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[Bef
 
 
 def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sample, Sample]:
-    """The judged rows before and after, looked at as the settings say."""
+    """Return the judged rows before and after, with reduction and bins of the settings."""
     after_it = fitted[1].but(
         reduction=settings.reduction, bins=settings.bins, scheme=settings.scheme
     )
@@ -93,7 +93,7 @@ def _find(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrate
 
 @st.fragment
 def explore(settings: Settings) -> None:
-    """A choice of method, both on one diagram, and their values."""
+    """Draw a choice of method, the points before and after in one diagram, and their metrics."""
     with page_guard.boundary():
         st.subheader("Before and after recalibration", anchor=False)
         method = choose_method(settings)
@@ -129,6 +129,6 @@ def _value(found: Evaluation, key: str) -> str:
 
 
 def draw(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
-    """The points after a method, filled, and those before it as outlines."""
+    """Draw the points after a method, filled, and those before it as outlines."""
     st.caption(f"Filled: {md(after(name))}. Outlines: the same rows before.")
     diagram.draw(then, key=key, beside=(Beside.of(before, "Before", "before"),))

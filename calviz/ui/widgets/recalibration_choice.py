@@ -1,4 +1,4 @@
-"""A recalibrator to compare with the scores as they are, on pages that show before and after."""
+"""The choice of one recalibrator, on pages that show scores before and after recalibration."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import streamlit as st
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.ui.session.settings import Settings
 
-#: The choice that fits nothing.
+#: The option that fits nothing.
 NONE = "none"
-#: The widget that chooses.
+#: The key of the widget.
 KEY = "recalibrated"
 
 
 def choose_method(settings: Settings) -> str:
-    """Ask for a recalibrator; `NONE` where none is wanted."""
+    """Draw the choice of a recalibrator; return `NONE` if none is wanted."""
     confidence = settings.whole.kind == "confidence"
     specs = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
     chosen = st.selectbox(
@@ -31,10 +31,10 @@ def choose_method(settings: Settings) -> str:
 
 
 def name_of(settings: Settings) -> str:
-    """The name of a model among others: its name in the file, or the file's name if it holds only one."""
+    """Return the name of a model among others: its name in the file, or the file's name if it holds only one."""
     return settings.model if len(settings.entry.loaded.models) > 1 else settings.entry.title
 
 
 def after(label: str) -> str:
-    """What a curve after a method is called."""
+    """Return the name of a curve after a method."""
     return f"after {label if label[1:2].isupper() else label[:1].lower() + label[1:]}"

@@ -1,4 +1,4 @@
-"""The reduction, chosen on a page: one class of many, or the other of the two views of two classes."""
+"""The choice of the reduction on a page: one class of many, or the other of the two reductions for two classes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _ONE_CLASS = "calviz.one_class"
 
 
 def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
-    """On a page about one class, ask which where there are more than two.
+    """On a page about one class, ask which one if there are more than two.
 
-    It is the reduction of the sidebar that is chosen here, so that link, title and other pages follow.
+    This sets the reduction of the sidebar, so that link, title and other pages follow.
     """
     data = chosen.whole
     if data.kind == "confidence" or data.n_classes == 2:
@@ -38,7 +38,7 @@ def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
 
 
 def needs_class(chosen: Settings) -> bool:
-    """Whether a page about one class has to ask which, and none is chosen yet."""
+    """Whether a page about one class has to ask which one, and none is chosen yet."""
     data = chosen.whole
     return data.kind != "confidence" and data.n_classes > 2 and chosen.reduction.kind != "class"
 
@@ -54,7 +54,7 @@ def _look_at_chosen_class(chosen: Settings) -> None:
 def other_view_of_two_classes(
     chosen: Settings, said: str | None = None, *, below: bool = False
 ) -> None:
-    """With two classes, say which of the two usual views this is, and what was `said` of the other; offer that.
+    """With two classes, say which of the two usual reductions is shown, add what is `said` of the other, and offer to switch.
 
     The button stands beside the words, or `below` them.
     """

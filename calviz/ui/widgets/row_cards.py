@@ -1,4 +1,4 @@
-"""Rows with what was classified: the texts that the file holds, and the pictures that it names."""
+"""Rows as cards with what was classified: the texts that the file holds, or the pictures that it names."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
 from calviz.ui.widgets.text import md
 
-#: Rows that are shown so, and in a line of them.
+#: Largest number of cards, and cards in a line.
 MOST, BESIDE = 12, 4
-#: Characters of a text.
+#: Characters of a text that are shown.
 LONG = 1_200
-#: The folder of whoever started the server; visitors of a server that others can reach cannot name one.
+#: Environment variable that names the folder when the server is started; visitors of a server that others can reach cannot name one.
 VARIABLE = "CALVIZ_PICTURES"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _FOLDER = "calviz.pictures.folder"
 
 
 def explore(settings: Settings, rows: IntArray) -> None:
-    """Draw the first rows as cards, where the file has texts or names of pictures."""
+    """Draw the first rows as cards, if the file has texts or names of pictures."""
     data = settings.sample.data
     columns = _columns(data)
     if not columns:
@@ -72,7 +72,7 @@ def explore(settings: Settings, rows: IntArray) -> None:
 
 
 def _columns(data: Dataset) -> Mapping[str, Any]:
-    """What may be shown beside the rows: texts, and identifiers and groups that name pictures."""
+    """Return the columns that can be shown with the rows: texts, and identifiers and groups that name pictures."""
     found: dict[str, Any] = {name: factor.values() for name, factor in data.texts.items()}
     if data.ids is not None and are_pictures(islice(data.ids, 50)):
         found["id"] = data.ids
@@ -83,7 +83,7 @@ def _columns(data: Dataset) -> Mapping[str, Any]:
 
 
 def _folder() -> Path | None:
-    """The folder of the pictures: that of the server, or the one that is typed in on one's own machine."""
+    """Return the folder of the pictures: the server's, or the one that users type in on their own machine."""
     given = os.environ.get(VARIABLE, "")
     host = urlsplit(st.context.url or "").hostname
     own = st.get_option("server.address") in _LOOPBACK and host in (None, *_LOOPBACK)
@@ -99,7 +99,7 @@ def _folder() -> Path | None:
     if not given:
         if not own:
             st.caption(
-                f"Pictures are shown where whoever started this server named their folder, in {VARIABLE}."
+                f"Pictures are shown only if their folder was named in {VARIABLE} when this server was started."
             )
         return None
     try:
@@ -110,22 +110,22 @@ def _folder() -> Path | None:
 
 
 def _picture(folder: Path, name: str) -> str:
-    """Draw a picture; else why there is none."""
+    """Draw a picture; return the reason if that is not possible, else ""."""
     try:
         kind, content = read_picture(folder, name)
     except InputError as reason:
         return str(reason)
-    # By its address and not its bytes: the browser unpacks it, and not the server.
+    # As a data URL and not as bytes: the browser decodes it, not the server.
     st.image(f"data:{kind};base64,{base64.b64encode(content).decode()}", width="stretch")
     return ""
 
 
 def _said(row: Any) -> str:
-    """The row, what it is, and what was said of it."""
+    """Return the row's number, true class, predicted class and score in one line."""
     parts = [f"row {row['row']:,}"]
     if "label" in row:
         parts.append(f"true: {shorten(row['label'], 30)}")
     if "predicted" in row:
-        parts.append(f"said: {shorten(row['predicted'], 30)}")
+        parts.append(f"predicted: {shorten(row['predicted'], 30)}")
     parts.append(decimal(float(row["score"]), 3))
     return md(" · ".join(parts), 300)

@@ -1,4 +1,4 @@
-"""The sidebar's widgets that choose what is looked at, and how; they live in the address."""
+"""The sidebar's widgets for model, split, reduction, bins and slice; their values are part of the address."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HELP: Mapping[ReductionKind, str] = {
 
 
 def draw() -> settings.Settings:
-    """Draw the widgets and keep what they choose."""
+    """Draw the widgets and keep what they choose as the current settings."""
     entry = open_files.current()
     asked = settings.taken_requests()
     models = tuple(entry.loaded.models)
@@ -53,7 +53,7 @@ def _choose(
     default: str | None = None,
     help: str | None = None,
 ) -> str:
-    """A list to choose from; the address holds the name as it is shown."""
+    """Draw a list to choose from; the address holds the name as it is shown."""
     shown = distinct(tuple(names))
     if key in asked:
         _put(key, {text: name for name, text in shown.items()}.get(asked[key]), asked[key])
@@ -74,8 +74,8 @@ def _put(key: str, value: Any, shown: str) -> None:
     if value is None:
         return
     st.session_state[key] = value
-    # A widget that is drawn for the first time does not write what was put into it into the
-    # address; one that was there before does, and lets nobody else.
+    # A widget that is drawn for the first time does not write a value that was put into the state
+    # to the address; one that was there before does, and lets nobody else write it.
     with suppress(StreamlitAPIException):
         st.query_params[key] = shown
 
@@ -113,7 +113,7 @@ def _reduction(data: Dataset, asked: Mapping[str, str]) -> Reduction:
             _put("r", r, str(r))
         elif st.session_state.get("r", 2) > data.n_classes:
             st.session_state["r"] = 2
-        # The least is the default, and streamlit's own way to say that the state holds the value.
+        # "min" is the default, and also streamlit's way to say that the state holds the value.
         r = st.number_input(
             "r", 2, data.n_classes, "min", key="r", bind="query-params", help="The rank, 2 or more."
         )
@@ -125,7 +125,7 @@ def _reduction(data: Dataset, asked: Mapping[str, str]) -> Reduction:
 
 
 def _follow_default(default: ReductionKind) -> None:
-    """Where the default of the data set before was not changed, look at that of this one."""
+    """Switch to the default reduction of this data set if that of the previous one was not changed."""
     before = st.session_state.get(_DEFAULT, default)
     st.session_state[_DEFAULT] = default
     if before != default and st.session_state.get("reduction") == before:
@@ -147,7 +147,7 @@ def _bins(asked: Mapping[str, str]) -> tuple[Scheme, int]:
     if was_asked:
         count = min(max(int(asked["bins"]), 1), settings.MAX_BINS)
         _put("bins", count, str(count))
-    # Without a default where the state is set in this run: streamlit warns of two values.
+    # No default where the state is set in this run: streamlit warns about two values.
     usual: int | Literal["min"] = "min" if was_asked else DEFAULT_BINS
     bins = st.number_input(
         "Number of bins", 1, settings.MAX_BINS, usual, key="bins", bind="query-params"
@@ -164,7 +164,7 @@ def _slice(data: Dataset, asked: Mapping[str, str]) -> Where:
         column = _choose(label, column_key, (none, *left), asked, help="Look at some rows only.")
         if column not in left:
             break
-        # A second condition offers the values that the rows of the first one hold.
+        # A second condition offers only values that occur in the rows of the first one.
         mask = rows_where(data, tuple(found))
         factor = data.groups[column] if mask is None else data.groups[column].take(mask)
         value = _choose(f"Rows where {shorten(column, 30)} is", value_key, factor.levels, asked)

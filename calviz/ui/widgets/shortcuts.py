@@ -1,4 +1,4 @@
-"""Keys: to the pages, to the list of all keys, and to copy the figure that is pointed at."""
+"""Keyboard shortcuts: to the pages, to the list of all shortcuts, and to copy the figure under the pointer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ export default function ({ parentElement, data }) {
   parentElement.querySelector(".open").onclick = () => dialog.showModal();
   const say = (text) => { said.textContent = text; setTimeout(() => { said.textContent = ""; }, 2500); };
 
-  // The layers of a drawing, as one picture; fonts are those of the machine.
+  // Joins the layers of a drawing into one picture; fonts are those of the machine.
   const copyFigure = async (chart) => {
     const { width, height } = chart.getBoundingClientRect();
     const whole = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -114,7 +114,7 @@ def _component() -> Any:
 
 
 def draw() -> None:
-    """The button that lists the keys; they do nothing while somebody types."""
+    """Draw the button that lists the shortcuts; they do nothing while somebody types."""
     pages = [
         {"key": page.letter, "title": page.title, "page": page.key, "first": page is PAGES[0]}
         for page in PAGES

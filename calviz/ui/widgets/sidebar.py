@@ -1,4 +1,4 @@
-"""The sidebar: the data set, how it is looked at, and the link to the present page and settings."""
+"""The sidebar: the data set, the settings, and the link to the current page and settings."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from calviz.ui.session import navigation, open_files
 from calviz.ui.widgets import browser, pictures, settings_choice, shortcuts, upload
 from calviz.ui.widgets.text import md
 
-#: The one action of the first page, in a colour that reads on both themes.
+#: The main action of the first page, in a colour that is readable on both themes.
 USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
 
 _PICK = "calviz.pick"
 
 
 def draw(page: str) -> None:
-    """Draw the sidebar of a page; a link that waits for its file has no settings yet."""
+    """Draw the sidebar of a page; while a link waits for its file, there are no settings yet."""
     with st.sidebar:
         if open_files.waiting() is not None:
             st.caption("Waiting for the file of a link.")
             return
         _data_set()
         selected = st.container()
-        # This page is not about the data; their settings stay, as they live in these widgets.
+        # The page Learn is not about the data; the widgets are drawn all the same, as they hold the settings.
         quiet = page == "learn"
         with (
             st.expander("Settings of the data", icon=":material/tune:") if quiet else st.container()
@@ -46,7 +46,7 @@ def draw(page: str) -> None:
 
 
 def stays_here() -> str:
-    """Where the data are."""
+    """Say where the data stay."""
     host = urlsplit(st.context.url or "").hostname
     place = "machine" if host in ("127.0.0.1", "localhost", "::1") else "server"
     return f"Your data stay on this {place}; nothing is sent anywhere."
@@ -55,7 +55,7 @@ def stays_here() -> str:
 def _data_set() -> None:
     titles = distinct(tuple(open_files.known().values()), 40)
     names = {key: titles[title] for key, title in open_files.known().items()}
-    # Two files of one name are told apart by their digest.
+    # Two files of the same name are told apart by their digest.
     names = {
         key: f"{name} ({key[:6]})" if list(names.values()).count(name) > 1 else name
         for key, name in names.items()
@@ -83,7 +83,7 @@ def _data_set() -> None:
 
 
 def note() -> None:
-    """Show once the notes about how a link was applied."""
+    """Show the queued sentences, such as how a link was applied; each is shown once."""
     text = open_files.take_note()
     if text is not None:
         st.info(md(text), icon=":material/info:")

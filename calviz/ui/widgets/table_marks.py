@@ -1,4 +1,4 @@
-"""Marks in a table of texts, as papers set them: best bold, second underlined."""
+"""Marks in a table of texts, as in papers: best bold, second underlined."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 Cell = tuple[int, int]
 
-#: Characters of a line of a row's name.
+#: Characters per line of a row's name.
 NAME = 22
 
 
 def cell(column: Column, row: str, text: str | None = None) -> str:
-    """A value as markdown, the best in bold, what is not told apart from it with its sign.
+    """Return a value as markdown, the best one in bold, and one that is tied with the best with the sign for ties.
 
     Parameters
     ----------
     column : Column
     row : str
     text : str, optional
-        The value, where it is not written as in its column.
+        The value, if it is not written as in its column.
     """
     written = md(column.text(row) if text is None else text)
     if column.mark(row) == "best":
@@ -39,11 +39,11 @@ def cell(column: Column, row: str, text: str | None = None) -> str:
 def marked(
     shown: pd.DataFrame, *, best: Iterable[Cell] = (), second: Iterable[Cell] = ()
 ) -> Styler:
-    """A table for `st.table` with cells (row and column, from 0) marked; its texts are escaped markdown, and names stand in few lines."""
+    """Return a table for `st.table` with marked cells (row and column, from 0); its texts are escaped markdown, long names are wrapped."""
     shown = shown.rename(index=lambda name: in_lines(str(name), NAME))
     styles = {"font-weight": best, "text-decoration": second}
     values = {"font-weight": "bold", "text-decoration": "underline"}
-    # A line under the text does not reach the paragraph inside a cell: that one is styled itself.
+    # An underline of the cell does not reach the paragraph inside it, so the paragraph is styled.
     rules = [
         {"selector": f"td.row{row}.col{column} p", "props": [(name, values[name])]}
         for name, cells in styles.items()

@@ -1,4 +1,4 @@
-"""Tables of rows: what a person sees of the data, and takes home."""
+"""Tables of rows, to show and to download."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from calviz.text.words import decimal, distinct
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
-#: More score columns than this make a preview unreadable.
+#: Largest number of score columns in a preview; more would be unreadable.
 PREVIEW_CLASSES = 12
 
 
 def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any:
-    """Texts together with their numbers, so that these columns sort by number."""
+    """Return a table that shows the texts, with the columns in `numbers` sorted as numbers."""
     shown = list(numbers)
     values = texts.copy()
     written: dict[Hashable, Callable[[float], str]] = {}
-    # Styles are written by value: rows of equal values and other texts, of other units say, are written one by one.
+    # Formats depend on the value: rows with equal values but different texts (other units, for example) are formatted one by one.
     apart: set[int] = set()
     for name in shown:
         column = np.asarray(numbers[name], dtype=np.float64)
@@ -46,7 +46,7 @@ def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any
 
 
 def _known(value: float) -> float | None:
-    """The value, or None if it is not a number: not-a-numbers are not equal to each other."""
+    """Return the value, or None for NaN: NaNs are not equal to each other."""
     return None if value != value else value
 
 
@@ -61,7 +61,7 @@ def _always(text: str) -> Callable[[object], str]:
 def rows_table(
     data: Dataset, rows: IntArray, reduction: Reduction, numbers: IntArray | None
 ) -> pd.DataFrame:
-    """Rows of the data with what calviz made of them.
+    """Return a table of some rows with score and hit.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ def rows_table(
     rows : ndarray of int
         Which rows of `data`, 0-based.
     reduction : Reduction
-        Gives score and hit.
+        Defines score and hit.
     numbers : ndarray of int, optional
-        Which rows of the file the rows of `data` are, 0-based.
+        For each row of `data` its row number in the file, 0-based.
     """
     part = data.take(rows)
     events = reduce(part, reduction)
@@ -88,14 +88,14 @@ def rows_table(
     front["score"] = events.score
     front["hit"] = np.where(events.hit, "yes", "no")
     for name in list(front):
-        # A group may be called "score": the file's column then keeps its name, marked.
+        # A group may be called "score": the file's column is then renamed to "score (file)".
         if name in columns:
             columns[f"{name} (file)"] = columns.pop(name)
     return pd.DataFrame({**front, **columns})
 
 
 def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
-    """The first rows as they were understood."""
+    """Return the first rows as they were understood."""
     part = data.take(np.arange(min(n, data.n)))
     columns: dict[str, object] = {"row": np.arange(1, part.n + 1)}
     facts = _facts(part)
@@ -115,7 +115,7 @@ def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
 
 
 def class_counts(data: Dataset) -> pd.DataFrame | None:
-    """Rows per true class, or None if the data do not say."""
+    """Count rows per true class; None if the data have no labels or class names."""
     if data.labels is None or not data.class_names:
         return None
     counts = np.bincount(data.labels, minlength=data.n_classes)
@@ -125,7 +125,7 @@ def class_counts(data: Dataset) -> pd.DataFrame | None:
 
 
 def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
-    """Rows per level of a column."""
+    """Make a table of rows and shares per level of a column."""
     rows = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
     return pd.DataFrame(
         {name: list(counts), "rows": rows, "share": 100 * rows / max(1, int(rows.sum()))}
@@ -133,13 +133,13 @@ def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
 
 
 def written(frame: pd.DataFrame, signed: Mapping[str, int]) -> Styler:
-    """A table whose signed columns have true plus and minus signs, and are sorted as numbers.
+    """Return a table whose signed columns have typographic plus and minus signs, and sort as numbers.
 
     Parameters
     ----------
     frame : DataFrame
     signed : mapping of str to int
-        Columns and their decimals.
+        Columns, with their number of decimals.
     """
 
     def write(value: float, decimals: int) -> str:

@@ -7,14 +7,14 @@ import re
 from calviz.text.words import shorten
 
 _JOINER = (
-    "\u2060"  # takes no room and no line break: it only keeps two characters from being read as one
+    "\u2060"  # word joiner: invisible, it only keeps two characters from being parsed together
 )
 _SPECIAL = re.compile(r"[!-/;-@\[-`{-~]")
 _AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
 
 
 def md(text: object, limit: int = 400) -> str:
-    """Text that markdown shows as it is: no image, link, HTML, formula, icon or colour comes of it."""
+    """Escape text so that markdown shows it as it is: no image, link, HTML, formula, icon or colour."""
     line = _AUTOLINK.sub(rf"\1{_JOINER}", shorten(text, limit))
     # Entities, because streamlit's own formula and arrow notations ignore backslashes; and joiners
     # after colons, because its icon and emoji notations are read after entities are resolved.

@@ -1,4 +1,4 @@
-"""Opening files: the uploader, what to do about a file that cannot be read, how to read one again."""
+"""Opening files: the uploader, what to do about a file that cannot be read, and reading a file again."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _NONE = "none"
 
 
 def uploader(label: str, *, beside: bool = False) -> None:
-    """A box to drop a file on; a file that could be read is looked at from the next run on.
+    """Draw a box to drop files on; a file that can be read is the current data set from the next run on.
 
-    Where it is opened `beside` a file of the person's own, that one stays the one that is looked at.
+    With `beside`, a file of the user's own that is current stays so.
     """
     turn = st.session_state.setdefault(_TURN, 0)
     given = st.file_uploader(
@@ -37,7 +37,7 @@ def uploader(label: str, *, beside: bool = False) -> None:
     )
     if not given:
         return
-    # Taken at once: the box forgets its file on a page switch, but streamlit keeps it to the end of the session.
+    # Taken over at once: the box forgets its file on a page switch, but streamlit keeps it to the end of the session.
     files = tuple((file.name, file.getvalue()) for file in given)
     for file in given:
         _forget(file.file_id)
@@ -67,7 +67,7 @@ def _forget(file: str) -> None:
 
 
 def read(files: Together, *, beside: bool = False) -> None:
-    """Read files with their progress on screen, then start the run that shows the last; several logs are read as one."""
+    """Read files with their progress on screen, then start the run that shows the last one; several logs are read as one."""
     before = open_files.current_key() if beside else None
     together = len(files) > 1 and are_logs(files)
     failures: list[open_files.Failed] = []
@@ -79,7 +79,7 @@ def read(files: Together, *, beside: bool = False) -> None:
             opened = open_files.open_file(name, source, None)
         if isinstance(opened, open_files.Failed):
             failures.append(opened)
-    # One that could be read does not hide one that could not.
+    # A file that could be read does not hide one that could not.
     open_files.keep_failed(failures)
     if before in open_files.files():
         open_files.select(before)
@@ -87,7 +87,7 @@ def read(files: Together, *, beside: bool = False) -> None:
 
 
 def failure_card() -> None:
-    """The file that could not be read: why, what can be done, and that nothing was lost."""
+    """Draw what is wrong with the file that could not be read, what can be done, and that nothing was lost."""
     failure = open_files.failed()
     if failure is None:
         return
@@ -121,19 +121,19 @@ def read_again(entry: open_files.Entry, options: ReadingOptions) -> None:
 
 
 def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
-    """The options with one more repair asked for."""
+    """Return the options with one more repair."""
     return replace(options, repair=(*options.repair, repair.key))
 
 
 def sentence(repair: Repair) -> str:
-    """A repair as the label of a button."""
+    """Return the label of a repair's button."""
     return md(repair.label[:1].upper() + repair.label[1:], 80)
 
 
 def reading_form(
     key: str, options: ReadingOptions, found: Recognition | None
 ) -> ReadingOptions | None:
-    """A form with one widget per recognised item; the options that were sent, or None."""
+    """Draw a form with one widget per recognised item; return the submitted options, or None."""
     columns = list(found.columns) if found else []
     with st.form(f"calviz.reading.{key}", border=False):
         left, right = st.columns(2)
@@ -187,7 +187,7 @@ def reading_form(
                 ["importance", "frequency"],
                 index=["importance", "frequency"].index(options.weight_kind),
                 key=f"{key}.weight_kind",
-                help="importance: of any scale, as of a survey; frequency: counts of aggregated rows.",
+                help="importance: on any scale, as in a survey; frequency: counts of aggregated rows.",
             )
             time = _column("Time column", f"{key}.time", columns, options.time_column, none=True)
             groups_mode = st.multiselect(
@@ -229,7 +229,7 @@ def reading_form(
 
 
 def _choices(key: str, chosen: str | None, numbers: Sequence[int]) -> str | None:
-    """Which rows are made of questions with choices; nothing to choose where there are none."""
+    """Draw the choice of how questions with choices become rows; without such questions, draw nothing."""
     if not numbers:
         return chosen
     words = {"top": "the top choice of each", "each": "each choice by itself"}
@@ -285,7 +285,7 @@ def _groups(chosen: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def repairs(entry: open_files.Entry) -> None:
-    """Repairs that were made, and those that may be asked for."""
+    """Draw the repairs that were made, and buttons for those that are offered."""
     loaded = entry.loaded
     for made in loaded.repairs_made:
         st.markdown(f":material/build: **Repair made, on request:** {md(made)}")
@@ -300,7 +300,7 @@ def repairs(entry: open_files.Entry) -> None:
 
 
 def override_form(entry: open_files.Entry) -> None:
-    """How the file of an entry is read, item by item; samples are read one way."""
+    """Draw the form that says how the file of an entry is read; sample sets are read in one way only."""
     if entry.source is None:
         st.caption("The sample sets are read one way. Open your own file to change how it is read.")
         return

@@ -1,4 +1,4 @@
-"""The choice of the zero floor: what methods that take logarithms read an exact 0 as, if there are zeros."""
+"""The choice of the zero floor: the probability that methods with logarithms use in place of an exact 0, if there are zeros."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from calviz.numerics.blocks import row_blocks
 from calviz.specs.recalibrator import RECALIBRATORS, FloorChoice
 from calviz.text.words import counted
 
-#: What a zero may be read as.
+#: What an exact zero can be replaced by.
 WAYS = {
     "auto": "automatic",
     "least": "smallest number",
     "own": "a number",
 }
-#: Below this a floor is as good as none.
+#: Smallest floor that can be entered; a smaller one is as good as none.
 SMALLEST = 1e-12
 _KEYS = ("zeros", "zeros-as")
 _KEPT = "calviz.zeros.kept"
 
 
 def draw(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
-    """Draw the choice where some scores are zero: the parameter `floor` of the methods that have one.
+    """Draw the choice if some scores are zero; return the parameter `floor` of the methods that have one.
 
-    It is one choice for all pages that have it.
+    All pages that have it share one choice.
 
     Parameters
     ----------
     data : collection of Predictions or ConfidencePredictions
         All models that are fitted.
     about : tuple of str
-        Names them, for caches.
+        Identifies them, for caches.
     """
     found, other = _zeros(about, data)
     if not found:
@@ -62,7 +62,7 @@ def _where(found: int, data: Collection[Dataset]) -> str:
 
 
 def _choice(where: str, other: float, again: Collection[str]) -> FloorChoice:
-    # What is put into the state again stands without a default: streamlit warns of two values.
+    # No default for a value that is put into the state again: streamlit warns about two values.
     half = min(other / 2, MOST)
     if st.session_state.get("zeros") not in (None, *WAYS):
         del st.session_state["zeros"]
@@ -77,7 +77,7 @@ def _choice(where: str, other: float, again: Collection[str]) -> FloorChoice:
             format_func=lambda key: WAYS[key],
             help="Methods that take logarithms need a number in place of 0. Automatic: half of the smallest probability "
             "above 0 of the rows that fit the map, at most 0.01; by cross-validation where that is an underflow and true "
-            "classes have a 0. The smallest number there is makes a true class of probability 0 weigh as much as hundreds "
+            "classes have a 0. With the smallest number, a true class of probability 0 weighs as much as hundreds "
             "of other rows.",
         )
         floor: FloorChoice = "auto" if way == "auto" else None
@@ -115,7 +115,7 @@ def _choice(where: str, other: float, again: Collection[str]) -> FloorChoice:
 
 
 def options(methods: Iterable[str], floor: FloorChoice) -> dict[str, dict[str, Any]]:
-    """The floor as a parameter of the methods that have one."""
+    """Return the floor as an option of the methods that have this parameter."""
     if floor == "auto":
         return {}
     return {
@@ -127,7 +127,7 @@ def options(methods: Iterable[str], floor: FloorChoice) -> dict[str, dict[str, A
 
 @st.cache_data(scope="session", max_entries=8, show_spinner=False)
 def _zeros(about: tuple[str, ...], _data: Collection[Dataset]) -> tuple[int, float]:
-    """Rows with a probability of 0, and the smallest other probability; no rows where there are logits."""
+    """Return the number of rows with a probability of 0, and the smallest other probability; data with logits do not count."""
     found, other = 0, 1.0
     for data in _data:
         if getattr(data, "logits", None) is not None:
