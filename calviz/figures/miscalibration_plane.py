@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
@@ -22,6 +22,8 @@ from calviz.text.escape import plotly_text
 from calviz.text.words import counted, decimal, listed, shorten
 
 Score = Literal["brier", "nll"]
+#: Left, low, right and high end of a name, in pixels from the lower left corner of the panel.
+Box = tuple[float, float, float, float]
 
 #: Height and margins of the panel, in pixels.
 _INNER, _MARGINS = 300, (64, 20, 16, 54)
@@ -155,10 +157,11 @@ class MiscalibrationPlane(Figure):
         )
 
     def _names(self, sheet: Sheet, x: list[float], y: list[float]) -> list[Trace]:
-        """Place the names beside their points, on the side where they overlap other names least."""
-        across = ((sheet.width or _USUAL) - _MARGINS[0] - _MARGINS[1]) / (x[1] - x[0])
+        """Place the names beside their points, on the side where they overlap other names least and stay inside the panel."""
+        panel = (sheet.width or _USUAL) - _MARGINS[0] - _MARGINS[1]
+        across = panel / (x[1] - x[0])
         up = _INNER / (y[1] - y[0])
-        taken: list[tuple[float, float, float, float]] = []
+        taken: list[Box] = []
         made = []
         for name, a, b in zip(self.models, self.miscalibration, self.discrimination, strict=True):
             text = shorten(name, 24)
@@ -168,7 +171,7 @@ class MiscalibrationPlane(Figure):
                 (float(b) - y[0]) * up,
             )
             sides = [("left", "bottom"), ("left", "top"), ("right", "bottom"), ("right", "top")]
-            if left > across * (x[1] - x[0]) / 2:
+            if left > panel / 2:
                 sides = [*sides[2:], *sides[:2]]
             boxes = {
                 (h, v): (
@@ -179,7 +182,7 @@ class MiscalibrationPlane(Figure):
                 )
                 for h, v in sides
             }
-            side = min(sides, key=lambda s: sum(_overlap(boxes[s], other) for other in taken))
+            side = min(sides, key=lambda s: _crowded(boxes[s], taken, panel))
             taken.append(boxes[side])
             made.append(
                 label(
@@ -210,8 +213,14 @@ class MiscalibrationPlane(Figure):
             )
 
 
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
-    """Area, in square pixels, shared by two boxes (left, low, right, high)."""
+def _crowded(box: Box, taken: Sequence[Box], panel: float) -> float:
+    """Area, in square pixels, that a name shares with other names or that lies outside the panel."""
+    outside = max(0.0, -box[0]) + max(0.0, box[2] - panel)
+    return outside * _LINE + sum(_overlap(box, other) for other in taken)
+
+
+def _overlap(a: Box, b: Box) -> float:
+    """Area, in square pixels, shared by two boxes."""
     across, up = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     return max(across, 0.0) * max(up, 0.0)
 

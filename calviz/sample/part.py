@@ -13,6 +13,7 @@ from calviz.core.predictions import Predictions
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
 from calviz.sample.binning import effective_rows
+from calviz.sample.losses import MeanLoss, negative_log_likelihood
 from calviz.sample.sample import Sample
 
 #: Level of the interval.
@@ -111,12 +112,12 @@ def _gap_interval(sample: Sample, part: IntArray, mean: float, observed: float) 
 
 
 def row_log_losses(sample: Sample) -> FloatArray:
-    """Negative logarithm of the probability of the true class, shape (n,); raises NotAvailable if it is not known for each row."""
+    """Losses whose mean is the negative log-likelihood, shape (n,); raises NotAvailable if they are not known for each row."""
     data = sample.data
     if not isinstance(data, Predictions) or data.cells is not None:
         raise NotAvailable("losses need the probabilities of all classes.")
-    true = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-    return -np.log(np.maximum(true, np.finfo(np.float64).eps))
+    view: MeanLoss = sample.view(negative_log_likelihood)
+    return view.losses.astype(np.float64)
 
 
 def _losses(sample: Sample) -> FloatArray | None:

@@ -18,6 +18,7 @@ from calviz.core.reduction import Reduction
 from calviz.numerics.false_discovery import benjamini_hochberg
 from calviz.results.evaluation import Interval
 from calviz.results.slices import Against, Slice, Slices
+from calviz.sample.false_alarm_levels import SLICES
 from calviz.sample.sample import Sample
 from calviz.sample.slice_sums import (
     bins_of,
@@ -44,7 +45,7 @@ def usual_columns(data: Dataset) -> tuple[str, ...]:
 
 #: The false discovery rate of the default slices. The findings, the Slices page and the report all start with these, so
 #: that they agree.
-USUAL_RATE = 0.01
+USUAL_RATE = SLICES
 
 
 def usual_slices(sample: Sample) -> Slices | None:

@@ -80,3 +80,15 @@ def test_the_plane_has_a_point_per_model():
     assert of["honest"] == pytest.approx(brier)
     with pytest.raises(OptionError, match="score"):
         MiscalibrationPlane.compute(found, score="auc")
+
+
+def test_names_of_models_stay_inside_the_panel():
+    # Of two models near the left edge neither has its name on the left, where it would leave the panel.
+    rng = np.random.default_rng(0)
+    score = rng.random(400)
+    labels = (rng.random(400) < score).astype(int)
+    scores = {"near one": score, "near two": score**1.01, "far": 1 - 0.4 * score}
+    models = {name: calviz.Predictions(probs=v, labels=labels) for name, v in scores.items()}
+    figure = MiscalibrationPlane.compute(calviz.compare_models(models, resamples=10), score="brier")
+    names = {a.text: a.xanchor for a in figure.plot(width=360).layout.annotations if a.xshift}
+    assert names == {"near one": "left", "near two": "left", "far": "right"}

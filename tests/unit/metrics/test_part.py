@@ -50,3 +50,11 @@ def test_weights_count_and_rows_of_one_cluster_are_one_observation():
     apart = part_numbers(_sample(), np.array([0, 1]))
     assert alike.interval.low < apart.interval.low
     assert alike.interval.high > apart.interval.high
+
+
+def test_the_loss_of_all_rows_is_the_nll_however_small_a_probability_is():
+    probs = np.array([[1 - 1e-20, 1e-20], [0.3, 0.7], [1.0, 0.0]])
+    p = calviz.Predictions(probs=probs, labels=np.array([1, 1, 1]))
+    by_hand = -(np.log(1e-20) + np.log(0.7) + np.log(np.finfo(float).eps)) / 3
+    assert part_numbers(Sample(p)).log_loss == pytest.approx(by_hand)
+    assert calviz.evaluate(p, ["nll"])["nll"].value == pytest.approx(by_hand)
