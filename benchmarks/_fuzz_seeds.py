@@ -74,7 +74,7 @@ def _json() -> dict[str, bytes]:
 
 
 def _logs() -> dict[str, bytes]:
-    """Logs of language models as the tools write them, rows with varying numbers of choices, and predictions with labels in another file."""
+    """Logs of language models, rows with varying numbers of choices, and predictions with labels in another file."""
     uneven: list[dict[str, Any]] = [
         {"probs": {"a": 0.25, "b": 0.75}, "label": "b", "task": "two"},
         {"probs": {"a": 0.5, "b": 0.25, "c": 0.25}, "label": "c", "task": "three"},

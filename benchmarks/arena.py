@@ -3,9 +3,10 @@
     python benchmarks/arena.py FOLDER [--state FILE] [--calarena FOLDER] [--jobs 2] [--limit 60] [--no-peers] [--write]
 
 FOLDER holds files of predictions with the splits "val" and "test", in a folder for each data set. Finished results are kept in
-``--state`` and not computed again. ``--calarena`` is a folder of CalArena's published results (BENCHMARK/METHOD.csv). Peers take part if they
-are installed (``_arena_peers.py`` names them), or if the state holds them. With ``--write`` the tables go to ``RESULTS.md`` and, between
-their marks, to ``docs/arena.md``, and the pictures to ``docs/images`` (which needs playwright and a Chromium).
+``--state`` and not computed again. ``--calarena`` is a folder of CalArena's published results (BENCHMARK/METHOD.csv). Peers take
+part if they are installed (``_arena_peers.py`` names them), or if the state holds them. With ``--write`` the tables go to
+``RESULTS.md`` and, between their marks, to ``docs/arena.md``, and the pictures to ``docs/images`` (which needs playwright and a
+Chromium).
 """
 
 from __future__ import annotations

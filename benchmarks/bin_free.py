@@ -2,10 +2,10 @@
 
     python benchmarks/bin_free.py [--quick] [--write]
 
-Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Peers: relplot (smECE), KDEpy (KDE by hand), scikit-learn (AUROC, PAV, logistic
-regression), and plain NumPy loops over the classes. Peers that are not installed are skipped and named; a peer
-that takes longer than `LIMIT` seconds is stopped, and gets no more turns after `PATIENCE` seconds.
-All metrics share the reduction of the array to (score, hit) pairs and their sorting, which are not timed.
+Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Peers: relplot (smECE), KDEpy (KDE by hand), scikit-learn
+(AUROC, PAV, logistic regression), and plain NumPy loops over the classes. Peers that are not installed are skipped and named; a
+peer that takes longer than `LIMIT` seconds is stopped, and gets no more turns after `PATIENCE` seconds. All metrics share the
+reduction of the array to (score, hit) pairs and their sorting, which are not timed.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     nice -n 15 python benchmarks/fuzz_readers.py --inputs 100000 [--seed 0] [--first 0] [--keep DIR]
     python benchmarks/fuzz_readers.py --only 12345          # repeat one input, with its traceback
 
-Input number i of a seed is always the same. A worker reads one after the other in a process with limited memory
-(RLIMIT_AS); the parent ends a worker that uses more than five seconds of processor time on one of them, or is silent for thirty. Errors other than
+Input number i of a seed is always the same. A worker reads one after the other in a process with limited memory (RLIMIT_AS); the
+parent ends a worker that uses more than five seconds of processor time on one of them, or is silent for thirty. Errors other than
 an `InputError` or `OptionError` of one short sentence, growth by more than 256 MiB, and predictions that violate their own rules
 count as finds, and are kept as files if `--keep` names a folder.
 """

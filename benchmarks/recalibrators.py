@@ -4,12 +4,13 @@
 
 W4 is 10,000 x 100: the WRN-16-4 predictions of CIFAR-100 if they are beside the checkout, else simulated logits. W2 is
 1,000,000 x 10, W3 50,000 x 1,000 (both simulated, with ``--large`` only), B, B5 and B4 binary scores of 1,000,000, 100,000
-and 10,000 rows. The peers among the development dependencies are scikit-learn, SciPy and betacal; netcal, probmetrics, cir-model, venn-abers and splinecalib are timed if they are installed
-(run with the Python of an environment that has them), and otherwise named as skipped.
+and 10,000 rows. The peers among the development dependencies are scikit-learn, SciPy and betacal; netcal, probmetrics,
+cir-model, venn-abers and splinecalib are timed if they are installed (run with the Python of an environment that has them), and otherwise
+named as skipped.
 
-A time is the best of several turns, with the candidates in turn; one that needs more than 10 seconds gets a single turn. A peer that does not finish within ``--limit``
-seconds is named. After ``--minutes`` no further line begins, and the lines left out are named. With ``--write`` the table
-goes to ``benchmarks/RESULTS.md``.
+A time is the best of several turns, with the candidates in turn; one that needs more than 10 seconds gets a single turn. A peer
+that does not finish within ``--limit`` seconds is named. After ``--minutes`` no further line begins, and the lines left out are
+named. With ``--write`` the table goes to ``benchmarks/RESULTS.md``.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -P benchmarks/record_conventions.py
 
 Needs netcal, torchmetrics and probmetrics (and with them PyTorch) but not calviz, so a separate environment
-is enough (`-P`, because numba imports a module with the same name as coverage.py here). Writes ``tests/unit/peers/recorded.json`` with the versions. The inputs come from `cases`, which the
-tests also call.
+is enough (`-P`, because numba imports a module with the same name as coverage.py here). Writes
+``tests/unit/peers/recorded.json`` with the versions. The inputs come from `cases`, which the tests also call.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/record_recalibrators.py
 
 Run it in an environment that has the peers (see ``_recalibrator_peers.py``). Inputs are made from seeds by
-``tests/reference/peer_inputs.py``; structured scaling is also recorded on the sample data. Parameters, losses and a few calibrated rows go to
-``tests/reference/recorded_peers.json``, with the versions.
+``tests/reference/peer_inputs.py``; structured scaling is also recorded on the sample data. Parameters, losses and a few calibrated
+rows go to ``tests/reference/recorded_peers.json``, with the versions.
 """
 
 from __future__ import annotations

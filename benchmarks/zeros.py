@@ -2,8 +2,8 @@
 
     python benchmarks/zeros.py
 
-Data: Adult (a random forest; the first half fits, the second half judges), predictions of CIFAR-10 rounded to 3 decimals, and the experiments of
-the arena, if these files are beside the checkout in ``shared/data``.
+Data: Adult (a random forest; the first half fits, the second half judges), predictions of CIFAR-10 rounded to 3 decimals,
+and the experiments of the arena, if these files are beside the checkout in ``shared/data``.
 """
 
 from __future__ import annotations

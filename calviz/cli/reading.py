@@ -93,7 +93,8 @@ _OPTIONS = (
     click.option(
         "--choices",
         metavar="top|each|N",
-        help="For questions with choices (logs of language models): judge the top choice, each choice by itself, or only the questions with N choices.",
+        help="For questions with choices (logs of language models): judge the top choice, each choice by itself, "
+        "or only the questions with N choices.",
     ),
     click.option(
         "--repair",

@@ -57,7 +57,8 @@ class Audit:
 @click.option(
     "--by",
     metavar="COL",
-    help="Add a line for each value of a group column, such as the task: whether its scores are off, and from which confidence on they are right.",
+    help="Add a line for each value of a group column, such as the task: whether its scores are off, "
+    "and from which confidence on they are right.",
 )
 @click.option(
     "--risk",
