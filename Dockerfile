@@ -1,7 +1,7 @@
 # The dashboard for a shared server:  docker build -t calviz . && docker run --rm -p 127.0.0.1:8501:8501 calviz
 FROM python:3.11-slim
 
-# Nothing needs a right on the machine; only the home folder is written to. Hugging Face Spaces run a container as user 1000.
+# No special rights are needed, and only the home folder is written to. Hugging Face Spaces run a container as user 1000.
 RUN useradd --create-home --uid 1000 calviz
 
 WORKDIR /opt/calviz
@@ -20,5 +20,5 @@ EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
 
-# Inside the container all addresses are listened on; which of them are reachable is said by `docker run -p`.
+# Listen on all addresses inside the container; `docker run -p` decides which are reachable from outside.
 CMD ["calviz", "app", "--host", "0.0.0.0", "--port", "8501", "--no-browser"]

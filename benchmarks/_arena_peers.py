@@ -1,7 +1,7 @@
-"""What other libraries offer after a fit, in the arena: fitted on the same rows and judged by the same scores as our methods.
+"""Recalibrators of other libraries in the arena, fitted on the same rows and judged by the same scores as our methods.
 
-``pip install torch netcal probmetrics betacal cir-model venn-abers``; what is not installed is left out. Each peer is given the
-probabilities in double precision, exact zeros among them, and treats these as it does by default.
+``pip install torch netcal probmetrics betacal cir-model venn-abers``; peers that are not installed are left out. Each peer gets the
+probabilities in double precision, including exact zeros, which it treats by its own defaults.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from calviz.core.predictions import Predictions
 from calviz.numerics.threads import one_blas_thread
 from calviz.results.arena import SCORES, Experiment, Played
 
-#: Makes probabilities of those that it is given, as it was fitted.
+#: A fitted peer, as a function from probabilities to calibrated ones.
 Predict = Callable[[np.ndarray], np.ndarray]
 Maker = Callable[[np.ndarray, np.ndarray], Predict]
 
 
-#: Calibration rows up to which slow peers take part.
+#: Largest number of calibration rows for which slow peers take part.
 SLOW_ROWS = 1_000
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A method of another library, and which of ours it is beside: of two classes, and of more."""
+    """A method of another library, and our corresponding method for two classes and for more."""
 
     library: str
     name: str
@@ -48,17 +48,17 @@ class Peer:
     slow: bool = False
 
     def takes(self, rows: int, classes: int) -> bool:
-        """Whether it is given an experiment: slow ones have two classes and few rows only."""
+        """Whether the peer takes part in an experiment: slow peers only with two classes and few rows."""
         return not self.slow or (classes == 2 and rows <= SLOW_ROWS)
 
     @property
     def key(self) -> str:
-        """What it is called in tables."""
+        """Name of the peer in tables."""
         return f"{self.name} ({self.library})"
 
 
 def peers() -> list[Peer]:
-    """Those whose library is installed."""
+    """Peers whose library is installed."""
     return [*_scikit_learn(), *_of_netcal(), *_of_probmetrics()]
 
 
@@ -73,7 +73,7 @@ def _prefit(method: Any, p: np.ndarray, y: np.ndarray) -> Predict:
     from sklearn.frozen import FrozenEstimator
 
     class Fitted(ClassifierMixin, BaseEstimator):
-        """A model that hands out the probabilities that it is given."""
+        """A model that returns its inputs as probabilities."""
 
         classes_ = np.arange(p.shape[1])
         n_features_in_ = p.shape[1]
@@ -158,7 +158,7 @@ def _of_probmetrics() -> list[Peer]:
 def play_peers(
     source: Playable, division: Division, known: frozenset[tuple[str, str]], limit: float
 ) -> list[tuple[Experiment, dict[tuple[str, str], Played]]]:
-    """Carry out the experiments of a source with all peers that are not known already.
+    """Run the experiments of a source with all peers whose results are not known yet.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def play_peers(
     division : Division
     known : frozenset of (digest, name)
     limit : float
-        Seconds after which a peer is given up.
+        Time limit of a peer in seconds.
     """
     results = []
     for member in source.members():

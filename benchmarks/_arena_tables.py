@@ -1,4 +1,4 @@
-"""An arena as Markdown: the tables of the results and of docs/arena.md."""
+"""Markdown tables of the arena, for RESULTS.md and docs/arena.md."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ CLASSES = ((2, 3), (3, 10), (10, None))
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Make a Markdown table."""
     lines = [titles, ["---"] * len(titles), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def standings(board: Leaderboard) -> str:
-    """Winrates with intervals, worse than none, gain, seconds; the mean of both winrates orders the methods."""
+    """Table of winrates with intervals, worse than none, gain and seconds, ordered by the mean of both winrates."""
     labels = [METRICS[score].label for score in SCORES]
     titles = ["method", *(f"{label}: winrate (95 %)" for label in labels)]
     titles += ["worse than none, " + " / ".join(labels), "mean gain, points", "time"]
@@ -49,12 +49,12 @@ def standings(board: Leaderboard) -> str:
 
 
 def ordered(board: Leaderboard) -> list:
-    """Standings by the mean of both winrates."""
+    """Standings sorted by the mean of both winrates."""
     return sorted(board, key=lambda s: (-sum(s.winrate.values()), s.method))
 
 
 def by_range(results: ResultTable) -> list[Leaderboard]:
-    """A leaderboard for each range of rows, then of classes."""
+    """Leaderboards for each range of rows, then of classes."""
     boards = []
     for name, noun, ranges, of in (
         ("rows", "rows", ROWS, lambda e: e.rows),
@@ -76,7 +76,7 @@ def by_range(results: ResultTable) -> list[Leaderboard]:
 
 
 def beside_each_other(boards: Sequence[Leaderboard], whole: Leaderboard) -> str:
-    """Winrates by both scores, a column per range."""
+    """Table of winrates by both scores, with a column per range."""
     titles = [
         f"{b.title} ({len(b.table):,}, {counted(data_sets(b.table.experiments), 'data set')})"
         for b in boards
@@ -90,7 +90,7 @@ def beside_each_other(boards: Sequence[Leaderboard], whole: Leaderboard) -> str:
             for b in boards
         ]
         rows.append([f"`{s.method}`", *cells])
-    # The first of each column and score stands out.
+    # The best of each column and score is bold.
     for at, b in enumerate(boards, start=1):
         best = [f"{max(s.winrate[score] for s in b):.3f}" for score in SCORES]
         for row in rows:
@@ -103,12 +103,12 @@ def beside_each_other(boards: Sequence[Leaderboard], whole: Leaderboard) -> str:
 
 
 def data_sets(experiments: Iterable[Experiment]) -> int:
-    """How many there are."""
+    """Number of data sets."""
     return len({(e.benchmark, e.dataset) for e in experiments})
 
 
 def halves(results: ResultTable) -> Iterator[tuple[str, ResultTable]]:
-    """The experiments of every other data set in alphabetical order, and those of the others."""
+    """Split the experiments by data set: every other one in alphabetical order, and the rest."""
     names = sorted({e.dataset for e in results.experiments})
     for title, first in (("odd", 0), ("even", 1)):
         chosen = set(names[first::2])
@@ -116,9 +116,9 @@ def halves(results: ResultTable) -> Iterator[tuple[str, ResultTable]]:
 
 
 def lead(results: ResultTable, method: str, score: str, *, seed: int = 0) -> tuple[str, str]:
-    """The best other method by a score, and by how much the winrate of `method` is larger, with its 95 % interval.
+    """Find the best other method by a score, and format the lead of `method` in winrate, with its 95 % interval.
 
-    Data sets are drawn again for both winrates at once.
+    Data sets are resampled for both winrates at once.
     """
     won = winrates(results.scores[score], results.entered)
     averages = Averages.over(results.experiments)
@@ -136,7 +136,7 @@ def lead(results: ResultTable, method: str, score: str, *, seed: int = 0) -> tup
 
 
 def leads(parts: Iterable[tuple[str, ResultTable]], method: str = "auto") -> str:
-    """A method and its next best, on each part of the experiments, by each score."""
+    """Table of a method and the best other one, on each part of the experiments, by each score."""
     rows = []
     for title, part in parts:
         board = leaderboard(part, rated=False)
@@ -164,7 +164,7 @@ def leads(parts: Iterable[tuple[str, ResultTable]], method: str = "auto") -> str
 
 
 def harm(results: ResultTable, methods: Sequence[str]) -> str:
-    """In how many experiments a method makes the Brier score larger, and by how much."""
+    """Table of the number of experiments in which a method makes the Brier score worse or better, and by how much."""
     score = SCORES[0]
     assert results.baseline is not None
     before = results.scores[score][:, results.methods.index(results.baseline)]
@@ -190,16 +190,16 @@ def pairs(
     beside: Sequence[tuple[str, Callable[[Experiment], str]]],
     zeros: Container[tuple[str, str, str]],
 ) -> str:
-    """Each peer beside the method of ours that does the same: who has the smaller score, and the time.
+    """Table of each peer against our corresponding method: which has the smaller score, and the times.
 
     Parameters
     ----------
     results : ResultTable
-        With the peers.
+        Results that include the peers.
     beside : sequence of (str, callable)
-        The name of a peer, and ours in an experiment.
+        Name of a peer, and a function from an experiment to our method.
     zeros : container of experiments' names
-        Those whose probabilities have exact zeros.
+        Experiments with exact zeros among their probabilities.
     """
     has_zeros = np.array([e.name in zeros for e in results.experiments])
     parts = (("no zeros", ~has_zeros), ("zeros", has_zeros))
@@ -232,12 +232,12 @@ def pairs(
 
 
 def _smaller_larger(ours: FloatArray, theirs: FloatArray) -> str:
-    """The shares of experiments in which ours is smaller, and larger; infinities are alike."""
+    """Shares of experiments in which our score is smaller, and larger; equal infinities are ties."""
     with np.errstate(invalid="ignore"):
         apart = ~((ours == theirs) | (np.abs(ours - theirs) <= SAME))
     shares = [(apart & side).mean() for side in (ours < theirs, ours > theirs)] if ours.size else []
     return " / ".join(percent(float(share), 0) for share in shares)
 
 
-#: Scores that are closer come from the same map, up to the tolerance of two minimisers.
+#: Smaller differences are treated as ties: the same map, up to the tolerance of two minimisers.
 SAME = 1e-4

@@ -1,4 +1,4 @@
-"""The coverage study as a small SVG: one panel per case, one line per metric, one dot per sample size."""
+"""Figure of the coverage study as a small SVG: one panel per case, one line per metric, one dot per sample size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def draw_coverage(
     labels: Mapping[str, str],
     path: Path,
 ) -> None:
-    """Write the figure, `labels` by key; filled dots are the metrics' own intervals, rings percentile intervals."""
+    """Write the figure, with `labels` of metrics by key; filled dots are the intervals of calviz, rings percentile intervals."""
     keys = list(labels)
     height = TOP + LINE * len(keys) + 52
     width = LEFT + len(cases) * (PANEL + GAP)

@@ -1,4 +1,4 @@
-"""Figures of calviz as SVG files, drawn by the plotly.js that plotly brings, in a Chromium."""
+"""Write figures of calviz as SVG files, drawn in a Chromium by the plotly.js of the package plotly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_figures(files: Mapping[Path, Figure], *, width: int = 760) -> None:
     ----------
     files : mapping of Path to Figure
     width : int
-        Pixels.
+        Width in pixels.
     """
     from playwright.sync_api import sync_playwright
     from plotly.offline import get_plotlyjs
@@ -53,7 +53,7 @@ def write_figures(files: Mapping[Path, Figure], *, width: int = 760) -> None:
 
 
 def _same_names(svg: str, name: str) -> str:
-    """Plotly draws the names of its parts at random; with fixed ones, a picture changes only where its numbers do."""
+    """Replace the random names of Plotly's elements by fixed ones, so that a file changes only if its figure does."""
     for number, uid in enumerate(
         dict.fromkeys(re.findall(r'id="(?:defs|topdefs|clip|legend)-?([0-9a-f]{6})', svg))
     ):

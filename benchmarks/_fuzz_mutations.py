@@ -1,4 +1,4 @@
-"""Ways to damage a file: bytes, numbers, chunks, and what lies inside of gzip and zip."""
+"""Ways to damage a file: bytes, numbers, chunks, and the contents of gzip and zip."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from _fuzz_seeds import members
 
 Mutation = Callable[[bytes, random.Random], bytes]
 
-#: Where formats keep their structure: this many bytes at both ends.
+#: Number of bytes at both ends where formats keep their structure.
 _EDGE = 160
 _LONGEST = 1 << 18
 _WHOLE = (0, 1, 2, 3, 7, 8, 23, 25, 127, 128, 255, 256, 32_767, 65_535, 65_536)
@@ -42,7 +42,7 @@ _NUMBER = re.compile(rb"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
 
 
 def _place(data: bytes, rng: random.Random) -> int:
-    """A place in the data: half of the time near an end, where headers and footers are."""
+    """Draw a position in the data, half of the time near an end, where headers and footers are."""
     n = max(1, len(data))
     if rng.random() < 0.5:
         return rng.randrange(n)
@@ -103,7 +103,7 @@ def _text_number(data: bytes, rng: random.Random) -> bytes:
 
 
 def _word(data: bytes, rng: random.Random) -> bytes:
-    """Another word in the place of one, a name or a key."""
+    """Replace a word, such as a name or a key, by another one."""
     found = list(re.finditer(rb"[A-Za-z_|<>']{2,}", data[:65_536]))
     if not found:
         return _token(data, rng)
@@ -153,7 +153,7 @@ SIMPLE: tuple[Mutation, ...] = (
 
 
 def _inside_gzip(data: bytes, rng: random.Random) -> bytes:
-    """Damage the text inside, so that the checksums fit."""
+    """Damage the compressed text, with correct checksums."""
     try:
         inner = gzip.decompress(data)
     except (OSError, EOFError, zlib.error):
@@ -169,10 +169,10 @@ _MEMBERS = (
 
 
 def _inside_zip(data: bytes, rng: random.Random) -> bytes:
-    """Damage an array, its name or the kind of its compression, so that the checksums fit."""
+    """Damage an array, its name or its compression type, with correct checksums."""
     try:
         parts = list(members(data).items())
-    except Exception:  # what is no zip file any more stays as it is
+    except Exception:  # data that are no zip file any more are returned unchanged
         return data
     at = rng.randrange(len(parts)) if parts else 0
     method = rng.choice(_METHODS) if rng.random() < 0.2 else _METHODS[rng.randrange(2)]
@@ -191,13 +191,13 @@ def _inside_zip(data: bytes, rng: random.Random) -> bytes:
         parts.append((rng.choice(_MEMBERS), parts[at][1]))
     stream = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", method) as archive:
-        warnings.simplefilter("ignore")  # two members of one name
+        warnings.simplefilter("ignore")  # two members with the same name
         for name, content in parts:
             archive.writestr(name or "x", content)
     return stream.getvalue()
 
 
-#: What may stand anywhere in JSON, and belongs nowhere.
+#: Values that are valid in JSON but unexpected anywhere.
 _VALUES = (
     None, True, False, 0, 1, -1, 2, 1e308, float("nan"), float("inf"), 10**400, "", "A", "C", "\ud800", "0", "x" * 3_000,
     [], {}, [[]], [None], {"a": None}, [["-1", "True"]], {"logprob": "a"},
@@ -206,7 +206,7 @@ _KEYS = ("task", "label", "id", "metadata", "confidence", "scores")
 
 
 def _inside_json(data: bytes, rng: random.Random) -> bytes:
-    """Other values, keys and lengths in text that stays valid JSON; the text itself where it is none."""
+    """Change values, keys and lengths in text that stays valid JSON; other text is returned unchanged."""
     try:
         value = (
             [json.loads(line) for line in data.splitlines()]
@@ -222,7 +222,7 @@ def _inside_json(data: bytes, rng: random.Random) -> bytes:
 
 
 def _changed(value: Any, rng: random.Random) -> Any:
-    """The value with one thing in it changed, at whatever depth."""
+    """Return the value with one element changed, at any depth."""
     if not isinstance(value, dict | list) or not value or rng.random() > 0.85:
         return copy.deepcopy(rng.choice(_VALUES))
     at = rng.choice(list(value)) if isinstance(value, dict) else rng.randrange(len(value))
@@ -244,7 +244,7 @@ def _splice(data: bytes, others: Sequence[bytes], rng: random.Random) -> bytes:
 
 
 def mutate(data: bytes, others: Sequence[bytes], rng: random.Random) -> bytes:
-    """A damaged version of the data: one to four changes, those inside of containers first."""
+    """Return a damaged version of the data: one to four changes, those inside containers first."""
     if data[:2] == b"\x1f\x8b" and rng.random() < 0.6:
         data = _inside_gzip(data, rng)
     elif data[:4] == b"PK\x03\x04" and rng.random() < 0.6:

@@ -1,4 +1,4 @@
-"""Valid files of every format that is read, from one small table: what the fuzzer starts from."""
+"""Valid files of every supported format, made from one small table: the inputs that the fuzzer starts from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPLITS = np.where(np.arange(ROWS) < 12, "val", "test")
 
 
 def seeds() -> dict[str, bytes]:
-    """Contents by file name."""
+    """Contents of the files by file name."""
     return _texts() | _json() | _numpy() | _tables() | _logs()
 
 
@@ -74,7 +74,7 @@ def _json() -> dict[str, bytes]:
 
 
 def _logs() -> dict[str, bytes]:
-    """Logs of language models as the tools write them, rows with other numbers of choices, and predictions whose labels are elsewhere."""
+    """Logs of language models, rows with varying numbers of choices, and predictions with labels in another file."""
     uneven: list[dict[str, Any]] = [
         {"probs": {"a": 0.25, "b": 0.75}, "label": "b", "task": "two"},
         {"probs": {"a": 0.5, "b": 0.25, "c": 0.25}, "label": "c", "task": "three"},
@@ -93,7 +93,7 @@ def _logs() -> dict[str, bytes]:
     }
 
 
-#: Read with the labels of another file.
+#: The file that is read with the labels of another file.
 PREDICTIONS = "predictions.csv"
 TRUTH = b"id,label,site\n3,cat,a\n1,dog,b\n2,dog,a\n4,cat,b\n"
 _LOGS = Path(__file__).parents[1] / "tests" / "inputs" / "logs"
@@ -138,7 +138,7 @@ def _numpy() -> dict[str, bytes]:
 
 
 def table() -> pa.Table:
-    """The base table in Arrow."""
+    """The base table as an Arrow table."""
     columns: dict[str, Any] = {"label": [CLASSES[y] for y in LABELS]}
     columns |= {f"p_{c}": PROBS[:, k] for k, c in enumerate(CLASSES)}
     return pa.table(columns | {"id": np.arange(ROWS), "split": SPLITS.tolist()})
@@ -163,7 +163,7 @@ def struct() -> pa.Table:
 
 
 def odd(nested: bool = True) -> pa.Table:
-    """The base table with columns of the rarer types beside it."""
+    """The base table with additional columns of rarer types."""
     n = np.arange(ROWS)
     columns: dict[str, Any] = {"label": LABELS.astype("u1")}
     columns |= {f"p_{c}": PROBS[:, k].astype("f2") for k, c in enumerate(CLASSES)}

@@ -1,4 +1,4 @@
-"""What the benchmarks share: timing in turns or within limits, peak memory in a fresh process, Markdown tables."""
+"""Shared code of the benchmarks: timing in turns or within limits, peak memory in a fresh process, Markdown tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = "calviz"
-# The benchmarks measure the checkout that they lie in, installed or not.
+# The benchmarks measure the checkout that contains them, installed or not.
 sys.path.insert(0, str(ROOT))
 
 
@@ -33,24 +33,24 @@ def run_study(
     *,
     minutes: float,
 ) -> tuple[Path, bool]:
-    """Draw samples for as long as the command line says, on several cores; a study that was interrupted goes on.
+    """Draw samples for the time given on the command line, on several cores; an interrupted study continues.
 
     Parameters
     ----------
     description : str
         The documentation of the script; its first line is the help text.
     work : callable
-        ``work(turn, step, until, samples)`` appends samples of every `step`-th turn to a file until the time is over.
+        ``work(turn, step, until, samples)`` appends the samples of every `step`-th turn to a file until the time is up.
     read_samples : callable
-        Gives the samples of a file, and the first turn that is not among them.
+        Returns the samples in a file, and the first turn that is not among them.
     minutes : float
-        Unless the command line says otherwise.
+        Default of the command line.
 
     Returns
     -------
     samples : Path
     write : bool
-        Whether the tables are asked for in the results.
+        Whether to write the tables to the results.
     """
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=minutes)
@@ -68,14 +68,14 @@ def run_study(
 
 
 def peer(module: str) -> Any | None:
-    """The module of a peer, or None where it is not installed: the table then names it as skipped."""
+    """Import the module of a peer; None if it is not installed, and the table names it as skipped."""
     before = list(sys.path)
-    # The names of our scripts ("coverage") must not hide the packages that a peer imports.
+    # The names of our scripts ("coverage") must not shadow packages that a peer imports.
     sys.path[:] = [place for place in before if Path(place).resolve() != ROOT / "benchmarks"]
     try:
         return importlib.import_module(module)
     except Exception:
-        # Whatever keeps a peer from importing, the benchmark goes on without it.
+        # The benchmark continues without a peer that cannot be imported, for any reason.
         return None
     finally:
         sys.path[:] = before
@@ -83,19 +83,19 @@ def peer(module: str) -> Any | None:
 
 @dataclass
 class Comparison:
-    """One hot path: seconds of calviz and of its peers over turns in one run, and what did not come to an end."""
+    """One hot path: seconds of calviz and its peers for each turn of a run, and the peers that did not finish."""
 
     title: str
     goal: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     memory: str = ""
-    #: Seconds that were not enough for a peer, and why another one failed.
+    #: Time limits in seconds that peers exceeded, and reasons why others failed.
     late: dict[str, float] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
 
     def ratio(self, name: str) -> float:
-        """How many times faster than a peer calviz is."""
+        """How many times as fast as a peer calviz is."""
         return self.seconds[name] / self.seconds[OURS]
 
 
@@ -108,7 +108,7 @@ def compare(
     repeats: int = 7,
     slow: Iterable[str] = (),
 ) -> Comparison:
-    """Time all candidates in turns, so that what else the machine does hits all alike.
+    """Time all candidates in turns, so that other load on the machine affects all equally.
 
     A peer that is None is not installed. Those named in `slow` are run once.
     """
@@ -123,19 +123,19 @@ def compare(
             start = time.perf_counter()
             run()
             took = time.perf_counter() - start
-            if turn or name in slow:  # the first turn of the others only warms up
+            if turn or name in slow:  # the first turn of the others is for warming up
                 times[name].append(took)
     result.seconds = {name: statistics.median(values) for name, values in times.items()}
     return result
 
 
 class TimeUp(BaseException):
-    """Out of time; no exception that a peer might catch and go on."""
+    """The time is up; not an Exception, so that no peer catches it and continues."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise TimeUp inside after so long (0: never), between two steps of Python: one call of C is not interrupted."""
+    """Raise TimeUp in the block after some seconds (0: never); a running call of C code is not interrupted."""
 
     def ring(*_: object) -> None:
         raise TimeUp
@@ -146,7 +146,7 @@ def at_most(seconds: float) -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        # Not the default, which ends the process without a word should one more be on its way.
+        # Not the default handler, which would silently end the process if another signal is pending.
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
 
 
@@ -160,10 +160,10 @@ def race(
     limit: float = 60.0,
     patience: float = 10.0,
 ) -> Comparison:
-    """The best of several turns of each candidate, in turns, where some take minutes.
+    """Time the best of several turns of each candidate, for candidates that may take minutes.
 
-    A peer that is not done after `limit` seconds, or fails, is named and out. Whoever has used up `patience` seconds has
-    no more turns. The first turn warms up, and counts only where it is the last.
+    A peer that takes more than `limit` seconds, or fails, is named and left out. A candidate that has used `patience` seconds gets
+    no more turns. The first turn is for warming up, and counts only if it is the only one.
     """
     result = Comparison(title, goal, skipped=[name for name, run in peers.items() if run is None])
     racing = {OURS: ours} | {name: run for name, run in peers.items() if run is not None}
@@ -213,9 +213,9 @@ print("PEAK", resident("VmHWM") - before)
 
 
 def peak_memory(setup: str, call: str) -> int | None:
-    """Bytes that `call` needs at its peak above what `setup` left, in a fresh process.
+    """Peak memory of `call` in a fresh process, in bytes above the memory after `setup`.
 
-    Both are Python source. None where the system does not tell (only Linux does).
+    Both are Python source. None if the system does not report it (only Linux does).
     """
     if not Path("/proc/self/clear_refs").exists():
         return None
@@ -229,7 +229,7 @@ def peak_memory(setup: str, call: str) -> int | None:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in a readable unit."""
+    """Format seconds in a readable unit."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     if seconds < 1:
@@ -238,7 +238,7 @@ def duration(seconds: float) -> str:
 
 
 def markdown(comparisons: Iterable[Comparison]) -> str:
-    """A table: one line per hot path, times and ratios to every peer."""
+    """Make a table with one line per hot path, times and ratios to every peer."""
     lines = ["| hot path | calviz | peers (times calviz) | goal | peak above the input |"]
     lines.append("| --- | --- | --- | --- | --- |")
     for c in comparisons:
@@ -259,7 +259,7 @@ def markdown(comparisons: Iterable[Comparison]) -> str:
 
 
 def machine(*peers: str) -> str:
-    """Cores and versions, those of peers too, and nothing that identifies the machine."""
+    """Number of cores and versions, including those of peers; nothing that identifies the machine."""
     known = {found.metadata["Name"]: found.version for found in distributions()}
     versions = ", ".join(
         f"{name} {known[name]}"
@@ -270,7 +270,7 @@ def machine(*peers: str) -> str:
 
 
 def write_section(title: str, text: str, file: Path = ROOT / "benchmarks" / "RESULTS.md") -> None:
-    """Replace the section of this title in the results, or add it; the others stay."""
+    """Replace the section with this title in the results, or add it; other sections are unchanged."""
     before = file.read_text() if file.exists() else "# Benchmarks\n"
     head, *sections = before.split("\n## ")
     kept = [section for section in sections if section.split("\n", 1)[0] != title]
@@ -279,12 +279,12 @@ def write_section(title: str, text: str, file: Path = ROOT / "benchmarks" / "RES
 
 
 def write_between(name: str, text: str, file: Path) -> None:
-    """Replace what a document has between ``<!-- name -->`` and ``<!-- end of name -->``.
+    """Replace the text of a document between ``<!-- name -->`` and ``<!-- end of name -->``.
 
     Raises
     ------
     ValueError
-        Where the document has not both marks, in this order.
+        Unless the document has both marks, in this order.
     """
     before, (begin, end) = file.read_text(), (f"<!-- {name} -->", f"<!-- end of {name} -->")
     head, found, rest = before.partition(begin)

@@ -1,7 +1,7 @@
-"""The heavy peers of the recalibrators behind one interface: ``fit(scores, labels)`` gives a fitted peer.
+"""Heavy peers of the recalibrators behind one interface: ``fit(scores, labels)`` returns a fitted peer.
 
-They live in an environment of their own, next to NumPy and scikit-learn:
-``pip install torch netcal probmetrics betacal``. What is not installed is left out.
+They need a separate environment with NumPy and scikit-learn:
+``pip install torch netcal probmetrics betacal``. Peers that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from _harness import peer
 
-# Progress bars take time, and hide the table.
+# Progress bars take time and hide the table.
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 Arrays = Mapping[str, Any]
@@ -23,7 +23,7 @@ Arrays = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class FittedPeer:
-    """Its parameters, under the names that the tests know, and what it makes of scores."""
+    """A fitted peer: its parameters, under the names used in the tests, and its calibrated probabilities."""
 
     params: Arrays
     predict: Callable[[np.ndarray], np.ndarray]
@@ -43,7 +43,7 @@ def _netcal(module: str, name: str, params: Callable[[Any], Arrays], **options: 
         return None
 
     def given(p: np.ndarray) -> np.ndarray:
-        # In single precision its temperature stays where it starts.
+        # In single precision the temperature stays at its start value.
         return p.astype(np.float64)[:, 1] if p.shape[1] == 2 else p.astype(np.float64)
 
     def fit(p: np.ndarray, y: np.ndarray) -> FittedPeer:
@@ -70,7 +70,7 @@ def _probmetrics(name: str, params: Callable[[Any], Arrays], **options: Any) -> 
 
 
 def _scikit_temperature(p: np.ndarray, y: np.ndarray) -> FittedPeer:
-    """Temperature scaling as scikit-learn has it since 1.8, behind its public interface."""
+    """Temperature scaling of scikit-learn (since 1.8), through its public interface."""
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.frozen import FrozenEstimator
@@ -94,7 +94,7 @@ def _scikit_temperature(p: np.ndarray, y: np.ndarray) -> FittedPeer:
 
     fitted = CalibratedClassifierCV(FrozenEstimator(Scores()), method="temperature").fit(p, y)
     inner = fitted.calibrated_classifiers_[0].calibrators[0]
-    # Of two classes it takes the difference d as the scores (-d, d), twice as far apart.
+    # With two classes it turns the difference d into the scores (-d, d), which are twice as far apart.
     twice = 2 if p.shape[1] == 2 else 1
     return FittedPeer({"temperature": 1 / inner.beta_ / twice}, fitted.predict_proba)
 
@@ -111,7 +111,7 @@ def _betacal(p: np.ndarray, y: np.ndarray) -> FittedPeer:
 def _of_class_1(
     module: str, name: str, fit: Callable[..., Any], predict: Callable[..., Any], **options: Any
 ) -> Fit | None:
-    """A peer that takes and gives the probability of class 1 alone."""
+    """Wrap a peer that takes and returns only the probability of class 1."""
     found = peer(module)
     if found is None:
         return None
@@ -131,7 +131,7 @@ def _nothing(fitted: Any) -> Arrays:
 
 
 def peers() -> dict[str, dict[str, Fit | None]]:
-    """By the key of our method: the peers of all that take probabilities; None is not installed."""
+    """Peers by the key of our method, for methods that take probabilities; None if not installed."""
     return {
         "temperature": {
             "netcal": _netcal("scaling", "TemperatureScaling", lambda f: {"temperature": 1 / float(np.ravel(f.temperature)[0])}),

@@ -1,4 +1,4 @@
-"""A dashboard server of its own and a browser, for measuring: memory, answers of the server, sessions."""
+"""A separate dashboard server and a browser for measurements of memory, response times and sessions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from _harness import ROOT
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-#: Milliseconds that a step in the browser may take.
+#: Time limit of a step in the browser, in milliseconds.
 PATIENCE = 180_000
 
 
 @dataclass
 class Server:
-    """A running dashboard, and what was measured beside its work."""
+    """A running dashboard with measurements taken while it works."""
 
     url: str
     process: subprocess.Popen[bytes]
@@ -44,7 +44,7 @@ class Server:
         return float("nan")
 
     def processor(self) -> float:
-        """Seconds of processor time so far."""
+        """Processor time used so far, in seconds."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -55,7 +55,7 @@ class Server:
         )
 
     async def watch(self) -> None:
-        """Until cancelled: memory, and how long the server takes to say that it is well."""
+        """Record memory and the response time of the health check until cancelled."""
 
         def ask() -> float:
             start = time.perf_counter()
@@ -70,7 +70,7 @@ class Server:
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """Start a server in an empty home and temporary folder; at the end it must leave nothing there."""
+    """Start a server with an empty home and temporary folder, which must be empty again at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -99,7 +99,7 @@ def serving() -> Iterator[Server]:
 
 @asynccontextmanager
 async def browsing() -> AsyncIterator[Any]:
-    """A Chromium; every context of it is a session of its own."""
+    """A Chromium; each of its contexts is a separate session."""
     from playwright.async_api import async_playwright
 
     path = os.environ.get("CALVIZ_CHROMIUM") or next(
@@ -112,12 +112,12 @@ async def browsing() -> AsyncIterator[Any]:
 
 
 async def new_tab(browser: Any) -> Any:
-    """A tab of a new session."""
+    """Open a tab in a new session."""
     context = await browser.new_context(viewport={"width": 1200, "height": 800})
     context.set_default_timeout(PATIENCE)
     return await context.new_page()
 
 
 async def settled(page: Any) -> None:
-    """Wait until streamlit has nothing more to do for this tab."""
+    """Wait until streamlit has finished all work for this tab."""
     await page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")

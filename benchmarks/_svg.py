@@ -1,4 +1,4 @@
-"""Small line charts as SVG, for the figures of the documents: no browser and no drawing library needed."""
+"""Small line charts as SVG for the documents, without a browser or a drawing library."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-#: Okabe and Ito's colours, which all kinds of colour vision tell apart.
+#: Palette of Okabe and Ito, distinguishable with all kinds of colour vision.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A6D00")
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BELOW = 430, 300, 62, 34, 46
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart: lines by name, each a list of x and a list of y; a name has one colour in all panels."""
+    """One chart: lines by name, each a list of x and a list of y; a name has the same colour in all panels."""
 
     title: str
     x_title: str
@@ -23,7 +23,7 @@ class Panel:
     lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     log_x: bool = False
     log_y: bool = False
-    #: Between these values of y, by name of a line: shaded.
+    #: Lower and upper y of the shaded band of a line, by its name.
     bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
 
 
@@ -103,7 +103,7 @@ class _Scale:
         return self.start + (self.stop - self.start) * (value - low) / (high - low)
 
     def ticks(self) -> list[float]:
-        """Round numbers within the scale."""
+        """Round numbers within the scale, for the ticks."""
         if self.log:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             found = [m * 10.0**k for k in powers for m in (1, 2, 5)]

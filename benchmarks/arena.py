@@ -1,11 +1,12 @@
-"""All recalibrators on many data sets, beside those of other libraries: the tables and pictures of the arena.
+"""Compare all recalibrators and those of other libraries on many data sets: the tables and pictures of the arena.
 
     python benchmarks/arena.py FOLDER [--state FILE] [--calarena FOLDER] [--jobs 2] [--limit 60] [--no-peers] [--write]
 
-FOLDER holds files of predictions with the splits "val" and "test", in a folder for each data set. What is done is kept in ``--state``, and
-not done again. ``--calarena`` is a folder of CalArena's published results (BENCHMARK/METHOD.csv). Peers take part where they are
-installed (``_arena_peers.py`` names them), or where the state holds them. With ``--write`` the tables go to ``RESULTS.md`` and, between
-their marks, to ``docs/arena.md``, and the pictures to ``docs/images`` (which needs playwright and a Chromium).
+FOLDER holds files of predictions with the splits "val" and "test", in a folder for each data set. Finished results are kept in
+``--state`` and not computed again. ``--calarena`` is a folder of CalArena's published results (BENCHMARK/METHOD.csv). Peers take
+part if they are installed (``_arena_peers.py`` names them), or if the state holds them. With ``--write`` the tables go to
+``RESULTS.md`` and, between their marks, to ``docs/arena.md``, and the pictures to ``docs/images`` (which needs playwright and a
+Chromium).
 """
 
 from __future__ import annotations
@@ -49,37 +50,39 @@ from calviz.specs.recalibrator import RECALIBRATORS
 
 DOCUMENT = ROOT / "docs" / "arena.md"
 IMAGES = DOCUMENT.parent / "images"
-#: A search for strengths on top of others, and minutes for an experiment: their families are there without them.
+#: Left out because each experiment takes minutes; other methods of their families take part.
 LEFT_OUT = ("gp", "matrix-odir")
 DIVISION = Division(fit_split="val", eval_split="test")
-#: What is said about times where results of an earlier run were taken.
-RESUMED = ", some of them from earlier runs, while the machine had other work, too: they are good for orders of magnitude"
-#: The first methods, whose losses are shown.
+#: Remark on times if results of an earlier run were used.
+RESUMED = (
+    ", some of them from earlier runs on a busy machine, so only orders of magnitude are meaningful"
+)
+#: Number of leading methods whose losses are shown.
 HARM = 6
 LIBRARIES = ("scipy", "netcal", "probmetrics", "torch", "betacal", "cir-model", "venn-abers")
 
 
 @dataclass(frozen=True)
 class Studied:
-    """What was carried out: our methods, and all with the peers."""
+    """Results of the experiments: our methods alone, and with the peers."""
 
     ours: ResultTable
     all: ResultTable
     beside: tuple[Peer, ...]
     resumed: bool
-    #: Names of experiments whose probabilities have exact zeros.
+    #: Names of the experiments with exact zeros among their probabilities.
     zeros: frozenset[tuple[str, str, str]]
 
 
 def say(text: str) -> None:
-    """Progress, beside the tables."""
+    """Write progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def run_peers(sources: list[Playable], state: State, jobs: int, limit: float) -> None:
-    """Add the results of all peers that are installed and not in the state."""
+    """Add to the state the results of all installed peers that it does not hold."""
     known = frozenset(state.done)
-    # A process that has loaded torch is not to be forked.
+    # A process that has loaded torch must not be forked.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         running = {pool.submit(play_peers, s, DIVISION, known, limit): s for s in sources}
@@ -91,7 +94,7 @@ def run_peers(sources: list[Playable], state: State, jobs: int, limit: float) ->
 
 
 def carry_out(folder: Path, state: State, jobs: int, limit: float, *, with_peers: bool) -> Studied:
-    """Our methods, then the peers; what the state holds is not done again."""
+    """Run our methods, then the peers, except the results that the state holds."""
     sources, resumed = list(find([folder]).playable), bool(state.done)
     methods = tuple(spec.key for spec in RECALIBRATORS if spec.key not in LEFT_OUT)
     ours, problems = play_all(
@@ -121,7 +124,7 @@ def carry_out(folder: Path, state: State, jobs: int, limit: float, *, with_peers
 
 
 def overview(table: ResultTable) -> str:
-    """How much there is."""
+    """Sentence with the numbers of experiments, data sets, rows and classes."""
     rows = sorted(e.rows for e in table.experiments)
     classes = sorted({e.classes for e in table.experiments})
     return (
@@ -131,7 +134,7 @@ def overview(table: ResultTable) -> str:
 
 
 def in_one_field(studied: Studied) -> Leaderboard:
-    """Ours and those peers that take part in every experiment."""
+    """Leaderboard of our methods and the peers that take part in every experiment."""
     everywhere = [
         name
         for name, entered in zip(studied.all.methods, studied.all.entered.T, strict=True)
@@ -141,7 +144,7 @@ def in_one_field(studied: Studied) -> Leaderboard:
 
 
 def peer_words(studied: Studied) -> str:
-    """What the table of pairs shows."""
+    """Caption of the table of peers."""
     slow = ", ".join(p.key for p in studied.beside if p.slow)
     some = (
         f" {slow}: only on experiments with two classes and at most {SLOW_ROWS:,} calibration rows."
@@ -149,14 +152,14 @@ def peer_words(studied: Studied) -> str:
         else ""
     )
     return (
-        "Share of the experiments in which the score of ours is smaller / larger, by more than 0.0001. All are given the same "
-        "probabilities, peers in double precision; what an exact zero counts as is left to each library's defaults, and "
-        f"the experiments with zeros stand apart.{some}"
+        "Share of the experiments in which our score is smaller / larger by more than 0.0001. All methods get the same "
+        "probabilities, peers in double precision; each library treats exact zeros by its defaults, and experiments with "
+        f"zeros are shown separately.{some}"
     )
 
 
 def tables(studied: Studied, arena: Arena) -> Iterator[tuple[str, str]]:
-    """What goes between the marks of the document, by name."""
+    """Yield the name of each marked place in the document and its text."""
     board, ranges = arena.overall, by_range(studied.ours)
     yield "arena: all", f"{overview(studied.ours)}\n\n{standings(board)}"
     for name in ("rows", "classes"):
@@ -177,7 +180,7 @@ def tables(studied: Studied, arena: Arena) -> Iterator[tuple[str, str]]:
 
 
 def published(arena: Arena) -> Iterator[tuple[str, str]]:
-    """The tables of CalArena's results, by the name of their place in the document."""
+    """Yield the tables of CalArena's results, with the names of their places in the document."""
     for board in arena.boards:
         yield f"calarena: {board.key}", standings(board)
         if ranges := by_range(board.table):
@@ -187,7 +190,7 @@ def published(arena: Arena) -> Iterator[tuple[str, str]]:
 def pictures(
     name: str, boards: Iterator[Leaderboard] | tuple[Leaderboard, ...]
 ) -> dict[Path, Figure]:
-    """Winrates, and mean ranks by each score where they can be told apart."""
+    """Figures of winrates, and of mean ranks by each score if available, by path."""
     found: dict[Path, Figure] = {}
     for board in boards:
         stem = name if board.key == "all" else f"{name}-{board.key}"
@@ -203,14 +206,14 @@ def pictures(
 
 
 def picture_block(files: dict[Path, Figure]) -> str:
-    """Pictures as Markdown, described in words."""
+    """Markdown of the pictures, with descriptions."""
     return "\n".join(
         f"![{figure.describe().rstrip('.')}](images/{file.name})" for file, figure in files.items()
     )
 
 
 def results_section(studied: Studied, blocks: dict[str, str]) -> str:
-    """The section of RESULTS.md."""
+    """Text of the section in RESULTS.md."""
     libraries = [name for name in LIBRARIES if studied.beside or name == "scipy"]
     parts = [
         f"`python benchmarks/arena.py FOLDER --write` on {machine(*libraries)}. {overview(studied.ours)} Every method is fitted "
@@ -233,7 +236,7 @@ def results_section(studied: Studied, blocks: dict[str, str]) -> str:
 
 
 def main() -> None:
-    """Carry out, print, and write what is asked for."""
+    """Run the experiments, print the tables and, with ``--write``, write them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--state", type=Path)

@@ -2,10 +2,10 @@
 
     python benchmarks/bin_free.py [--quick] [--write]
 
-Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Peers: relplot (smECE), KDEpy (KDE by hand), scikit-learn (AUROC, PAV, logistic
-regression), and plain NumPy loops over the classes. What is not installed is skipped and named; a peer
-that takes longer than `LIMIT` seconds is stopped, and has no more turns after `PATIENCE` seconds.
-Reducing the array to (score, hit) pairs and sorting them is shared by all metrics and done before.
+Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Peers: relplot (smECE), KDEpy (KDE by hand), scikit-learn
+(AUROC, PAV, logistic regression), and plain NumPy loops over the classes. Peers that are not installed are skipped and named; a
+peer that takes longer than `LIMIT` seconds is stopped, and gets no more turns after `PATIENCE` seconds. All metrics share the
+reduction of the array to (score, hit) pairs and their sorting, which are not timed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 
 relplot, kdepy = peer("relplot"), peer("KDEpy")
-#: Seconds after which a peer is stopped, and after which nobody has another turn.
+#: Seconds after which a peer is stopped, and after which a candidate gets no further turn.
 LIMIT, PATIENCE = 15.0, 6.0
 HEADLINE = ("accuracy", "ece", "mcs", "ks", "nll", "brier", "smece")
 
@@ -52,7 +52,7 @@ def synthetic(n: int, k: int, seed: int = 0) -> Predictions:
 
 
 def ours(data, key):
-    """A metric from sorted events on; everything else is made anew."""
+    """Compute a metric from sorted events; all other intermediate results are computed anew."""
     events = Sample(data).events.in_order()
     metric = METRICS[key]
 
@@ -118,7 +118,7 @@ def kdepy_ece(events):
 
 
 def comparisons(data, name, repeats):
-    """One comparison per hot path on one data set."""
+    """Yield one comparison per hot path on a data set."""
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import log_loss, roc_auc_score
@@ -173,7 +173,7 @@ def comparisons(data, name, repeats):
 
 
 def bands(repeats):
-    """The reliability diagram with its band; relplot's has one of 200 resampled kernel curves."""
+    """The reliability diagram with its band; that of relplot has a band from 200 resampled kernel curves."""
     for n in (50_000, 1_000_000):
         data = synthetic(n, 2)
         score = data.probs[:, 1].astype(float)
@@ -195,7 +195,7 @@ def bands(repeats):
 
 
 def error_bars(repeats):
-    """Intervals and noise floors at the size of a test set."""
+    """Intervals and noise floors for a typical test set."""
     data = synthetic(10_000, 10)
     for title, keys, goal in (
         ("headline metrics", HEADLINE, "< 0.3 s"),
@@ -221,7 +221,7 @@ def main() -> None:
     def add(found):
         for comparison in found:
             results.append(comparison)
-            # On the way, so that it is seen what takes long.
+            # Progress, to show which lines take long.
             print(f"{comparison.title}: {comparison.seconds[OURS]:.3g} s", file=sys.stderr)
 
     add(error_bars(3))
@@ -236,8 +236,8 @@ def main() -> None:
     if not arguments.quick:
         add(bands(3))
     text = (
-        f"`python benchmarks/bin_free.py --write` on {machine()}. The best of 3 turns. Reducing the array\n"
-        "and sorting its scores is shared by all metrics and done before.\n\n"
+        f"`python benchmarks/bin_free.py --write` on {machine()}. The best of 3 turns. All metrics share\n"
+        "the reduction of the array and the sorting of its scores, which are not timed.\n\n"
         f"{markdown(results)}"
     )
     if arguments.write:

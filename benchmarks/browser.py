@@ -1,9 +1,9 @@
-"""How fast the dashboard answers in a real browser, and whether its memory returns.
+"""Measure how fast the dashboard responds in a real browser, and whether it releases memory.
 
     python benchmarks/browser.py [--part "10,000 x 100"] [--sessions 20] [--write]
 
-A fresh server and a headless Chromium. Times are from the key or the click to the frame that shows the answer, the median
-of several; the first chart is timed on a server that has served somebody before. With ``--write`` the
+A fresh server and a headless Chromium. Times are from the key press or click to the frame that shows the result, the median
+of several; the first chart is timed on a server that has had a visitor before. With ``--write`` the
 tables go to ``benchmarks/RESULTS.md``.
 """
 
@@ -35,22 +35,22 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 TURNS = 7
 WAIT = 120_000
-#: Seconds after which nobody can come back to a session any more, and what it held has been let go.
+#: Seconds after which a session cannot be resumed and its memory has been released.
 AWAY = 240
-#: Runs in the page: nothing is being computed, and nothing is stale.
+#: JavaScript that tests whether nothing is being computed and nothing on the page is stale.
 IDLE = """() => !document.querySelector('[data-testid="stStatusWidget"], [data-testid="stSpinner"]')
     && document.querySelector('[data-testid="stMain"] h1')"""
 DRAWN = "() => document.querySelector('.js-plotly-plot .main-svg')"
 TITLED = "title => document.querySelector('[data-testid=stMain] h1')?.innerText === title"
 SAYS = """text => document.querySelector('[data-testid=stMain]').innerText
     .replaceAll('\\u00a0', ' ').includes(text)"""
-#: The least that shows a chart.
+#: A minimal app that shows a chart.
 FLOOR = """import plotly.graph_objects as go
 import streamlit as st
 
 st.plotly_chart(go.Figure(go.Bar(y=[1, 3, 2])), theme=None)
 """
-#: The heading of a selection of bins is there, and another one than before.
+#: JavaScript that tests whether a selection of bins has a heading that differs from the previous one.
 OTHER_BIN = """before => [...document.querySelectorAll('[data-testid=stMain] h3')]
     .some(h => h.innerText.startsWith('Bin ') && !before.includes(h.innerText))"""
 PAGES = ("Reliability", "Class-wise", "Risk-coverage", "Overview")
@@ -68,7 +68,7 @@ class Line:
 
 @contextmanager
 def server(file: Path | None = None, root: Path = ROOT) -> Iterator[tuple[str, int]]:
-    """A freshly started dashboard, or another app: its address and its process."""
+    """Start the dashboard, or another app; yields its address and process id."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -96,7 +96,7 @@ def server(file: Path | None = None, root: Path = ROOT) -> Iterator[tuple[str, i
 
 
 def until(page: Any, condition: str, argument: object = None) -> None:
-    """Wait for the first frame in which it holds."""
+    """Wait for the first frame in which a condition holds."""
     page.wait_for_function(condition, arg=argument, polling="raf", timeout=WAIT)
 
 
@@ -109,7 +109,7 @@ def idle(page: Any) -> None:
 def timed(
     page: Any, pid: int, act: Callable[[], object], condition: str, argument: object = None
 ) -> tuple[float, float]:
-    """Seconds from an act to the frame that shows its answer, and what the server computes until it rests."""
+    """Seconds from an action to the frame that shows its result, and the server's processor time until it is idle."""
     before, start = computed(pid), time.perf_counter()
     act()
     until(page, condition, argument)
@@ -119,7 +119,7 @@ def timed(
 
 
 def computed(pid: int) -> float:
-    """Seconds that a process has computed, on all cores; 0 where the system does not tell."""
+    """Processor seconds of a process, on all cores; 0 if the system does not report them."""
     stat = Path(f"/proc/{pid}/stat")
     if not stat.exists():
         return 0.0
@@ -128,13 +128,13 @@ def computed(pid: int) -> float:
 
 
 def line(what: str, times: list[tuple[float, float]], goal: str) -> Line:
-    """The medians of several turns."""
+    """Row of the table with the medians of several turns."""
     took, cpu = zip(*times, strict=True)
     return Line(what, statistics.median(took), statistics.median(cpu), goal)
 
 
 def first_visit(context: Any, url: str, pid: int) -> tuple[float, float, float]:
-    """A visit until the first chart: seconds, and those that the page and the server compute."""
+    """Visit until the first chart: elapsed seconds, and processor seconds of the page and of the server."""
     page = context.new_page()
     tools = context.new_cdp_session(page)
     tools.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -151,7 +151,7 @@ def first_visit(context: Any, url: str, pid: int) -> tuple[float, float, float]:
 
 
 def first_chart(browser: Any, folder: Path, _: int) -> str:
-    """The sample data, and the least that shows a chart, in turns; new visitors and such that were here before."""
+    """Time the sample data and the minimal chart in turns, for new and returning visitors."""
     (folder / "app.py").write_text(FLOOR, encoding="utf-8")
     shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")
     with server() as (url, pid), server(root=folder) as (floor, floor_pid):
@@ -166,7 +166,7 @@ def first_chart(browser: Any, folder: Path, _: int) -> str:
                 new = browser.new_context()
                 for who, context in (("", new), (", again in the same browser", back)):
                     found = first_visit(context, *where)
-                    if turn:  # the first warms the servers, and the browser that comes back
+                    if turn:  # the first turn warms up the servers and the browser of the returning visitor
                         times.setdefault(what + who, []).append(found)
                 new.close()
     lines = []
@@ -175,19 +175,19 @@ def first_chart(browser: Any, folder: Path, _: int) -> str:
         cells = [duration(statistics.median(x)) for x in (took, page, served)]
         lines.append(f"| {what} | {cells[0]} ({duration(min(took))}) | {cells[1]} | {cells[2]} |")
     return (
-        "A new visitor has an empty cache. Three bars are the floor: streamlit's own start and its 4.7 MB of "
-        "plotly.js, which a browser reads and runs anew; what lies above it is calviz.\n\n"
+        "A new visitor has an empty cache. The floor is a page with three bars: streamlit's own start and its 4.7 MB of "
+        "plotly.js, which the browser reads and runs anew; the rest is calviz.\n\n"
         "| what | until the first chart: median (fastest) | the page computes | server computes |\n"
         "| --- | --- | --- | --- |\n" + "\n".join(lines) + "\n"
     )
 
 
 def sliders(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Line]:
-    """The share that is kept, and the number of bins."""
+    """Time the sliders of the share kept and the number of bins."""
     page.goto(f"{url}/risk_coverage")
     until(page, SAYS, "Keep, % of the rows")
     idle(page)
-    # The slider of the share begins at 80 %.
+    # The slider of the share starts at 80 %.
     slider = page.locator("[data-testid=stSlider]", has_text="Keep, %").locator("input").first
     slider.focus()
     times = []
@@ -210,7 +210,7 @@ def sliders(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Lin
 
 
 def selections(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Line]:
-    """A click on a bin until its rows' numbers stand beside those of all rows."""
+    """Time a click on a bin until the numbers of its rows are shown beside those of all rows."""
     from calviz.core.bins import DEFAULT_BINS
 
     for where, path in (("Overview", ""), ("Reliability", "reliability")):
@@ -229,7 +229,7 @@ def selections(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[
 
 
 def switches(page: Any, url: str, pid: int, name: str, pages: tuple[str, ...]) -> Iterator[Line]:
-    """From page to page: the first time, and when all has been computed."""
+    """Time the change from page to page: the first time, and with everything computed."""
     from calviz.ui.session.navigation import PAGES as SPECS
 
     titles = {spec.title: spec.question for spec in SPECS}
@@ -249,13 +249,13 @@ def switches(page: Any, url: str, pid: int, name: str, pages: tuple[str, ...]) -
 
 
 def resident(pid: int) -> int:
-    """Bytes that a process holds."""
+    """Resident memory of a process in bytes."""
     text = Path(f"/proc/{pid}/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in text.splitlines() if "VmRSS" in line)
 
 
 def visit(browser: Any, url: str, file: Path) -> None:
-    """Open a file, look at its overview, and go."""
+    """Open a file, view its overview, and leave."""
     context = browser.new_context()
     try:
         page = context.new_page()
@@ -273,20 +273,20 @@ def visit(browser: Any, url: str, file: Path) -> None:
 
 
 def sessions(browser: Any, url: str, pid: int, file: Path, count: int) -> str:
-    """Visitors that open a file, look at two pages and go."""
+    """Memory over visitors that open a file, view two pages and leave."""
     readings, lost = [], 0
     while len(readings) <= count:
         try:
             visit(browser, url, file)
         except PlaywrightError as error:
-            # A visit that the browser did not finish is said, and is a session of the server all the same.
+            # A visit that the browser did not finish is reported, and still is a session of the server.
             lost += 1
             print("a visit was not finished:", str(error).split("\n", 1)[0], file=sys.stderr)
             if lost > count // 4:
                 raise
         readings.append(resident(pid))
         print(len(readings), "sessions:", readings[-1] // 10**6, "MB", file=sys.stderr)
-    # Streamlit keeps a session for two minutes, for a browser that comes back.
+    # Streamlit keeps a session for two minutes, in case the browser comes back.
     time.sleep(AWAY)
     after = resident(pid)
     at = [i for i in (1, 2, 5, 10, 15, 20, 30, 40) if i < count] + [count]
@@ -296,14 +296,14 @@ def sessions(browser: Any, url: str, pid: int, file: Path, count: int) -> str:
     listed = "\n".join(f"| {what} | {held / 1e6:.0f} MB |" for what, held in rows)
     unfinished = f" {lost} visits were not finished by the browser." if lost else ""
     return (
-        f"{count} sessions after a first one, one after the other, that each open a file of "
-        f"{file.stat().st_size / 1e6:.0f} MB, look at two pages and go: what the server holds.{unfinished}\n\n"
+        f"Resident memory of the server over {count} consecutive sessions after a first one; each opens a file of "
+        f"{file.stat().st_size / 1e6:.0f} MB, views two pages and leaves.{unfinished}\n\n"
         f"| after session | resident memory |\n| --- | ---: |\n{listed}\n"
     )
 
 
 def predictions(path: Path, n: int, k: int) -> Path:
-    """Overconfident predictions as NPZ, in blocks, so that no copy in double precision is made."""
+    """Write overconfident predictions as NPZ, in blocks, so that no copy in double precision is made."""
     rng = np.random.default_rng(0)
     probs = np.empty((n, k), dtype=np.float32)
     labels = rng.integers(0, k, n)
@@ -330,7 +330,7 @@ def small(browser: Any, folder: Path, _: int) -> str:
 
 
 def large(browser: Any, folder: Path, _: int) -> str:
-    """50,000 rows of 1,000 classes; without Class-wise, which is computed beside the page."""
+    """50,000 rows of 1,000 classes; without Class-wise, which is computed in the background."""
     with server(predictions(folder / "large.npz", 50_000, 1_000)) as (url, pid):
         page = browser.new_page(viewport={"width": 1440, "height": 1200})
         lines = list(sliders(page, url, pid, "50,000 x 1,000", "< 1 s"))
@@ -340,7 +340,7 @@ def large(browser: Any, folder: Path, _: int) -> str:
 
 
 def memory(browser: Any, folder: Path, count: int) -> str:
-    """Sessions that come and go; says so where the system does not tell."""
+    """Memory of sessions that come and go; a remark if the system does not report it."""
     if not Path("/proc/self/status").exists():
         return "Not measured: this system does not tell.\n"
     with server() as (url, pid):
@@ -348,7 +348,7 @@ def memory(browser: Any, folder: Path, count: int) -> str:
 
 
 def table(lines: list[Line]) -> str:
-    """As Markdown."""
+    """Format the lines as a Markdown table."""
     rows = "\n".join(
         f"| {x.what} | {duration(x.seconds)} | {duration(x.cpu)} | {x.goal} |" for x in lines
     )
@@ -381,9 +381,9 @@ def main() -> None:
             browser.close()
         load = os.getloadavg()[1] if hasattr(os, "getloadavg") else float("nan")
         text = (
-            f"{machine('streamlit', 'plotly')}, Chromium {version}, headless, on the same machine, on which {load:.1f} "
-            "processes wanted to compute on average meanwhile. What the server computes for an answer depends less "
-            f"on what else the machine does.\n\n{found}"
+            f"{machine('streamlit', 'plotly')}, Chromium {version}, headless, on the same machine, with a load average of {load:.1f}. "
+            "The server's processor time depends less on other load than the time until the result "
+            f"shows.\n\n{found}"
         )
         print(text, flush=True)
         if options.write:

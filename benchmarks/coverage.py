@@ -1,13 +1,13 @@
-"""How often intervals cover the truth, and whether p-values of calibrated models are uniform.
+"""Measure how often intervals cover the truth, and whether p-values of calibrated models are uniform.
 
     python benchmarks/coverage.py [--minutes 20] [--jobs 1] [--samples FILE] [--write]
 
-`coverage_of_validations.py` does the same for the measures of validations.
+`coverage_of_validations.py` does the same for the metrics of validation studies.
 
-Draws samples whose truth is known, as many as fit into the time, and counts. With ``--samples`` each sample becomes a
-line of a file; those that are in it already count too, so that a study may be interrupted, and ``--minutes 0`` only
+Draws as many samples with known truth as the time allows, and counts. With ``--samples`` each sample is written as a
+line of a file; samples already in the file also count, so that a study may be interrupted, and ``--minutes 0`` only
 counts. With ``--write`` the tables go to `RESULTS.md` and the figure to `docs/images/coverage.svg`;
-`docs/uncertainty.md` says what they mean.
+`docs/uncertainty.md` explains them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from calviz.core.predictions import Predictions
 from calviz.specs.metric import METRICS
 
 SIZES = (200, 1_000, 10_000)
-#: This many samples of each size for one of the largest.
+#: Number of samples of each size per sample of the largest size.
 TURNS = {200: 3, 1_000: 2, 10_000: 1}
 RESAMPLES = 200
-#: The metrics of all classes at once cost the most: every so many turns.
+#: Metrics of all classes cost the most; they are computed only every so many turns.
 CLASSWISE_EVERY = 3
 LINEAR = ("accuracy", "brier", "mcs", "calibration_slope")
 #: Metrics whose true value is ``E |s - pi(s)|``, and ``E (s - pi(s))^2``.
@@ -58,15 +58,15 @@ KEYS = (
     "skce",
     *CLASSWISE,
 )
-#: What has no closed form for the 100 classes, or no true value: a mean over no class.
+#: Metrics without a closed form for the 100 classes, or without a true value (a mean over no class).
 WITHOUT_TRUTH = {
     "100 classes": ("brier", "calibration_slope", "mce", "under_mcs"),
     "calibrated": ("over_mcs", "under_mcs"),
 }
 TRUTH = json.loads((ROOT / "sample_data" / "manifest.json").read_text())
-#: Rows behind a truth without a closed form; of all entries of the 100 classes, taken as one column.
+#: Rows to compute a truth without a closed form; for the 100 classes, with all entries as one column.
 TRUTH_ROWS, TRUTH_ROWS_OF_HUNDRED = 4_000_000, 40_000
-#: SKCE is unbiased: the mean of so many estimates is as good as its truth.
+#: SKCE is unbiased: the mean of this many estimates serves as its truth.
 SKCE_ESTIMATES = 500
 
 
@@ -78,14 +78,14 @@ def synthetic(beta0, beta1, n, rng):
 
 
 def rare(n, rng):
-    """A calibrated model of a class that one row in ten has."""
+    """A calibrated model with a class that holds one row in ten."""
     labels = rng.random(n) < 0.1
     x = rng.standard_normal(n) + 2 * labels
     return Predictions(probs=1 / (1 + 9 * np.exp(2 - 2 * x)), labels=labels)
 
 
 def hundred(n, rng):
-    """The simulated 100 classes of the sample data."""
+    """The simulated 100 classes, as in the sample data."""
     from make import make_simulated_100_classes
 
     made = make_simulated_100_classes(int(rng.integers(1 << 31)), n)
@@ -103,12 +103,12 @@ CASES = {
 
 
 def keys_of(case):
-    """What is measured."""
+    """Keys of the metrics that are measured in a case."""
     return tuple(key for key in KEYS if key not in WITHOUT_TRUTH.get(case, ()))
 
 
 def truth_of(case, keys_of=keys_of, rows=TRUTH_ROWS):
-    """True values: in closed form where there is one, on very many rows otherwise."""
+    """True values of the metrics: in closed form if there is one, otherwise from very many rows."""
     draw, reduction = CASES[case]
     models = TRUTH["simulated_binary"]["truth"]
     hundred_classes = TRUTH["simulated_100_classes"]["truth"]["sharpened"]["top-label"]
@@ -133,12 +133,12 @@ def truth_of(case, keys_of=keys_of, rows=TRUTH_ROWS):
         0.0,
     ) | {"calibration_slope": 1.0, "oe_ratio": 1.0}
     closed = {
-        # Neither class differs from the other, so that each is calibrated also by true class.
+        # The two classes are symmetric, so that each is also calibrated by true class.
         "calibrated": none | dict.fromkeys(TRUE_CLASS, 0.0),
         "calibrated, rare class": none,
         "appendix E, case 1": models["less calibrated"]["positive"],
         "appendix E, case 2": models["better calibrated"]["positive"],
-        # Overconfident everywhere, so that cumulative gaps only grow; and all classes are alike.
+        # Overconfident everywhere, so that cumulative gaps only grow; and all classes are exchangeable.
         "100 classes": {
             **hundred_classes,
             **dict.fromkeys(("ks", "kuiper", *TRUE_CLASS), hundred_classes["mcs"]),
@@ -150,7 +150,7 @@ def truth_of(case, keys_of=keys_of, rows=TRUTH_ROWS):
     if case == "100 classes":
         truth |= truth_of_one_class() if "tace" in keys_of(case) else {}
     else:
-        # The two columns err alike.
+        # Both columns have the same errors.
         truth |= {"classwise_ece": closed["ece_l1"], "tace": closed["ece_l1"]}
         if "ks" in closed:
             truth["ks_classwise"] = closed["ks"]
@@ -163,7 +163,7 @@ def truth_of(case, keys_of=keys_of, rows=TRUTH_ROWS):
 
 
 def truth_of_one_class():
-    """What the 100 classes have in common, from the entries of all of them as one long column."""
+    """True values shared by the 100 classes, from the entries of all classes as one long column."""
     data = hundred(TRUTH_ROWS_OF_HUNDRED, np.random.default_rng(99))
     score = data.probs.ravel()
     hit = (data.labels[:, None] == np.arange(data.n_classes)).ravel()
@@ -176,19 +176,19 @@ def truth_of_one_class():
 
 
 def mean_skce(draw):
-    """Mean of many estimates."""
+    """Mean SKCE over many estimates."""
     rngs = (np.random.default_rng([98, i]) for i in range(SKCE_ESTIMATES))
     return np.mean([calviz.evaluate(draw(1_000, rng), ["skce"])["skce"].value for rng in rngs])
 
 
 def method_of(key):
-    """How its own interval is made."""
+    """Interval method of a metric."""
     m = METRICS[key]
     return m.interval if m.closed_interval is None else "closed"
 
 
 def one(case, n, run, keys):
-    """Value, own interval, percentile interval and p-value per metric, of one sample."""
+    """Value, interval of calviz, percentile interval and p-value per metric, for one sample."""
     draw, reduction = CASES[case]
     data = draw(n, np.random.default_rng([run, n, list(CASES).index(case)]))
     same = {"reduction": reduction, "ci": True, "resamples": RESAMPLES, "seed": run}
@@ -208,7 +208,7 @@ def one(case, n, run, keys):
 
 
 def work(turn, step, until, samples, keys_of=keys_of):
-    """Samples of all cases and sizes in turns, every `step`-th turn, until the time is over."""
+    """Draw samples of all cases and sizes in turns, every `step`-th turn, until the time is up."""
     with samples.open("a") as out:
         while time.time() < until:
             for case in CASES:
@@ -225,7 +225,7 @@ def work(turn, step, until, samples, keys_of=keys_of):
 
 
 def read_samples(samples):
-    """Samples by case and size, and the first turn that is not among them."""
+    """Read samples by case and size, and the first turn that is not among them."""
     found, turn = defaultdict(list), 0
     if samples.exists():
         for line in samples.read_text().splitlines():
@@ -236,7 +236,7 @@ def read_samples(samples):
 
 
 def summary(rows, truth, key):
-    """What the table says about one metric: shares in per cent."""
+    """Entries of the table for one metric: shares in per cent."""
     rows = [row[key] for row in rows if key in row]
     if not rows:
         return None
@@ -263,14 +263,14 @@ def summary(rows, truth, key):
 
 
 def tables(found, keys=KEYS):
-    """One table of coverage per case and size, and one of p-values."""
+    """Tables of coverage, one per case and size, and one table of p-values."""
     for case in CASES:
         for n in SIZES:
             lines = found[case, n]
             yield f"### {case}, n = {n:,}\n"
             yield (
                 "| metric | samples | method | truth | mean estimate | truth covered by percentiles | "
-                "by its own method | mean estimate covered | width |"
+                "by the method of calviz | mean estimate covered | width |"
             )
             yield "|" + " --- |" * 9
             for key, s in lines.items():
@@ -300,7 +300,7 @@ def main() -> None:
 
 
 def results(samples, truth, keys_of, keys, script="coverage.py"):
-    """What was found, by case and size, and as text."""
+    """Results by case and size, and the tables as text."""
     drawn, _ = read_samples(samples)
     found = {
         (case, n): {
@@ -314,7 +314,7 @@ def results(samples, truth, keys_of, keys, script="coverage.py"):
     head = (
         f"`python benchmarks/{script} --write` on {machine()}. 95 % intervals of {RESAMPLES} resamples. "
         "Truth: the true calibration error in closed form for the errors, the value on very many rows for the "
-        "others. Width: of its own intervals, in widths of percentile intervals. The standard error of 95 % is "
+        "others. Width: of the intervals of calviz, relative to percentile intervals. The standard error of 95 % is "
         "3.1 points with 50 samples, 1.5 with 200 and 0.7 with 1,000. `docs/uncertainty.md` explains.\n"
     )
     return found, "\n".join([head, *tables(found, keys)])

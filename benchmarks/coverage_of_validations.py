@@ -1,8 +1,8 @@
-"""Coverage of what validations report, of cross-fitted parts, and of the errors that came later.
+"""Measure coverage for metrics of validation studies, cross-fitted parts, and errors added later.
 
     python benchmarks/coverage_of_validations.py [--minutes 12] [--jobs 1] [--samples FILE] [--write]
 
-The cases, sizes and counts of `coverage.py`.
+Cases, sizes and counts are those of `coverage.py`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ KEYS = (
     *("nll_calibration", "nll_refinement", "brier_calibration", "ce_l1_unbiased"),
     *ALL_CLASSES,
 )
-#: Rows behind a truth of all 100 classes.
+#: Rows to compute the truth of metrics of all 100 classes.
 ROWS_OF_HUNDRED = 200_000
 
 
 def keys_of(case):
-    """What is measured: T-Cal has a true value for calibrated models only."""
+    """Keys of the metrics that are measured in a case; T-Cal has a true value for calibrated models only."""
     if case == "100 classes":
         return ALL_CLASSES
     left_out = ALL_CLASSES if case.startswith("calibrated") else (*ALL_CLASSES, "tcal")

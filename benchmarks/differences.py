@@ -1,11 +1,11 @@
-"""How often intervals of differences cover the truth, and how often equal sets are called different.
+"""Measure how often intervals of differences cover the truth, and how often equal sets are called different.
 
     python benchmarks/differences.py [--minutes 20] [--jobs 1] [--samples FILE] [--write]
 
-Draws samples of which the true difference is known, as many as fit into the time, and counts, as `coverage.py`
-does for single values: with ``--samples`` a study may be interrupted and goes on where it stopped, and
-``--minutes 0`` only counts. With ``--write`` the tables go to `RESULTS.md`; `docs/uncertainty.md` says what they
-mean. Beside the intervals that calviz gives stand percentiles of the paired resamples, and MOVER (Zou & Donner
+Draws as many samples with known true differences as the time allows, and counts, as `coverage.py`
+does for single values: with ``--samples`` a study may be interrupted and continues where it stopped, and
+``--minutes 0`` only counts. With ``--write`` the tables go to `RESULTS.md`; `docs/uncertainty.md` explains
+them. The intervals of calviz are compared with percentiles of the paired resamples, and with MOVER (Zou & Donner
 2008) on the two single intervals.
 """
 
@@ -31,32 +31,32 @@ from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 
 SIZES = (200, 1_000, 10_000)
-#: Samples of each size for one of the largest.
+#: Number of samples of each size per sample of the largest size.
 TURNS = {200: 3, 1_000: 3, 10_000: 1}
-#: Fitted maps per case, and the rows that the truth of each is taken from.
+#: Fitted maps per case, and the number of rows to compute the truth of each, by number of classes.
 FITS, TRUTH_ROWS = 3, {2: 100_000, 5: 100_000, 100: 40_000}
 MEANS = ("accuracy", "nll", "brier", "mcs")
 ERRORS = ("ece", "ece_equal_mass", "mce", "ks", "kde_ece", "smece", "classwise_ece", "tace")
 SQUARES = ("ece_l2", "ece_debiased", "brier_miscalibration")
 KEYS = (*MEANS, *ERRORS, *SQUARES, "aurc")
-#: What the tables of single cases show; the table over all cases has every metric.
+#: Metrics in the tables of single cases; the table over all cases has every metric.
 IN_TABLES = ("nll", "mcs", "ece", "ks", "smece", "classwise_ece")
-#: Resamples of percentiles, and of the single intervals of MOVER; both are made of every so many samples.
+#: Resamples for percentiles and for the single intervals of MOVER, and every how many samples both are computed.
 RESAMPLES, OTHERS_EVERY = 200, 3
 
 
-#: Factors of the logits of five classes that make confidences 4.47 points too high, and as much too low.
+#: Factors of the logits of five classes that make confidences 4.47 points too high, and equally too low.
 OVER, UNDER = 1.1958, 0.8291
-#: Metrics of which these two have the same: every confidence is off in one direction.
+#: Metrics with the same value for these two, because every confidence is off in one direction.
 OF_DIRECTION = ("ece", "ece_equal_mass", "ks", "kde_ece", "smece")
 
 
 @dataclass(frozen=True)
 class Case:
-    """Sets of probabilities of which one is compared with each of the others.
+    """Sets of probabilities, one of which is compared with each of the others.
 
-    True probabilities are Dirichlet; the model states them with logits times `scale`, and `methods` are fitted to
-    `fit_rows` rows of it. Without methods, `kind` says what the sets are.
+    True probabilities are Dirichlet; the model multiplies their logits by `scale`, and `methods` are fitted to
+    `fit_rows` of its rows. Without methods, `kind` chooses the sets.
     """
 
     classes: int = 5
@@ -67,17 +67,17 @@ class Case:
     kind: str = "recalibrated"
 
     def draw(self, n, rng):
-        """True probabilities (n, K)."""
+        """Draw true probabilities, shape (n, K)."""
         return rng.dirichlet(np.full(self.classes, self.spread), n)
 
     def fit(self, rng):
-        """The fitted maps."""
+        """Fit the maps."""
         q = self.draw(self.fit_rows, rng)
         labels, z = labels_of(q, rng), self.scale * np.log(np.maximum(q, 1e-300))
         return {m: RECALIBRATORS[m].make(input="logits").fit(z, labels) for m in self.methods}
 
     def sets(self, q, maps, rng):
-        """Probabilities of every set, the one that the others are compared with first."""
+        """Probabilities of every set, the reference first."""
         logs = np.log(np.maximum(q, 1e-300))
         if self.kind == "constant":
             return {"sharp": q, "constant": np.full_like(q, 1 / self.classes)}
@@ -109,30 +109,30 @@ CASES = {
     "overconfident, 100 classes": Case(100, 0.1, 1.4, ("temperature", "vector"), 2_000),
     "overconfident and as much underconfident, 5 classes": Case(scale=OVER, kind="opposite"),
 }
-#: Metrics of which both sets have no error at all.
+#: Cases in which both sets have no error at all.
 BOTH_CALIBRATED = ("sharp and constant, 5 classes", "sharp and constant, 100 classes")
 
 
 def labels_of(q, rng):
-    """Labels drawn from true probabilities."""
+    """Draw labels from true probabilities."""
     upto = np.cumsum(q, axis=1)
     draw = rng.random((len(q), 1)) * upto[:, -1:]
     return (draw > upto[:, :-1]).sum(axis=1)
 
 
 def predictions(probs, labels):
-    """As calviz takes them."""
+    """Convert to the predictions of calviz."""
     return Predictions(probs=probs / probs.sum(axis=1, keepdims=True), labels=labels)
 
 
 def reduction_of(case):
-    """The default of the data."""
+    """Default reduction for the case."""
     return "positive" if case.classes == 2 else "top-label"
 
 
 @cache
 def fitted(name, which):
-    """One fit of a case, and the truth of every metric of every set."""
+    """One fit of a case, and the true value of every metric of every set."""
     case = CASES[name]
     rng = np.random.default_rng([which, list(CASES).index(name)])
     maps = case.fit(rng) if case.methods else {}
@@ -151,7 +151,7 @@ def fitted(name, which):
 
 
 def true_values(probs, q, labels, case, rng):
-    """Means from the true probabilities; errors from very many rows, without the noise that is left in them."""
+    """True means from the true probabilities; true errors from very many rows, corrected for the remaining noise."""
     data = predictions(probs, labels)
     reduction = reduction_of(case)
     values = {r.key: r.value for r in calviz.evaluate(data, KEYS, reduction=reduction)}
@@ -171,7 +171,7 @@ def true_values(probs, q, labels, case, rng):
 
 
 def one(name, n, run):
-    """All differences of one sample: [truth, value, own interval, verdict, percentiles, MOVER] by set and metric."""
+    """All differences of one sample: [truth, value, interval of calviz, verdict, percentiles, MOVER] by set and metric."""
     case = CASES[name]
     maps, truth = fitted(name, run % FITS)
     rng = np.random.default_rng([run, n, list(CASES).index(name), 1])
@@ -221,7 +221,7 @@ def _values(weighted):
 
 
 def exchangeable(run, n=1_000, models=8):
-    """Of eight equal models: by metric, whether any is called worse than the best one."""
+    """For eight equal models, by metric: whether any is called worse than the best one."""
     rng = np.random.default_rng([run, 77])
     q = rng.dirichlet(np.full(5, 0.6), n)
     labels = labels_of(q, rng)
@@ -236,7 +236,7 @@ def exchangeable(run, n=1_000, models=8):
 
 
 def work(turn, step, until, samples):
-    """Samples of all cases and sizes in turns, every `step`-th turn, until the time is over."""
+    """Draw samples of all cases and sizes in turns, every `step`-th turn, until the time is up."""
     with samples.open("a") as out:
 
         def write(line):
@@ -255,7 +255,7 @@ def work(turn, step, until, samples):
 
 
 def read_samples(samples):
-    """Samples by case and size, and the first turn that is not among them."""
+    """Read samples by case and size, and the first turn that is not among them."""
     drawn, turn = defaultdict(list), 0
     if samples.exists():
         for line in samples.read_text().splitlines():
@@ -269,11 +269,11 @@ def summary(rows, key):
     """Shares in per cent of one comparison."""
     rows = [row[key] for row in rows if key in row]
     truth, value, raw = (np.array([row[i] for row in rows]) for i in (0, 1, 6))
-    # What is left of noise in the truth.
+    # Allowance for the remaining noise in the truth.
     near = 2e-4 + 0.01 * np.abs(truth)
 
     def shares(at):
-        """Truth covered, and zero left out, of the samples that have these intervals."""
+        """Shares of intervals that cover the truth, and that exclude zero, of the samples that have them."""
         some = [i for i, row in enumerate(rows) if row[at]]
         if not some:
             return math.nan, math.nan
@@ -298,7 +298,7 @@ def _both(shares):
 
 
 def overview(drawn):
-    """Over all cases, by metric and size: coverage, false alarms, and what the other ways would give."""
+    """Table over all cases, by metric and size: coverage and false alarms, of calviz and of the other methods."""
     yield "### Over all cases\n"
     yield (
         "| metric | rows | differences | covered (percentiles, MOVER) | equal: called different (percentiles, MOVER) | "
@@ -320,10 +320,10 @@ def overview(drawn):
 
 
 def _pooled(rows):
-    """Covered, called different where equal, and where different: of calviz, percentiles and MOVER."""
+    """Counts of covered, of equal ones called different, and of different ones called so: for calviz, percentiles and MOVER."""
     truth = np.array([row[0] for row in rows])
     near = 2e-4 + 0.01 * np.abs(truth)
-    # Calibrated sets, equal models, predictions that no map changes: equal to what is left of noise in the truth.
+    # Calibrated sets, equal models, predictions that no map changes: equal up to the remaining noise in the truth.
     equal = np.abs(truth) < 2e-4
     inside, beside = [], []
     for at in (2, 4, 5):
@@ -342,7 +342,7 @@ def _pooled(rows):
 
 
 def tables(drawn):
-    """A table per case and size."""
+    """Tables, one per case and size."""
     for name in CASES:
         for n in SIZES:
             rows = drawn[name, n]
@@ -377,10 +377,10 @@ def main() -> None:
     samples, write = run_study(__doc__, work, read_samples, minutes=20)
     drawn, _ = read_samples(samples)
     head = (
-        f"`python benchmarks/differences.py --write` on {machine()}. The first set of each case minus another one, 95 % intervals. "
-        "Truth: from the true probabilities of very many rows. *Shown*: the difference that calviz gives, errors without the noise in "
-        "them; *of the values*: the difference of the two values. *Declared*: the sets are told apart. Fitted maps are "
-        "those of some hundred rows, judged on n others. `docs/uncertainty.md` explains.\n"
+        f"`python benchmarks/differences.py --write` on {machine()}. The first set of each case minus each other set, 95 % intervals. "
+        "Truth: from the true probabilities of very many rows. *Shown*: the difference reported by calviz, corrected for the noise in "
+        "errors; *of the values*: the difference of the two values. *Declared*: the sets are told apart. Maps are fitted to "
+        "some hundred rows and judged on n others. `docs/uncertainty.md` explains.\n"
     )
     text = "\n".join([head, *overview(drawn), *tables(drawn)])
     print(text)

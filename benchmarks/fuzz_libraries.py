@@ -1,11 +1,11 @@
-"""What libraries make of damaged files by themselves: why some headers are read by hand.
+"""Test how libraries react to damaged files: the reason why some headers are read by our own code.
 
     nice -n 15 python benchmarks/fuzz_libraries.py polars --inputs 20000
     nice -n 15 python benchmarks/fuzz_libraries.py pyarrow-metadata --inputs 20000
 
-`polars` reads Parquet and Arrow files and streams as a whole. `pyarrow-metadata` asks Parquet files, of which mostly the footer is
-damaged, for the number of values of each column. A worker of limited memory (RLIMIT_AS) reads one after the other; counted
-is what came of each, and printed what ended the process.
+`polars` reads whole Parquet and Arrow files and streams. `pyarrow-metadata` reads the number of values of each column from Parquet
+files with damage mostly in the footer. A worker with limited memory (RLIMIT_AS) reads one after the other; the script counts
+the outcomes, and prints the inputs that ended the process.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ READERS = {"polars": (_polars, _TABLES), "pyarrow-metadata": (_pyarrow_metadata,
 
 
 def made(reader: str, number: int) -> tuple[str, bytes]:
-    """Input `number`, always the same."""
+    """Make input `number`, which is always the same."""
     rng = random.Random(f"{reader}/{number}")
     files = {name: data for name, data in files_of().items() if name.endswith(READERS[reader][1])}
     name = rng.choice(list(files))
@@ -69,7 +69,7 @@ def made(reader: str, number: int) -> tuple[str, bytes]:
 
 
 def work(reader: str, first: int, last: int) -> None:
-    """Read inputs first..last-1, saying each number before and what came of it after."""
+    """Read inputs first..last-1; prints each number before, and its outcome after."""
     for name, data in files_of().items():
         if name.endswith(READERS[reader][1]):
             print("undamaged", name, _outcome(reader, name, data), flush=True)
@@ -83,13 +83,13 @@ def work(reader: str, first: int, last: int) -> None:
 def _outcome(reader: str, name: str, data: bytes) -> str:
     try:
         READERS[reader][0](name, data)
-    except BaseException as error:  # a panic of a native library is no Exception
+    except BaseException as error:  # a panic of a native library is not an Exception
         return type(error).__name__
     return "read"
 
 
 def main() -> None:
-    """Run all inputs, with as many workers after each other as it takes."""
+    """Run all inputs, with a new worker whenever one ends."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("reader", choices=READERS)
     parser.add_argument("--inputs", type=int, default=20_000)

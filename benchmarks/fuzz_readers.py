@@ -1,12 +1,12 @@
-"""Damaged files against the readers: each is read, or refused in one sentence, soon and in little memory.
+"""Fuzz the readers with damaged files: each must be read, or refused in one sentence, quickly and in little memory.
 
     nice -n 15 python benchmarks/fuzz_readers.py --inputs 100000 [--seed 0] [--first 0] [--keep DIR]
-    python benchmarks/fuzz_readers.py --only 12345          # one input once more, with its traceback
+    python benchmarks/fuzz_readers.py --only 12345          # repeat one input, with its traceback
 
-Input number i of a seed is always the same. A worker reads one after the other in a process whose memory is limited
-(RLIMIT_AS); the parent ends a worker that works for more than five seconds on one of them, or is silent for thirty. What is not an `InputError`
-or an `OptionError` of one short sentence, what grows by more than 256 MiB, and predictions that break their own rules
-count as finds, and are kept as files where `--keep` names a folder.
+Input number i of a seed is always the same. A worker reads one after the other in a process with limited memory (RLIMIT_AS); the
+parent ends a worker that uses more than five seconds of processor time on one of them, or is silent for thirty. Errors other than
+an `InputError` or `OptionError` of one short sentence, growth by more than 256 MiB, and predictions that violate their own rules
+count as finds, and are kept as files if `--keep` names a folder.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from _fuzz_mutations import mutate  # noqa: E402
 from _fuzz_seeds import PREDICTIONS, TRUTH, seeds  # noqa: E402
 
-#: Seconds of the processor's time that one input may take, and of the clock's.
+#: Limits for one input in seconds, of processor time and of wall time.
 SECONDS, PATIENCE = 5.0, 30.0
-#: A damaged file is small: one that makes the process grow by this much found a hole.
+#: Limit for the growth of the process, in bytes: damaged files are small, so larger growth is a find.
 GROWTH = 256 << 20
-#: Address space beyond that of the idle worker.
+#: Address space allowed beyond that of the idle worker, in bytes.
 SPACE = 3 << 30
 _LONGEST_SENTENCE = 1_500
 
 
 @dataclass
 class Outcome:
-    """What became of one input."""
+    """Outcome of one input."""
 
     number: int
     name: str
@@ -63,17 +63,17 @@ class Maker:
     files: dict[str, bytes] = field(default_factory=seeds)
 
     def make(self, number: int) -> tuple[str, bytes, random.Random]:
-        """The name and the bytes, and the generator for what else is drawn."""
+        """Name and bytes of an input, and the generator for further draws."""
         rng = random.Random(f"{self.seed}/{number}")
         name = rng.choice(list(self.files))
         data = mutate(self.files[name], list(self.files.values()), rng)
-        if rng.random() < 0.05:  # the content decides, whatever the name says
+        if rng.random() < 0.05:  # the content decides, not the name
             name = rng.choice(list(self.files))
         return name, data, rng
 
 
 def options_for(rng: random.Random) -> Any:
-    """How the file is said to be read: mostly nothing is said."""
+    """Draw the reading options, mostly the defaults."""
     from calviz.data import REPAIRS, ReadingOptions
 
     if rng.random() < 0.75:
@@ -90,7 +90,7 @@ def options_for(rng: random.Random) -> Any:
 
 
 def attempt(name: str, data: bytes, options: Any) -> tuple[str, str]:
-    """("read", ""), ("refused", sentence) or ("find", what is wrong)."""
+    """Read an input: ("read", ""), ("refused", sentence) or ("find", description)."""
     from calviz.core.errors import InputError, OptionError
     from calviz.data import LabelFile, read
 
@@ -106,13 +106,13 @@ def attempt(name: str, data: bytes, options: Any) -> tuple[str, str]:
             len(text) < _LONGEST_SENTENCE and text.isprintable() and text.endswith((".", "?", "!"))
         )
         return ("refused", text) if fine else ("find", f"not one short sentence: {text[:300]!r}")
-    except BaseException:  # a panic of a native library is no Exception
+    except BaseException:  # a panic of a native library is not an Exception
         return "find", traceback.format_exc()
     return "read", ""
 
 
 def check(model: Any) -> None:
-    """Predictions keep the rules that everything downstream relies on, and can be evaluated."""
+    """Check that predictions satisfy the rules on which later code relies, and can be evaluated."""
     import numpy as np
 
     import calviz
@@ -142,7 +142,7 @@ def _memory(key: str) -> int:
 
 
 def _processor(process: int) -> float:
-    """Seconds that a process has worked."""
+    """Processor time of a process in seconds."""
     fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -152,10 +152,10 @@ def _reset_peak() -> None:
 
 
 def work(seed: int, first: int, last: int) -> None:
-    """Read inputs first..last-1, saying each number before and each outcome after."""
+    """Read inputs first..last-1; prints each number before, and its outcome after."""
     warnings.simplefilter("error")
     maker = Maker(seed)
-    for name, data in maker.files.items():  # imports, caches and threads are not counted
+    for name, data in maker.files.items():  # imports, caches and threads do not count
         kind, text = attempt(name, data, options_for(random.Random("0/none")))
         assert kind != "find", text
     space = _memory("VmSize") + SPACE
@@ -175,7 +175,7 @@ def work(seed: int, first: int, last: int) -> None:
 
 
 class Run:
-    """Drives workers through all inputs and adds up what they say."""
+    """Drives workers through all inputs and counts the outcomes."""
 
     def __init__(self, seed: int, keep: Path | None) -> None:
         self.seed, self.keep, self.maker = seed, keep, Maker(seed)
@@ -186,7 +186,7 @@ class Run:
         self.slowest, self.largest = Outcome(-1, "", ""), Outcome(-1, "", "")
 
     def drive(self, first: int, last: int) -> None:
-        """All inputs, with as many workers after each other as it takes."""
+        """Run all inputs, with a new worker whenever one ends."""
         while first < last:
             first = self._worker(first, min(last, first + 20_000))
 
@@ -200,7 +200,7 @@ class Run:
             worked, waited = 0.0, 0.0
             while True:
                 if not select.select([process.stdout], [], [], patience)[0]:
-                    # A busy machine may let the worker wait: what counts is what it works.
+                    # On a busy machine the worker may wait: only its processor time counts.
                     waited += patience
                     if waited < PATIENCE and _processor(process.pid) - worked < SECONDS:
                         continue
@@ -259,7 +259,7 @@ class Run:
             print(f"{total:,} inputs: {dict(self.kinds)}", flush=True)
 
     def summary(self, seconds: float) -> str:
-        """What a page of the documentation can say about the run."""
+        """Summary of the run for the documentation."""
         total = sum(self.kinds.values())
         rows = [
             ("inputs", f"{total:,}"),
@@ -282,7 +282,7 @@ class Run:
 
 
 def main() -> int:
-    """Read the arguments; 1 where there are finds."""
+    """Run the command line; returns 1 if there are finds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--inputs", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=0)

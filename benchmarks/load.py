@@ -1,10 +1,10 @@
-"""How many people one server holds: real browsers that upload, look and recalibrate at the same time.
+"""Measure how many users a server can hold: real browsers that upload, view and recalibrate at the same time.
 
     python benchmarks/load.py [--sessions 1,4,8] [--rows 10000] [--classes 100] [--uploads 50] [--write]
 
-Every session is a browser context of its own with a file of its own, each with another number of rows, by which
-it knows its own. All do the same at the same time: open a link, upload, fit and judge three recalibrators, look at
-the overview. A bystander without a file changes pages meanwhile. Browsers and server share the cores.
+Every session is a separate browser context with its own file; files differ in their number of rows, by which a session
+recognises its own. All sessions do the same at the same time: open a link, upload, fit and judge three recalibrators, view
+the overview. Meanwhile a bystander without a file changes pages. Browsers and server share the cores.
 Then one session uploads many different files, one after the other.
 """
 
@@ -31,7 +31,7 @@ MARKS = ("<!-- load -->\n", "<!-- /load -->")
 
 
 def write_file(folder: Path, rows: int, classes: int) -> Path:
-    """Predictions that are overconfident; the number of rows is also the seed."""
+    """Write overconfident predictions; the number of rows is also the seed."""
     rng = np.random.default_rng(rows)
     logits = rng.normal(scale=2.5, size=(rows, classes)).astype(np.float32)
     chances = np.exp(logits / 1.5)
@@ -54,7 +54,7 @@ async def visit(page: Any, title: str) -> None:
 
 
 async def person(browser: Any, server: Server, file: Path, rows: int) -> dict[str, float]:
-    """Do everything once; seconds of each step, the last one after what was waited for is on screen."""
+    """Do all steps once; returns the seconds of each, until its result is on screen."""
     page = await new_tab(browser)
     took: dict[str, float] = {}
 
@@ -65,7 +65,7 @@ async def person(browser: Any, server: Server, file: Path, rows: int) -> dict[st
         took[name] = time.perf_counter() - start
 
     methods = "&".join(f"methods={m.replace(' ', '+')}" for m in METHODS)
-    # The link of somebody else's view: it asks for the file and keeps the choice of methods.
+    # A link from another user's view: it asks for the file and keeps the choice of methods.
     link = f"{server.url}/recalibrate?data={16 * '0'}&{methods}"
     await step("open", page.goto(link), page.wait_for_selector("h1"), settled(page))
     await step("upload", upload(page, file, rows), settled(page))
@@ -81,7 +81,7 @@ async def person(browser: Any, server: Server, file: Path, rows: int) -> dict[st
 
 
 async def check(page: Any, rows: int) -> None:
-    """Nothing is lost, and nothing is another person's."""
+    """Check that nothing is lost, and that nothing of another session is shown."""
     text = await page.locator("[data-testid=stApp]").inner_text()
     found = set(re.findall(r"own(\d+)", text))
     if found != {str(rows)} or f"{rows:,} rows" not in text:
@@ -91,7 +91,7 @@ async def check(page: Any, rows: int) -> None:
 
 
 async def bystander(browser: Any, server: Server) -> list[float]:
-    """Change pages until cancelled; the seconds that each took."""
+    """Change pages until cancelled; returns the seconds of each change."""
     page = await new_tab(browser)
     await page.goto(server.url)
     await page.wait_for_selector("[data-testid=stMetric]")
@@ -113,10 +113,10 @@ async def bystander(browser: Any, server: Server) -> list[float]:
 
 
 async def together(count: int, folder: Path, rows: int, classes: int) -> list[str]:
-    """So many people at the same time: the cells of a row of the table."""
+    """Run `count` sessions at the same time; returns the cells of a row of the table."""
     with serving() as server:
         async with browsing() as browser:
-            # A first visitor, so that no measured one waits for imports.
+            # A first visitor, so that no measured session waits for imports.
             first = await new_tab(browser)
             await first.goto(server.url)
             await first.wait_for_selector("[data-testid=stMetric]")
@@ -155,7 +155,7 @@ async def together(count: int, folder: Path, rows: int, classes: int) -> list[st
 
 
 async def in_a_row(count: int, folder: Path, rows: int, classes: int) -> list[float]:
-    """Resident memory after each of many uploads of one session, in MB."""
+    """Resident memory after each of many uploads in one session, in MB."""
     with serving() as server:
         async with browsing() as browser:
             page = await new_tab(browser)
@@ -215,18 +215,17 @@ def main() -> None:
             print(table(lines[-1:]), flush=True)
         if lines:
             parts.append(
-                f"Sessions at the same time, each with a file of its own of {given.rows:,} rows and "
-                f"{given.classes:,} classes, each in a real browser on the same cores: the median, and in brackets "
-                f"the slowest. Recalibrating is three methods ({', '.join(METHODS)}), fitted and judged. "
-                "Nothing was lost, and no session showed anything of another one.\n\n"
-                + table(lines)
+                f"Simultaneous sessions, each with its own file of {given.rows:,} rows and "
+                f"{given.classes:,} classes, in real browsers on the same cores: the median, and in brackets "
+                f"the slowest. Recalibrating fits and judges three methods ({', '.join(METHODS)}). "
+                "Nothing was lost, and no session showed data of another one.\n\n" + table(lines)
             )
         if given.uploads:
             memory = asyncio.run(in_a_row(given.uploads, folder, given.rows, given.classes))
             print(curve(memory), flush=True)
             parts.append(
-                f"One session uploads {given.uploads} different files of that size in a row (the 12 latest stay open): "
-                "resident memory of the server.\n\n" + curve(memory)
+                f"Resident memory of the server while one session uploads {given.uploads} different files of that size in a row "
+                "(the 12 latest stay open).\n\n" + curve(memory)
             )
     if given.write:
         how = f"`python benchmarks/load.py --write` on {machine('streamlit')}."

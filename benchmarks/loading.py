@@ -1,11 +1,11 @@
-"""Time and peak memory of loading, against the peers, each in a fresh process.
+"""Measure time and peak memory of loading, against the peers, each in a fresh process.
 
     python benchmarks/loading.py [--rows 50000] [--classes 1000] [--formats npz,parquet] [--repeats 5] [--write]
 
-All take turns, and the fastest turn counts: what else the machine does only ever adds. Beside
-the time on the clock stands the processor's, which a busy machine disturbs less.
-Peak memory is the growth of the largest resident set over what the imports need, as a multiple
-of the float32 array. calviz validates what it reads; the peers do not. A peer that is not
+Candidates take turns, and the fastest turn counts, because other load only adds time. Processor
+time, which a busy machine affects less, is shown beside wall time.
+Peak memory is the growth of the largest resident set beyond the needs of the imports, as a multiple
+of the float32 array. calviz validates the data; the peers do not. A peer that is not
 installed is left out and named.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from _harness import machine, write_section
 
-# What is timed: each is run as a program of its own, `path` and `k` being set.
+# Timed code: each is run as a separate program with `path` and `k` set.
 CALVIZ = (
     "import polars, pyarrow.parquet; from calviz.data import FORMATS, read; len(FORMATS)",
     "x = read(path)",
@@ -107,7 +107,7 @@ print(json.dumps([time.perf_counter() - start, time.process_time() - cpu, peak()
 def make(folder: Path, n: int, k: int, key: str) -> Path:
     """Write the predictions in one format, in a process of its own.
 
-    A child inherits the largest resident set of its parent: this one must stay small.
+    A child inherits the largest resident set of its parent, so this process must stay small.
     """
     path = folder / f"w3.{key}"
     subprocess.run([sys.executable, "-c", MAKE, str(path), str(n), str(k)], check=True, cwd=folder)
@@ -118,7 +118,7 @@ Turn = tuple[float, float, float]
 
 
 def measure(key: str, path: Path, k: int, repeats: int) -> dict[str, Turn]:
-    """Least seconds, least seconds of processor time and largest growth in bytes, by peer."""
+    """Least wall time and least processor time in seconds, and largest growth in bytes, by peer."""
     turns: dict[str, list[Turn]] = {peer: [] for peer in PEERS[key]}
     for _ in range(repeats):
         for peer in list(turns):
@@ -167,9 +167,9 @@ def main() -> None:
             path.unlink()
     text = (
         f"`python benchmarks/loading.py --write` on {machine()}.\n"
-        f"{args.rows:,} x {args.classes:,}, as a float32 array {array / 1e6:,.0f} MB. Each reading in "
-        f"a fresh process, the fastest of {args.repeats}\ntaken in turns. calviz validates and gives "
-        "one row-wise array; of its peers only those with `numpy` in\ntheir name do the latter.\n\n"
+        f"{args.rows:,} x {args.classes:,}, as a float32 array {array / 1e6:,.0f} MB. Each read is in "
+        f"a fresh process, the fastest of {args.repeats}\nturns. calviz validates and returns "
+        "one row-wise array; of its peers only those with `numpy` in\ntheir name also return one.\n\n"
         + "\n".join(lines)
     )
     if args.write:

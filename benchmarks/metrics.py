@@ -1,4 +1,4 @@
-"""Speed and memory of reductions, binned metrics and resampling, against peers in one run.
+"""Measure speed and memory of reductions, binned metrics and resampling, against peers in one run.
 
     python benchmarks/metrics.py [--write]
 
@@ -41,7 +41,7 @@ def workload(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     for start in range(0, n, 10_000):
         rows = slice(start, min(start + 10_000, n))
         logits = rng.standard_normal(probs[rows].shape, dtype=np.float32)
-        # The true class leads by as much as the largest of k normal numbers, give or take.
+        # The true class leads by about the largest of k normal numbers.
         lead = np.sqrt(2 * np.log(k)) + rng.standard_normal(len(logits)) + 0.2
         logits[np.arange(len(logits)), labels[rows]] += lead
         logits *= 3
@@ -58,7 +58,7 @@ def binary(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def plain_ece(score: np.ndarray, hit: np.ndarray) -> float:
-    """ECE as one writes it down in NumPy."""
+    """ECE in plain NumPy."""
     bins = np.minimum((score * BINS).astype(np.intp), BINS - 1)
     confidence = np.bincount(bins, score, minlength=BINS)
     hits = np.bincount(bins, hit, minlength=BINS)
@@ -91,7 +91,7 @@ run(small)
 
 
 def memory(n: int, k: int, keys: list[str]) -> str:
-    """Peak of an evaluation, as a share of the array, in a process of its own."""
+    """Peak memory of an evaluation in a fresh process, as a share of the array."""
     setup = SETUP.format(n=n, k=k, keys=keys)
     peak = peak_memory(setup, "run(data)")
     return "" if peak is None else f"{peak / 1e6:.0f} MB = {peak / (n * k * 4):.2f}x the array"
@@ -161,7 +161,7 @@ def multiclass(name: str, n: int, k: int, repeats: int) -> list[Comparison]:
 def binary_ece(n: int) -> Comparison:
     score, hit = binary(n)
     data = Predictions(probs=score, labels=hit)
-    wide, number = score.astype(float), hit.astype(float)  # what relplot is fastest with
+    wide, number = score.astype(float), hit.astype(float)  # the types with which relplot is fastest
     calviz.evaluate(data, ["ece"], reduction="positive")
     return compare(
         f"ECE of the positive class, n = {n:,}",
@@ -241,7 +241,7 @@ def classes(n: int, k: int) -> Comparison:
 
 
 def intervals(n: int, k: int) -> list[Comparison]:
-    """What a slider waits for: the headline metrics, and all, with interval and noise floor."""
+    """Time after moving a slider: the headline metrics, and all metrics, with interval and noise floor."""
     probs, labels = workload(n, k)
     data = Predictions(probs=probs, labels=labels)
     return [
@@ -274,8 +274,8 @@ def main() -> None:
     ]
     text = (
         f"`python benchmarks/metrics.py --write` on {machine()}.\n"
-        "Medians of runs taken in turns, so that the ratios mean something; the times alone are the\n"
-        "machine's. Inputs are float32. On a busy machine the second core is worth little.\n\n"
+        "Medians of runs taken in turns, so that ratios are comparable; absolute times depend on the\n"
+        "machine. Inputs are float32. On a busy machine the second core helps little.\n\n"
         f"{markdown(results)}"
     )
     if arguments.write:

@@ -1,8 +1,8 @@
-"""What the papers show, on real predictions where they lie beside the checkout and on the sample data else.
+"""Repeat results of the papers, on real predictions if they are beside the checkout, else on the sample data.
 
     python benchmarks/papers.py [--repeats 5] [--write]
 
-Zhang et al. 2020, figure 6: which recalibrator needs how many rows. Gupta et al. 2021, table 1: KS of the top label before
+Zhang et al. 2020, figure 6: how many rows each recalibrator needs. Gupta et al. 2021, table 1: KS of the top label before
 and after the spline. Ao et al. 2023, section 5: classes that stay underconfident after temperature scaling. With
 ``--write`` the figures go to ``docs/images`` and the numbers to ``benchmarks/RESULTS.md``; docs/papers.md discusses them.
 """
@@ -38,7 +38,7 @@ CURVES = ("identity", "temperature", "ets", "irm", "isotonic", "temperature+isot
 
 
 def datasets() -> dict[str, Predictions]:
-    """The real files where there are any, or the samples."""
+    """Load the real files if there are any, else the sample data."""
     files = [
         *sorted((DATA / "netcal_cifar").glob("*.npz")),
         *sorted((DATA / "verified_calibration").glob("*.npz")),
@@ -95,7 +95,7 @@ def zhang(name: str, data: Predictions, repeats: int) -> tuple[str, list[Panel]]
 
 
 def calibrated(data: Predictions, method: str) -> Predictions:
-    """The second half of the rows, calibrated by a map of the first half (stratified, seed 0)."""
+    """Second half of the rows, calibrated by a map fitted on the first half (stratified, seed 0)."""
     rows = choose_rows(data, fit_fraction=0.5, seed=0)
     done = fit_and_apply(data, RECALIBRATORS[method], rows, {}).calibrated
     assert isinstance(done, Predictions)
@@ -124,7 +124,7 @@ def class_scores(data: Predictions) -> np.ndarray:
 
 
 def ao(found: dict[str, Predictions]) -> tuple[str, list[Panel]]:
-    """Classes that are underconfident, before and after."""
+    """Share of underconfident classes, before and after recalibration."""
     methods = ("identity", "temperature", "cwmcs-ts")
     lines = ["| file | " + " | ".join(NAMES[m] for m in methods) + " |", "| --- |" + " --- |" * 3]
     panels = []
@@ -137,12 +137,14 @@ def ao(found: dict[str, Predictions]) -> tuple[str, list[Panel]]:
         share = 100 * (np.arange(data.n_classes) + 0.5) / data.n_classes
         curves = {NAMES[m]: (share, 100 * np.sort(s)) for m, s in scores.items()}
         panels.append(Panel(name, "classes, %, by their score", "MCS of the class, points", curves))
-    text = "Share of classes that are underconfident, and the mean size of their scores in points"
+    text = (
+        "Share of underconfident classes, and the mean size of the scores of all classes in points"
+    )
     return f"{text}\n\n" + "\n".join(lines), panels
 
 
 def main() -> None:
-    """Compute, print, and write what is asked for."""
+    """Compute and print the results and, with ``--write``, write them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--write", action="store_true")
@@ -150,7 +152,7 @@ def main() -> None:
     found = datasets()
     chosen = [n for n in ("wideresnet-16-4-cifar-10", "wideresnet-16-4-cifar-100") if n in found]
     chosen = chosen or list(found)[:1]
-    parts, panels = ["### Rows that are needed (Zhang et al. 2020, figure 6)"], []
+    parts, panels = ["### Number of rows needed (Zhang et al. 2020, figure 6)"], []
     for name in chosen:
         text, drawn = zhang(name, found[name], options.repeats)
         parts.append(text)

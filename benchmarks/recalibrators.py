@@ -1,15 +1,16 @@
-"""Speed and memory of fitting recalibrators, against peers in one run.
+"""Measure speed and memory of fitting recalibrators, against peers in one run.
 
     python benchmarks/recalibrators.py [--only temperature,vector] [--large] [--sizes W2,W3] [--repeats 5] [--limit 60] [--minutes 12] [--write]
 
-W4 is 10,000 x 100: the WRN-16-4 predictions of CIFAR-100 where they lie beside the checkout, simulated logits else. W2 is
+W4 is 10,000 x 100: the WRN-16-4 predictions of CIFAR-100 if they are beside the checkout, else simulated logits. W2 is
 1,000,000 x 10, W3 50,000 x 1,000 (both simulated, with ``--large`` only), B, B5 and B4 binary scores of 1,000,000, 100,000
-and 10,000 rows. The peers that anybody can install are scikit-learn, SciPy and betacal; netcal, probmetrics, cir-model, venn-abers and splinecalib are timed where they are installed
-(run with the Python of an environment that has them), and named as skipped where not.
+and 10,000 rows. The peers among the development dependencies are scikit-learn, SciPy and betacal; netcal, probmetrics,
+cir-model, venn-abers and splinecalib are timed if they are installed (run with the Python of an environment that has them), and otherwise
+named as skipped.
 
-A time is the best of several turns, taken in turns; who needs more than 10 seconds has one. A peer that is not done in ``--limit``
-seconds is named as that. After ``--minutes`` no further line begins, and those left out are named. With ``--write`` the table
-goes to ``benchmarks/RESULTS.md``.
+A time is the best of several turns, with the candidates in turn; one that needs more than 10 seconds gets a single turn. A peer
+that does not finish within ``--limit`` seconds is named. After ``--minutes`` no further line begins, and the lines left out are
+named. With ``--write`` the table goes to ``benchmarks/RESULTS.md``.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SIZES = {
     "W3": (50_000, 1_000),
 }
 LARGE = ("W2", "W3")
-#: Where a peer of a method is timed, if not everywhere: on the others it fits another model.
+#: Workloads of peers that are not timed on all: on the others they fit a different model.
 ONLY = {
     ("beta", "betacal"): ("B",),
     ("platt", "netcal"): ("B",),
@@ -46,14 +47,14 @@ ONLY = {
     ("centered-isotonic", "cir-model"): ("B4", "B5"),
     ("venn-abers", "venn-abers"): ("B4",),
 }
-#: Methods with parameters of their own, under the name of their line.
+#: Methods with other than default parameters, by the name of their line.
 GIVEN = {
     "dirichlet-odir at given strengths": (
         "dirichlet-odir",
         {"off_diagonal": 1e3, "intercept": 1.0},
     ),
 }
-#: How many times faster than the fastest correct peer, from the measurements of prototypes.
+#: Goals for the ratio to the fastest correct peer, from measurements of prototypes.
 GOALS = {
     "temperature": {"W4": ">= 3x", "W2": ">= 15x", "W3": ">= 20x"},
     "vector": {"W4": ">= 1.5x", "W2": ">= 2.5x", "W3": ">= 8x"},
@@ -94,7 +95,7 @@ def workload(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def plain_temperature(z: np.ndarray, y: np.ndarray) -> Callable[[], object]:
-    """What one writes down: the loss in NumPy, and a one-dimensional search by SciPy."""
+    """Plain temperature scaling: the loss in NumPy, and a one-dimensional search by SciPy."""
 
     def loss(t: float) -> float:
         u = z / np.float32(t)
@@ -119,7 +120,7 @@ def isotonic_loop(p: np.ndarray, y: np.ndarray) -> Callable[[], object]:
 
 
 def isotonic_sklearn(p: np.ndarray, y: np.ndarray) -> Callable[[], object]:
-    """scikit-learn's, class by class."""
+    """scikit-learn's isotonic regression, class by class."""
 
     def run() -> None:
         for k in range(p.shape[1]):
@@ -129,7 +130,7 @@ def isotonic_sklearn(p: np.ndarray, y: np.ndarray) -> Callable[[], object]:
 
 
 def all_pairs(p: np.ndarray, y: np.ndarray) -> Callable[[], object]:
-    """One isotonic regression on all pairs, as the paper's code has it."""
+    """One isotonic regression on all pairs, as in the code of the paper."""
 
     def run() -> None:
         hit = np.zeros(p.shape)
@@ -230,7 +231,7 @@ def time_path(
 
 
 def main() -> None:
-    """Run what is asked for and print the table."""
+    """Run the requested benchmarks and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
     parser.add_argument("--large", action="store_true")
@@ -244,7 +245,7 @@ def main() -> None:
     end = time.monotonic() + 60 * options.minutes
     rows: list[Comparison] = []
     left_out: list[str] = []
-    # By size, so that the data are made once.
+    # Grouped by size, so that the data are made once.
     for size in SIZES:
         if size not in options.sizes.split(",") or (size in LARGE and not options.large):
             continue
@@ -258,7 +259,7 @@ def main() -> None:
             print(markdown(rows[-1:]).splitlines()[-1], flush=True)
     text = (
         f"`python benchmarks/recalibrators.py{' --large' if options.large else ''}`, fits only, the best of several turns. "
-        f"{machine('torch', 'netcal', 'probmetrics', 'betacal', 'cir-model', 'splinecalib', 'venn-abers')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, all else simulated."
+        f"{machine('torch', 'netcal', 'probmetrics', 'betacal', 'cir-model', 'splinecalib', 'venn-abers')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, all others are simulated."
     )
     if left_out:
         text += f" Not run for lack of time: {'; '.join(left_out)}."

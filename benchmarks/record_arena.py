@@ -1,12 +1,12 @@
-"""Record what the arenas say about methods, by classes and calibration rows: the evidence of suggestions and advice.
+"""Record the results of methods in the arenas, by classes and calibration rows: the evidence for suggestions and advice.
 
     python benchmarks/record_arena.py STATE CALARENA
-    python benchmarks/record_arena.py - CALARENA     # keeps what is recorded of our own experiments
+    python benchmarks/record_arena.py - CALARENA     # keeps the record of our own experiments
 
-STATE is what ``calviz arena FOLDER --state STATE`` kept of experiments with our own methods; CALARENA is the folder with the
+STATE is the file that ``calviz arena FOLDER --state STATE`` wrote for experiments with our own methods; CALARENA is the folder with the
 results of CalArena (https://arxiv.org/abs/2605.30188), one CSV file per benchmark and method. Writes
-`calviz/comparison/arena_evidence.json`, whose groups stand in the order in which they are looked up: our own experiments
-where there are enough of them, CalArena's where data are larger.
+`calviz/comparison/arena_evidence.json`, whose groups are in the order of lookup: our own experiments
+if there are enough, CalArena's for larger data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from calviz.results.arena import ResultTable
 from calviz.specs.recalibrator import RECALIBRATORS
 
 OUT = Path(__file__).resolve().parents[1] / "calviz" / "comparison" / "arena_evidence.json"
-#: What CalArena calls our methods.
+#: CalArena's names of our methods.
 NAMES = {
     "Base-model": "identity",
     "BBQ": "bbq",
@@ -45,7 +45,7 @@ NAMES = {
 }
 OURS = "calviz's own arena, KEEL data sets and scikit-learn models"
 THEIRS = "CalArena 2026"
-#: Ranges of classes and calibration rows; the last two of ours take what has too few rows of its own.
+#: Ranges of classes and calibration rows; our last two cover ranges that have too few rows by themselves.
 OWN = (
     ((2, 3), (0, 1_000)),
     ((2, 3), (1_000, 20_000)),
@@ -62,14 +62,14 @@ PUBLISHED = (
 
 
 def group(table: ResultTable, source: str, classes, rows, names=None):
-    """One group of experiments; None where there are none."""
+    """Record of one group of experiments; None if it is empty."""
     experiments = table.experiments
     chosen = in_range([e.classes for e in experiments], *classes)
     chosen &= in_range([e.rows for e in experiments], *rows)
     if not chosen.any():
         return None
     part = table.take(chosen)
-    # Winrates are among the methods that took part everywhere.
+    # Winrates are among the methods that took part in every experiment.
     everywhere = [m for j, m in enumerate(part.methods) if part.entered[:, j].all()]
     part = part.take(range(len(part)), everywhere)
     board = leaderboard(part, pooled=True, rated=False, resamples=0)
@@ -112,7 +112,7 @@ def main() -> None:
         groups = [g for g in kept if g["source"] == OURS]
     else:
         table = _table(state)
-        # A state of `benchmarks/arena.py` holds other libraries' methods too.
+        # A state of `benchmarks/arena.py` also holds methods of other libraries.
         own = table.take(range(len(table)), [m for m in table.methods if m in RECALIBRATORS])
         groups = [group(own, OURS, *ranges) for ranges in OWN]
     groups += [group(published, THEIRS, *ranges, NAMES) for ranges in PUBLISHED]

@@ -2,9 +2,9 @@
 
     python -P benchmarks/record_conventions.py
 
-Needs netcal, torchmetrics and probmetrics (and with them PyTorch) and not calviz: an environment of their own
-will do (`-P`, because numba imports a module that is called like coverage.py here). Writes ``tests/unit/peers/recorded.json`` with the versions. The inputs come from `cases`, which the
-tests call as well.
+Needs netcal, torchmetrics and probmetrics (and with them PyTorch) but not calviz, so a separate environment
+is enough (`-P`, because numba imports a module with the same name as coverage.py here). Writes
+``tests/unit/peers/recorded.json`` with the versions. The inputs come from `cases`, which the tests also call.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _multiclass(
     upto = np.cumsum(np.sqrt(probs) / np.sqrt(probs).sum(axis=1, keepdims=True), axis=1)
     labels = (random.random_sample((n, 1)) > upto[:, :-1]).sum(axis=1)
     if decimals is not None:
-        # Whole tenths or hundredths that sum to 1; the largest takes what rounding leaves.
+        # Whole tenths or hundredths that sum to 1; the largest takes the rounding error.
         units = np.floor(probs * 10**decimals).astype(int)
         units[np.arange(n), probs.argmax(axis=1)] += 10**decimals - units.sum(axis=1)
         probs = units / 10**decimals
@@ -66,7 +66,7 @@ def _multiclass(
 
 
 def recorded(probs: np.ndarray, labels: np.ndarray) -> dict[str, float | str]:
-    """The libraries' values by the key of the convention; the message where one refuses."""
+    """Values of the libraries by the key of the convention; the error message if one refuses."""
     found: dict[str, float | str] = {}
     for key, measure in (
         ("netcal", _netcal),

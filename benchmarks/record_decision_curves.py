@@ -1,9 +1,9 @@
-"""Record decision curves as dcurves draws them.
+"""Record decision curves of dcurves.
 
     python -P benchmarks/record_decision_curves.py
 
-Needs dcurves (and with it pandas and statsmodels) and not calviz. Writes ``tests/reference/recorded_decision_curves.json`` with the
-versions. The input comes from `case`, which the tests call as well.
+Needs dcurves (and with it pandas and statsmodels) but not calviz. Writes ``tests/reference/recorded_decision_curves.json`` with the
+versions. The input comes from `case`, which the tests also call.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
     from dcurves import dca
 
     score, hit = case()
-    # The package acts on scores of at least the cutoff.
+    # dcurves acts on scores of at least the cutoff.
     found = dca(
         pd.DataFrame({"y": hit, "model": score}),
         outcome="y",

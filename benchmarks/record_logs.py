@@ -1,9 +1,9 @@
-"""Make the logs in tests/inputs/logs with the tools themselves, lm-evaluation-harness and Inspect, and what the harness says of them.
+"""Make the logs in tests/inputs/logs with lm-evaluation-harness and Inspect, and record the accuracies that the harness reports.
 
     python benchmarks/record_logs.py
 
 Needs ``pip install lm-eval inspect-ai``; no model and no network: the harness has a model that answers at random ("dummy"), Inspect one
-that says what it is told ("mockllm").
+with given answers ("mockllm").
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def documents() -> dict[str, list[dict[str, Any]]]:
 
 
 def harness(folder: Path) -> dict[str, Any]:
-    """Run the tasks and keep the samples; gives the accuracies that the harness reports."""
+    """Run the tasks and keep the samples; returns the accuracies that the harness reports."""
     for name, docs in documents().items():
         file = folder / f"{name}.jsonl"
         file.write_text("".join(json.dumps(doc) + "\n" for doc in docs))
@@ -70,7 +70,7 @@ def harness(folder: Path) -> dict[str, Any]:
 
 
 def inspect(folder: Path) -> None:
-    """Two logs of six samples: the log-probabilities of the letters, and a stated confidence; without the transcript of events."""
+    """Write two logs of six samples: the log-probabilities of the letters, and a stated confidence; without the transcript of events."""
     from inspect_ai import Task, eval
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import (

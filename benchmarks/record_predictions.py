@@ -1,9 +1,9 @@
-"""Make the files in tests/inputs/predictions with the tools themselves, AutoGluon and Hugging Face, and what the tools say of them.
+"""Make the files in tests/inputs/predictions with AutoGluon and Hugging Face, and record the metrics that the tools report.
 
     python benchmarks/record_predictions.py
 
-Makes those of the packages that are installed: ``pip install autogluon.tabular``; ``pip install transformers torch accelerate``. Nothing is
-downloaded: AutoGluon fits linear models to scikit-learn's iris, the transformer is a small one of random weights.
+Makes the files of installed packages: ``pip install autogluon.tabular``; ``pip install transformers torch accelerate``. Nothing is
+downloaded: AutoGluon fits linear models to scikit-learn's iris, the transformer is a small one with random weights.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROWS = 40
 
 
 def autogluon(folder: Path) -> dict[str, Any]:
-    """``predict_proba`` beside the labels, as pandas writes it; what ``evaluate`` gives."""
+    """Write ``predict_proba`` beside the labels, by pandas; returns the result of ``evaluate``."""
     import pandas as pd
     from autogluon.tabular import TabularPredictor
     from sklearn.datasets import load_iris
@@ -46,7 +46,7 @@ def autogluon(folder: Path) -> dict[str, Any]:
 
 
 def hugging_face(folder: Path) -> dict[str, Any]:
-    """A pipeline's lists of scores, its top choice alone, and what ``Trainer.predict`` gives, with its loss."""
+    """Write a pipeline's lists of scores, its top choice, and the output of ``Trainer.predict``; returns its loss."""
     import torch
     from transformers import (
         BertConfig,
@@ -119,7 +119,7 @@ def hugging_face(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Make what can be made, and keep the rest of the record."""
+    """Make the files of installed packages, and keep the rest of the record."""
     TARGET.mkdir(exist_ok=True)
     file = TARGET / "recorded.json"
     record = json.loads(file.read_text()) if file.is_file() else {}

@@ -1,9 +1,9 @@
-"""Record what R says of calibration: loess, and the logistic line with its intervals.
+"""Record calibration results of R: loess, and the logistic line with its intervals.
 
     python -P benchmarks/record_r.py
 
-Needs R (`Rscript` on the path) and not calviz. Writes ``tests/reference/recorded_r.json`` with the version. The inputs come from
-`cases`, which the tests call as well.
+Needs R (`Rscript` on the path) but not calviz. Writes ``tests/reference/recorded_r.json`` with the version. The inputs come from
+`cases`, which the tests also call.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 RECORDED = Path(__file__).parents[1] / "tests" / "reference" / "recorded_r.json"
-#: Rows, in ascending order of the score, at which curves are recorded.
+#: Curves are recorded at every such row, in ascending order of the score.
 EVERY = 25
 SCRIPT = """
 d <- read.csv(commandArgs(TRUE)[1])

@@ -1,10 +1,10 @@
-"""Record what the heavy peers of the recalibrators find, for the tests to compare with.
+"""Record results of the heavy peers of the recalibrators, for comparison in the tests.
 
     python benchmarks/record_recalibrators.py
 
-Run with an environment that has the peers (see ``_recalibrator_peers.py``). Inputs are made from seeds by
-``tests/reference/peer_inputs.py``; structured scaling is recorded on the sample data too; parameters, losses and a few calibrated rows go to
-``tests/reference/recorded_peers.json``, with the versions.
+Run it in an environment that has the peers (see ``_recalibrator_peers.py``). Inputs are made from seeds by
+``tests/reference/peer_inputs.py``; structured scaling is also recorded on the sample data. Parameters, losses and a few calibrated
+rows go to ``tests/reference/recorded_peers.json``, with the versions.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from _recalibrator_peers import peers
 
 REFERENCE = ROOT / "tests" / "reference"
 PACKAGES = ("netcal", "probmetrics", "betacal", "scikit-learn", "torch", "numpy", "scipy")
-#: Only of two classes: with more, these peers fit another model (or none).
+#: Recorded for two classes only: with more, these peers fit a different model (or none).
 BINARY = {"platt", "beta", "spline"}
-#: What is also recorded of these sample data (`tests/reference/samples.py`).
+#: Methods that are also recorded on the sample data (`tests/reference/samples.py`).
 STRUCTURED = ("svs", "sms")
 STRUCTURED_SETS = ("digits_mlp", "digits_logistic", "simulated_100", "simulated_binary")
-#: Recorded by ``record_two_classes.py``, on the sample data.
+#: Methods recorded by ``record_two_classes.py``, on the sample data.
 ELSEWHERE = {"centered-isotonic", "venn-abers", "logit-spline"}
 
 
 def plain(value: Any) -> Any:
-    """Numbers for JSON; nine digits, more than any of the peers converges to."""
+    """Numbers for JSON, with nine digits, more than the convergence of any peer."""
     rounded = np.vectorize(lambda v: float(f"{v:.9g}"))(np.asarray(value, dtype=np.float64))
     return rounded.tolist()
 
 
 def _on_sample_data(file: str, model: str) -> dict[str, Any]:
-    """Losses on the test rows of maps that were fitted to the calibration rows."""
+    """Losses on the test rows of maps fitted to the calibration rows."""
     inputs, samples = peer("peer_inputs"), peer("samples")
     assert inputs is not None
     assert samples is not None

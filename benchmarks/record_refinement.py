@@ -1,9 +1,9 @@
-"""Record calibration and refinement of all classes as probmetrics has them, with folds of ours.
+"""Record calibration and refinement of all classes computed by probmetrics, with our folds.
 
     python -P benchmarks/record_refinement.py
 
-Needs probmetrics (and with it PyTorch) and not calviz: an environment of its own will do. Writes
-``tests/reference/recorded_refinement.json`` with the versions. The inputs come from `cases`, which the tests call as well.
+Needs probmetrics (and with it PyTorch) but not calviz, so a separate environment is enough. Writes
+``tests/reference/recorded_refinement.json`` with the versions. The inputs come from `cases`, which the tests also call.
 """
 
 from __future__ import annotations

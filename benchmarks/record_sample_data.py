@@ -1,10 +1,10 @@
-"""Record what independent libraries compute on the sample data, for the tests to compare with.
+"""Record results of independent libraries on the sample data, for comparison in the tests.
 
     python -P benchmarks/record_sample_data.py
 
-Needs the libraries of requirements-dev.txt (`-P`, because numba imports a module that is called like coverage.py here), and not
-calviz. Writes ``tests/reference/recorded_sample_data.json``: per data set and ``quantity@library`` the value of all rows
-(``value``) and of the split `test` (``value_test``); for recalibrators, fitted on the split `calibration`, what came of it.
+Needs the libraries of requirements-dev.txt (`-P`, because numba imports a module with the same name as coverage.py here), but not
+calviz. Writes ``tests/reference/recorded_sample_data.json``: per data set and ``quantity@library`` the value on all rows
+(``value``) and on the split `test` (``value_test``); for recalibrators, the results of fits on the split `calibration`.
 The names of the quantities are those of ``tests/reference``.
 """
 
@@ -35,17 +35,17 @@ LIBRARIES = (
     "uncertainty-calibration",
 )
 Arrays = tuple[np.ndarray, np.ndarray]
-#: A quantity: of probabilities, shape (n, K) in double precision, and labels, shape (n,).
+#: A function of probabilities, shape (n, K) in double precision, and labels, shape (n,).
 Quantity = Callable[[np.ndarray, np.ndarray], Any]
 
 
 def top(p: np.ndarray, y: np.ndarray) -> Arrays:
-    """The largest probability of every row, and whether it was right."""
+    """Largest probability of every row, and whether that class is the true one."""
     return p.max(axis=1), (p.argmax(axis=1) == y).astype(int)
 
 
 def metrics(k: int) -> dict[str, Quantity]:
-    """What is recorded of predictions of `k` classes."""
+    """Quantities that are recorded for predictions of `k` classes."""
     import calibration as uc
     import pycalib.metrics as pc
     from mapie.metrics import calibration as mapie
@@ -137,7 +137,7 @@ def plain(value: Any) -> Any:
 
 
 def measured(p: np.ndarray, labels: np.ndarray, split: np.ndarray) -> dict[str, Any]:
-    """All quantities, of all rows and of the test rows."""
+    """Compute all quantities, on all rows and on the test rows."""
     test = split == "test"
     return {
         name: {"value": plain(of(p, labels)), "value_test": plain(of(p[test], labels[test]))}
@@ -146,7 +146,7 @@ def measured(p: np.ndarray, labels: np.ndarray, split: np.ndarray) -> dict[str, 
 
 
 def recalibrated(p: np.ndarray, labels: np.ndarray, split: np.ndarray) -> dict[str, Any]:
-    """What methods make of the test rows that were fitted on the calibration rows, and their parameters."""
+    """Results on the test rows of methods fitted on the calibration rows, and their parameters."""
     fit, test = split == "calibration", split == "test"
     of = _one_column if p.shape[1] == 2 else _all_columns
     found = {"none@identity": ({}, p[test]), **of(p[fit], labels[fit], p[test])}

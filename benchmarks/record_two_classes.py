@@ -1,10 +1,10 @@
-"""Record what the peers of the methods for two classes find on the sample data, for the tests to compare with.
+"""Record results of the peers of methods for two classes on the sample data, for comparison in the tests.
 
     python benchmarks/record_two_classes.py
 
-Needs ``pip install venn-abers cir-model scikit-learn pandas pyarrow``, and not calviz. Writes
-``tests/reference/recorded_two_classes.json``: per data set and ``quantity@library``, fitted on the split `calibration`, what came
-of the rows of the split `test`.
+Needs ``pip install venn-abers cir-model scikit-learn pandas pyarrow``, but not calviz. Writes
+``tests/reference/recorded_two_classes.json``: per data set and ``quantity@library`` the results on the split `test` of fits on the
+split `calibration`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "tests" / "reference"
 LIBRARIES = ("cir-model", "numpy", "scikit-learn", "venn-abers")
-#: Test rows whose values are recorded; the mean is that of all of them.
+#: Number of test rows whose values are recorded; the mean is over all test rows.
 ROWS = 40
 
 
@@ -37,7 +37,7 @@ def logistic(z: np.ndarray, y: np.ndarray, powers: tuple[int, ...]) -> list[floa
 
 
 def recorded(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any]:
-    """What the peers make of the probabilities of class 1."""
+    """Results of the peers for the probabilities of class 1."""
     from cir_model import CenteredIsotonicRegression
     from venn_abers.venn_abers import VennAbers
 

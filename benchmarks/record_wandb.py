@@ -1,8 +1,8 @@
-"""What an offline run of Weights & Biases keeps of `calviz.integrations.wandb.log`, with its version.
+"""Record the contents of an offline run of Weights & Biases after `calviz.integrations.wandb.log`, with its version.
 
     python benchmarks/record_wandb.py
 
-It writes tests/reference/recorded_wandb.json. wandb is no requirement of the tests: it takes 60 MB, and a run 10 seconds.
+Writes tests/reference/recorded_wandb.json. The tests do not require wandb, which takes 60 MB, and 10 seconds for a run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TARGET = ROOT / "tests" / "reference" / "recorded_wandb.json"
 
 
 def main() -> None:
-    """Log once, and write down what the run holds."""
+    """Log once, and record the contents of the run."""
     folder = Path(tempfile.mkdtemp())
     for name in ("WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DATA_DIR"):
         os.environ[name] = str(folder / "own")

@@ -1,9 +1,9 @@
-"""Clusters and weights at a million rows: what a page waits for, beside the same rows taken as alike, and beside peers.
+"""Measure the cost of clusters and weights at a million rows, against the same rows without them and against peers.
 
     python benchmarks/rows_not_alike.py [--quick] [--write]
 
-Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Every figure is with intervals and noise floors, of 100 resamples
-where there are a million rows. Peers: a loop that gathers the rows of the drawn clusters, and scikit-learn with ``sample_weight``.
+Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Every time includes intervals and noise floors, with 100 resamples
+for a million rows. Peers: a loop that gathers the rows of the drawn clusters, and scikit-learn with ``sample_weight``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 
-#: Seconds after which a peer is stopped, and after which nobody has another turn.
+#: Seconds after which a peer is stopped, and after which a candidate gets no further turn.
 LIMIT, PATIENCE = 20.0, 8.0
 RESAMPLES = 100
 SETS = {
@@ -45,7 +45,7 @@ calviz.verdict(rows(2_000, {kind!r}))
 
 
 def rows(n: int, kind: str, seed: int = 0) -> Predictions:
-    """Slightly miscalibrated scores of two classes; `kind` says how the rows are not alike."""
+    """Slightly miscalibrated scores of two classes; `kind` chooses plain, clustered or weighted rows."""
     rng = np.random.default_rng(seed)
     p = rng.uniform(0.02, 0.98, n)
     y = (rng.random(n) < p**1.1).astype(int)
@@ -58,7 +58,7 @@ def rows(n: int, kind: str, seed: int = 0) -> Predictions:
 
 
 def loop_of_clusters(data: Predictions):
-    """The ECE of 100 resamples of clusters, by gathering their rows."""
+    """ECE of 100 resamples of clusters, by gathering the rows of the drawn clusters."""
     score, hit = data.probs[:, 1], data.labels == 1
     order = np.argsort(data.clusters.codes, kind="stable")
     sizes = np.bincount(data.clusters.codes)
@@ -81,14 +81,14 @@ def loop_of_clusters(data: Predictions):
 
 
 def pages(n: int, kinds: tuple[str, ...]):
-    """What pages ask for, of each kind of rows, beside the same rows taken as alike."""
+    """Time the metrics of pages for each kind of rows, and for the same rows without clusters and weights."""
     plain = rows(n, "")
     for kind in kinds:
         data = rows(n, kind)
         yield race(
             f"verdict, {n:,} rows, {kind}",
             lambda data=data: calviz.verdict(Sample(data)),
-            {"rows taken as alike": lambda: calviz.verdict(Sample(plain))},
+            {"plain rows": lambda: calviz.verdict(Sample(plain))},
             goal="< 2 s",
             repeats=2,
             patience=PATIENCE,
@@ -101,7 +101,7 @@ def pages(n: int, kinds: tuple[str, ...]):
             yield race(
                 f"{name}, {n:,} rows, {kind}",
                 lambda data=data, run=run: run(data),
-                {"rows taken as alike": lambda run=run: run(plain)},
+                {"plain rows": lambda run=run: run(plain)},
                 goal="< 2 s",
                 repeats=2,
                 patience=PATIENCE,
@@ -120,7 +120,7 @@ def pages(n: int, kinds: tuple[str, ...]):
 
 
 def fits(n: int):
-    """Maps with weights, beside the fit without, and scikit-learn's."""
+    """Time weighted fits of maps, against the unweighted fits and scikit-learn's."""
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
 
@@ -181,11 +181,11 @@ def main() -> None:
             verdict.memory = f"{peak / 1e6:,.0f} MB ({n * 24 / 1e6:,.0f} MB of columns)"
     text = (
         f"`python benchmarks/rows_not_alike.py --write` on {machine()}. The best of 2 turns, with intervals and noise floors. "
-        "A ratio beside *rows taken as alike* or *without weights* is what the clusters and weights cost.\n\n"
+        "A ratio beside *plain rows* or *without weights* is the cost of clusters and weights.\n\n"
         f"{markdown(results)}"
     )
     if arguments.write:
-        write_section("Rows that are not alike", text)
+        write_section("Weighted and clustered rows", text)
     print(text)
 
 

@@ -1,13 +1,13 @@
-"""Profiles of files that do not fit: time and memory beside what the engines themselves take for one bare GROUP BY.
+"""Measure time and memory for profiles of files that do not fit into memory, against a bare GROUP BY of the engines.
 
     python benchmarks/scale.py --rows 100_000_000                # generated in 20 parts, removed at the end
     python benchmarks/scale.py --rows 10_000_000 --classes 100   # the top label of 100 columns
-    python benchmarks/scale.py --folder data                     # files that are there: columns p (p0, p1, ...) and y
+    python benchmarks/scale.py --folder data                     # existing files with columns p (p0, p1, ...) and y
     python benchmarks/scale.py --classes 100 --true-class        # the same with cells by true class, or --each-class
-    python benchmarks/scale.py --spark python                    # spark.ml's evaluators too, by an interpreter that has pyspark
+    python benchmarks/scale.py --spark python                    # also spark.ml's evaluators, with an interpreter that has pyspark
 
-Each task is a process of its own; its time on the clock, that of the processor and the largest resident memory are
-printed. On a machine that does other things as well, compare the times of the processor.
+Each task is a separate process; its wall time, processor time and largest resident memory are
+printed. On a busy machine, compare processor times.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ said = f"{os.path.getsize(out + '.html') / 1e6:.1f} MB"
 }
 
 
-#: Spark in local mode on the same files: its time and memory are mostly those of the Java process, which is asked before it ends.
+#: Spark in local mode on the same files: time and memory are mostly those of the Java process, read before it ends.
 _SPARK_HEAD = """
 import os, sys, time
 os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
@@ -134,7 +134,7 @@ found.append(", ".join(f"{key} {of[key].value}" for key in ("auroc", "auprc", "b
 
 
 class Cost(NamedTuple):
-    """What a process took."""
+    """Time and memory of a process."""
 
     wall: float
     cpu: float
@@ -143,7 +143,7 @@ class Cost(NamedTuple):
 
 
 def generate(folder: Path, rows: int, classes: int) -> None:
-    """Parts of float32 scores and labels, slightly miscalibrated."""
+    """Write parts of float32 scores and labels, slightly miscalibrated."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -172,7 +172,7 @@ def run(
     apart: Sequence[str] = (),
     python: str = sys.executable,
 ) -> Cost:
-    """A task in a process of its own."""
+    """Run a task in a separate process."""
     scores = ["p"] if classes == 2 else [f"p{k}" for k in range(classes)]
     head = f"import os\nfiles, out = {files!r}, {str(out)!r}\ncolumns = dict(label='y', scores={scores!r})\n"
     head += f"columns |= {dict.fromkeys(apart, True)!r}\n"
@@ -219,7 +219,7 @@ def main() -> None:
     try:
         folder = chosen.folder or work
         if chosen.folder is None:
-            # In a process of its own: the largest memory of one that starts others is counted as theirs.
+            # In a separate process, because child processes inherit the largest resident memory of their parent.
             made = multiprocessing.get_context("spawn").Process(
                 target=generate, args=(folder, chosen.rows, chosen.classes)
             )

@@ -1,10 +1,10 @@
-"""How often the verdict and the findings say what is not so, and how often what is.
+"""Measure how often the verdict and the findings make false statements, and how often true ones.
 
     python benchmarks/sentences.py [--minutes 10] [--jobs 1] [--samples FILE] [--write]
 
-Draws files whose truth is known, as many as fit into the time, and counts what is said of them. With ``--samples`` each file
-becomes a line of a file; those that are in it already count too, so that a study may be interrupted, and
-``--minutes 0`` only counts. With ``--write`` the tables go to `RESULTS.md`; `docs/uncertainty.md` says what they mean.
+Draws as many files with known truth as the time allows, and counts the statements about them. With ``--samples`` the result of each
+is written as a line of a file; results already in it also count, so that a study may be interrupted, and
+``--minutes 0`` only counts. With ``--write`` the tables go to `RESULTS.md`; `docs/uncertainty.md` explains them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 
 SIZES = (200, 1_000, 10_000)
-#: This many files of each size for one of the largest.
+#: Number of files of each size per file of the largest size.
 TURNS = {200: 5, 1_000: 3, 10_000: 1}
 RESAMPLES = 499
-#: Findings that state miscalibration of something; CAL001 does where the verdict does.
+#: Findings that state miscalibration; CAL001 does so if the verdict does.
 STATEMENTS = (
     "CAL002",
     "CAL012",
@@ -38,12 +38,12 @@ STATEMENTS = (
     "CAL022",
     "CAL023",
 )
-#: Rows behind a true error without a closed form.
+#: Rows to compute a true error without a closed form.
 TRUTH_ROWS = 1_000_000
 
 
 def two(n, rng, *, slope=1.0, shift=0.0, spread=1.5):
-    """Scores expit(slope e), events with the chance expit(e + shift), e normal; score and chance."""
+    """Draw scores expit(slope e) and events with probability expit(e + shift), e normal; returns also the gap per row."""
     e = rng.normal(0, spread, n)
     score, chance = expit(slope * e), expit(e + shift)
     labels = rng.random(n) < chance
@@ -51,7 +51,7 @@ def two(n, rng, *, slope=1.0, shift=0.0, spread=1.5):
 
 
 def many(n, rng, *, k, alpha, sharpen=1.0):
-    """Labels drawn from Dirichlet probabilities, whose logarithms are then multiplied."""
+    """Draw labels from Dirichlet probabilities, whose logarithms are then multiplied by `sharpen`."""
     q = rng.dirichlet(np.full(k, alpha), n).clip(1e-9)
     q /= q.sum(axis=1, keepdims=True)
     labels = (rng.random((n, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
@@ -60,7 +60,7 @@ def many(n, rng, *, k, alpha, sharpen=1.0):
 
 
 def even(n, rng, *, k):
-    """All classes nearly alike, and labels that know nothing of the rows."""
+    """Draw nearly equal probabilities, and labels that are independent of them."""
     z = rng.normal(0, 0.02, (n, k))
     probs = softmax(z, axis=1)
     labels = (rng.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
@@ -82,12 +82,12 @@ CASES = {
     "useless, 5 classes": (partial(even, k=5), "top-label"),
 }
 CALIBRATED = tuple(case for case in CASES if case.startswith(("calibrated", "useless")))
-#: No largest probability is too low here, so that nothing may be called underconfident.
+#: Cases in which no largest probability is too low, so that nothing may be called underconfident.
 ONE_SIDED = ("logits x 1.05, 5 classes", "logits x 1.3, 5 classes")
 
 
 def one(case, n, run):
-    """What is said of one file."""
+    """Statements about one file."""
     make, reduction = CASES[case]
     rng = np.random.default_rng([run, n, list(CASES).index(case)])
     probs, labels, _ = make(n, rng)
@@ -109,7 +109,7 @@ def one(case, n, run):
 
 
 def work(turn, step, until, samples):
-    """Files of all cases and sizes in turns, every `step`-th turn, until the time is over."""
+    """Draw files of all cases and sizes in turns, every `step`-th turn, until the time is up."""
     with samples.open("a") as out:
         while time.time() < until:
             for case in CASES:
@@ -122,7 +122,7 @@ def work(turn, step, until, samples):
 
 
 def read_samples(samples):
-    """Files by case and size, and the first turn that is not among them."""
+    """Read results by case and size, and the first turn that is not among them."""
     found, turn = defaultdict(list), 0
     if samples.exists():
         for line in samples.read_text().splitlines():
@@ -133,17 +133,17 @@ def read_samples(samples):
 
 
 def share(rows, said):
-    """Per cent of the files of which something holds."""
+    """Per cent of the files for which a condition holds."""
     return f"{100 * np.mean([bool(said(row)) for row in rows]):.1f} %"
 
 
 def states(row):
-    """Whether any miscalibration is stated, by the verdict or a finding."""
+    """Whether the verdict or a finding states any miscalibration."""
     return row["beyond"] or row["slices"] or set(row["codes"]) & set(STATEMENTS)
 
 
 def tables(found):
-    """What is said of calibrated files, and of others."""
+    """Tables of the statements about calibrated files, and about others."""
     yield "### Calibrated files: statements of miscalibration\n"
     yield "| case | rows | files | verdict | slices | anything | called useless |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
@@ -161,10 +161,10 @@ def tables(found):
         f"| all | | {len(everything)} | {share(everything, lambda r: r['beyond'])} | "
         f"{share(everything, lambda r: r['slices'])} | {share(everything, states)} | |"
     )
-    yield "\n### Files that are off\n"
+    yield "\n### Miscalibrated files\n"
     yield (
         "| case | rows | files | true ECE (points) | beyond noise | over | under | both | no direction | "
-        "too low somewhere, wrongly | called useless |"
+        "wrongly too low somewhere | called useless |"
     )
     yield "|" + " --- |" * 11
     for case in CASES:
@@ -184,12 +184,12 @@ def tables(found):
                     f"{ways} | {low} | {share(rows, lambda r: not r['apart'])} |"
                 )
     yield '\n### "ECE is below ... with 95 % confidence"\n'
-    yield "| case | rows | files | true ECE (points) | median of what is said | holds |"
+    yield "| case | rows | files | true ECE (points) | median bound | holds |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for case in CASES:
         truth = true_error(case)
         for n in SIZES:
-            # Of both views of two classes, the numbers are of the one that is worse.
+            # With two classes and two reductions, the numbers are those of the worse one.
             rows = [r for r in found[case, n] if r["reduction"] == CASES[case][1]]
             if rows and truth < 0.03:
                 said = 100 * np.median([r["below"] for r in rows])
@@ -200,7 +200,7 @@ def tables(found):
 
 
 def true_error(case):
-    """E |score - chance of a hit|, on very many rows; 0 of a calibrated model."""
+    """E |score - probability of a hit|, on very many rows; 0 for a calibrated model."""
     if case in CALIBRATED:
         return 0.0
     rows = TRUTH_ROWS if "2 classes" in case or "top label" in case else TRUTH_ROWS // 10

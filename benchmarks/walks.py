@@ -1,14 +1,14 @@
-"""How long the way through the code is: distinct functions called and files touched, flow by flow.
+"""Measure the length of the way through the code: distinct functions called and files touched, by flow.
 
-Each flow runs once unwatched, so that what is imported or registered only once does not count, and then once under
-``sys.setprofile`` (in all threads). Only what lies in the package counts; comprehensions and generator expressions
-belong to the function that they stand in. Distinct functions and files say how much there is to read, the number of
-calls how often the same is done again.
+Each flow runs once unwatched, so that one-time imports and registrations do not count, and then once under
+``sys.setprofile`` (in all threads). Only code of the package counts; comprehensions and generator expressions
+belong to the function that contains them. The numbers of distinct functions and files show how much there is to read, the number of
+calls how often work is repeated.
 
-A second table says which files a reader goes through from a flow to one function: those of the functions that are being
-called when it is called first, in their order.
+A second table lists the files that a reader passes from a flow to one function: those of the functions on the call stack
+when it is first called, in their order.
 
-    python benchmarks/walks.py                      # the checkout that this file lies in
+    python benchmarks/walks.py                      # the checkout that contains this file
     python benchmarks/walks.py --checkout ../other  # another one, such as a git worktree of an earlier commit
 """
 
@@ -32,7 +32,7 @@ ROWS = 400
 
 
 def watched(flow: Callable[[], object], package: Path) -> tuple[int, int, int]:
-    """Number of distinct functions of the package that a flow calls, of the files they stand in, and of calls."""
+    """Numbers of distinct functions of the package that a flow calls, of their files, and of calls."""
     calls: Counter[CodeType] = Counter()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -47,7 +47,7 @@ def watched(flow: Callable[[], object], package: Path) -> tuple[int, int, int]:
         sys.setprofile(None)
         threading.setprofile(None)
     inside = str(package) + "/"
-    # Comprehensions and generator expressions have names in angle brackets, as modules have; lambdas are functions.
+    # Comprehensions and generator expressions have names in angle brackets, like modules; lambdas count as functions.
     ours = [
         code
         for code in calls
@@ -58,7 +58,7 @@ def watched(flow: Callable[[], object], package: Path) -> tuple[int, int, int]:
 
 
 def way(flow: Callable[[], object], package: Path, goal: tuple[str, str]) -> list[str]:
-    """The files of the package on the way from a flow to the first call of a function, (file, name), without repetition."""
+    """Files of the package on the way from a flow to the first call of the function `goal` (file, name), without repetition."""
     inside = str(package) + "/"
     found: list[str] = []
 
@@ -84,7 +84,7 @@ def way(flow: Callable[[], object], package: Path, goal: tuple[str, str]) -> lis
     return list(dict.fromkeys(reversed(found)))
 
 
-#: Questions of a newcomer: a flow, and the function that answers.
+#: Questions of a newcomer: a flow, and the function that gives the answer.
 QUESTIONS = {
     "the ECE of `calviz audit`": ("`audit --html`", ("metrics/binned.py", "ece")),
     "its sums per bin": ("`audit --html`", ("sample/binning.py", "bin_events")),
@@ -103,7 +103,7 @@ QUESTIONS = {
 
 
 def write_csv(path: Path) -> None:
-    """Three classes, over-confident, in two splits."""
+    """Write overconfident predictions of three classes, in two splits."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -119,7 +119,7 @@ def write_csv(path: Path) -> None:
 
 
 def flows(folder: Path) -> dict[str, tuple[Callable[[], Any], Callable[[Any], object]]]:
-    """What is walked: how to make its input, which is not watched, and the flow itself."""
+    """Flows by name: a function that makes the input, which is not watched, and the flow itself."""
     from click.testing import CliRunner
 
     import calviz
@@ -155,7 +155,7 @@ def flows(folder: Path) -> dict[str, tuple[Callable[[], Any], Callable[[Any], ob
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkout", type=Path, default=ROOT)
     checkout = parser.parse_args().checkout.resolve()

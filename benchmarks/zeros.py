@@ -1,9 +1,9 @@
-"""What maps make of files with exact zeros, by what a zero counts as.
+"""Compare maps on files with exact zeros, for several floors of a zero.
 
     python benchmarks/zeros.py
 
-Adult (a random forest, first half fits and second half judges), predictions of CIFAR-10 rounded to 3 decimals, and the experiments of
-the arena, where these files lie beside the checkout in ``shared/data``.
+Data: Adult (a random forest; the first half fits, the second half judges), predictions of CIFAR-10 rounded to 3 decimals,
+and the experiments of the arena, if these files are beside the checkout in ``shared/data``.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Half = tuple[np.ndarray, np.ndarray]
 
 
 def halves(p: np.ndarray, y: np.ndarray) -> tuple[Half, Half]:
-    """The first half of the rows fits, the second judges."""
+    """Split the rows: the first half fits, the second judges."""
     p = p / p.sum(axis=1, keepdims=True)
     half = y.size // 2
     return (p[:half], y[:half]), (p[half:], y[half:])
 
 
 def files() -> Iterator[tuple[str, tuple[Half, Half]]]:
-    """Name, rows to fit on and rows to judge on."""
+    """Yield name, rows to fit on and rows to judge on."""
     adult = DATA / "adult" / "y_and_p.csv"
     if adult.exists():
         table = np.loadtxt(adult, delimiter=",")
@@ -49,7 +49,7 @@ def scores(p: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
 
 
 def arena() -> Iterator[tuple[str, str, np.ndarray]]:
-    """Gain of a method under a floor, Brier score in points and NLL, one row per experiment."""
+    """Yield the gains of a method with a floor, in Brier score (points) and NLL, with one row per experiment."""
     paths = sorted((DATA / "arena").glob("*/*.npz"))
     for method in METHODS[:2] if paths else ():
         for name, floor in FLOORS.items():

@@ -1,5 +1,5 @@
-"""How the documentation site is made: ``mkdocs build`` calls `documentation.site`.
+"""Code that builds the documentation site: ``mkdocs build`` calls `documentation.site`.
 
-What people read is in ``docs`` (pages), ``examples`` (notebooks, which the site shows with what they print and draw), the docstrings of
-the public names and the registries. A file here turns one of these into pages. Nothing here travels in the package.
+The contents come from ``docs`` (pages), ``examples`` (notebooks, shown with their output), the docstrings of the public names and the
+registries. A file here turns one of these into pages. Nothing here is part of the package.
 """

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
-#: Modules whose public names are written down, and what they are for.
+#: Documented modules, and their titles.
 MODULES = {
     "calviz": "The library",
     "calviz.figures": "Figures",
@@ -23,12 +23,12 @@ _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
 def python_pages() -> str:
-    """Every public name: signature and docstring."""
+    """Page with signature and docstring of every public name."""
     return "\n\n".join(["# Python", *_modules()]) + "\n"
 
 
 def public(module: Any) -> dict[str, Any]:
-    """Names that are in ``__all__``, else what the module itself defines without an underscore."""
+    """Documented callables of ``__all__``, or without it the public names that the module itself defines."""
     names = getattr(module, "__all__", None) or [
         name
         for name, value in vars(module).items()
@@ -65,7 +65,7 @@ def _entry(name: str, value: Any) -> str:
 
 
 def _signature(value: Any, *, name: str = "") -> str:
-    """The parameters with their defaults, one a line where they are long; kinds are in the docstring."""
+    """Format the parameters with defaults and without types, one per line if they are long."""
     try:
         found = inspect.signature(value)
     except (TypeError, ValueError):
@@ -79,7 +79,7 @@ def _signature(value: Any, *, name: str = "") -> str:
 
 
 def _parts(parameters: list[inspect.Parameter]) -> Iterator[str]:
-    """The parameters as they are written, with the star before those that have to be named."""
+    """Parameters as texts, with a star before the keyword-only ones."""
     starred = False
     for p in parameters:
         if p.kind is p.KEYWORD_ONLY and not starred:
@@ -89,7 +89,7 @@ def _parts(parameters: list[inspect.Parameter]) -> Iterator[str]:
 
 
 def markdown(docstring: str) -> str:
-    r"""A numpydoc docstring as Markdown: sections in bold, entries as a list, examples as code.
+    r"""Convert a numpydoc docstring to Markdown: sections in bold, entries as a list, examples as code.
 
     >>> print(markdown("Add.\n\nParameters\n----------\nx : int\n    A number."))
     Add.
@@ -103,7 +103,7 @@ def markdown(docstring: str) -> str:
     for title, body in zip(rest[::2], rest[1::2], strict=True):
         parts.append(f"**{title}**")
         parts.append(_body(title, body.rstrip()))
-    # One backtick is code in Markdown, two are in numpydoc; three are a block.
+    # Code has one backtick in Markdown and two in numpydoc; three begin a block.
     return re.sub(r"(?<!`)``(?!`)", "`", "\n\n".join(part for part in parts if part))
 
 
@@ -126,7 +126,7 @@ def _body(title: str, body: str) -> str:
 
 
 def command_pages() -> str:
-    """The help of every command."""
+    """Page with the help of every command."""
     import click
 
     from calviz.cli.group import main

@@ -1,4 +1,4 @@
-"""A notebook, carried out without Jupyter: its cells one after the other, with what each prints and shows."""
+"""Run a notebook without Jupyter: its cells in order, with the output of each."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell.
+    """One cell with its output.
 
     Attributes
     ----------
     kind : {"markdown", "code"}
     source : str
     printed : str
-        What it wrote to standard output.
+        Text written to standard output.
     shown : Any
-        The value of its last line, where that is an expression; else None.
+        Value of the last statement if that is an expression; else None.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Cell:
 
 
 def carried_out(notebook: Path) -> Iterator[Cell]:
-    """Run a notebook from the folder that holds ``sample_data``; raises what a cell raises."""
+    """Run a notebook in the folder that holds ``sample_data``; errors of cells are passed on."""
     names: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.chdir(ROOT):
         for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
@@ -50,7 +50,7 @@ def carried_out(notebook: Path) -> Iterator[Cell]:
 
 
 def _run(source: str, place: str, names: dict[str, Any]) -> Any:
-    """Execute a cell; the value of its last expression."""
+    """Execute a cell and return the value of its last expression."""
     tree = ast.parse(source, place)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, place, "exec"), names)

@@ -1,4 +1,4 @@
-"""Pages of the site that are made: a hook of mkdocs, which calls `on_files`."""
+"""Generated pages of the site: a hook of mkdocs, which calls `on_files`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from documentation.docstrings import command_pages, python_pages
 from documentation.notebooks import ROOT, Cell, carried_out
 
-#: Where plotly.js lies in the site: nothing is fetched from elsewhere.
+#: Path of plotly.js in the site, so that nothing is fetched from elsewhere.
 PLOTLY = "assets/plotly.min.js"
-#: A link to a file that is not in the site.
+#: A link to a path that starts with ``../``.
 _OUT = re.compile(r"\[([^\]]+)\]\((\.\./[^)\s]+)\)")
 
 
 def made() -> Iterator[tuple[str, str]]:
-    """Address and content of everything that is no page of ``docs``."""
+    """Address and content of each generated file."""
     from plotly.offline import get_plotlyjs
 
     for notebook in sorted((ROOT / "examples").glob("*.ipynb")):
@@ -33,7 +33,7 @@ def made() -> Iterator[tuple[str, str]]:
 
 
 def notebook_page(notebook: Path) -> str:
-    """A notebook as Markdown, with what its cells print, show and draw."""
+    """Convert a notebook to Markdown, with the output of its cells."""
     return "\n\n".join(part for cell in carried_out(notebook) for part in _parts(cell)) + "\n"
 
 
@@ -49,7 +49,7 @@ def _parts(cell: Cell) -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    """What a notebook would show."""
+    """Convert a value to HTML as a notebook would show it."""
     if hasattr(value, "to_plotly_json"):
         script = f'<script src="../{PLOTLY}"></script>'
         return f"<div>{script}{value.to_html(full_html=False, include_plotlyjs=False)}</div>"
@@ -62,17 +62,17 @@ def _text(text: str) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that are made; called by mkdocs."""
+    """Add the generated pages; called by mkdocs."""
     from mkdocs.structure.files import File
 
-    sys.path.insert(0, str(ROOT))  # mkdocs has taken away what was set above
+    sys.path.insert(0, str(ROOT))  # mkdocs has undone the change at the top
     for address, content in made():
         files.append(File.generated(config, address, content=content))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links to files of the repository that are not in the site become their names; called by mkdocs."""
+    """Replace links to files outside the site by their paths; called by mkdocs."""
 
     def named(match: re.Match[str]) -> str:
         target = posixpath.normpath(

@@ -1,7 +1,7 @@
 """The command line: ``calviz`` and ``python -m calviz``.
 
-A command is one file in ``calviz/cli/commands``. Options that several commands share, and the text that they print, are
-the files beside that folder. Nothing is computed here, and no command needs streamlit or, unless it writes a report, plotly.
+Each command is one file in ``calviz/cli/commands``. The files beside that folder hold the options that several commands share and
+the text that commands print. Nothing is computed here. No command needs streamlit, and only reports need plotly.
 """
 
 from calviz.cli.group import main

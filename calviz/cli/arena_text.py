@@ -1,4 +1,4 @@
-"""An arena as a person reads it in a terminal."""
+"""Text output of an arena for the terminal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from calviz.text.words import p_value, percent, points, seconds_text
 if TYPE_CHECKING:
     from calviz.results.leaderboard import Arena, Leaderboard, Standing
 
-#: Methods named for each range of rows or classes.
+#: Number of methods named for each range of rows or classes.
 FIRST = 3
 
 
 def print_arena(arena: Arena) -> None:
-    """Print each leaderboard, the first methods by rows and by classes, and what a reader has to know."""
+    """Print each leaderboard, the leading methods by number of rows and of classes, and the notes."""
     out = console()
     for board in arena.boards:
         out.print()

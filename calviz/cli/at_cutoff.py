@@ -1,4 +1,4 @@
-"""``calviz audit --cutoff``: what decisions at a cutoff lead to, in the terminal and in JSON."""
+"""``calviz audit --cutoff``: the consequences of decisions at a cutoff, for the terminal and for JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Deciding:
-    """How decisions are made.
+    """Options about decisions.
 
     Attributes
     ----------
     cutoff : float or None
+        Rows whose score is at least this are acted on.
     grades : str or None
         The group column that holds rating grades.
     """
@@ -28,11 +29,11 @@ class Deciding:
 
     @property
     def options(self) -> dict[str, Any]:
-        """For `calviz.evaluate`."""
+        """Keyword arguments for `calviz.evaluate`."""
         return {} if self.cutoff is None else {"cutoff": self.cutoff}
 
     def check(self, sample: Sample) -> None:
-        """Raise OptionError where the sample has not what was asked for."""
+        """Raise OptionError if the sample cannot be judged at the cutoff or has no such column of grades."""
         from calviz.sample.grades import grade_factor
 
         if self.grades is not None:
@@ -49,7 +50,7 @@ class Deciding:
             raise OptionError(f"--cutoff: {reason}") from None
 
     def record(self, sample: Sample) -> dict[str, Any]:
-        """The entry of the JSON; empty without a cutoff."""
+        """Entry of the JSON; empty without a cutoff."""
         if self.cutoff is None:
             return {}
         c = self._cells(sample)
@@ -62,7 +63,7 @@ class Deciding:
         return {"decisions": {"cutoff": self.cutoff, **counts, **shares, **nets}}
 
     def print(self, sample: Sample) -> None:
-        """A sentence on what the cutoff means, and one on what follows; nothing without a cutoff."""
+        """Print what the cutoff means and what follows from it; nothing without a cutoff."""
         if self.cutoff is None:
             return
         from calviz.cli.text import cell, console

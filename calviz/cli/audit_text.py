@@ -1,4 +1,4 @@
-"""An audit as a person reads it in a terminal."""
+"""Text output of an audit for the terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 
 def print_recognition(file: str, loaded: Loaded) -> None:
-    """Print what was read: one line, then the notices and the repairs."""
+    """Print what was recognised in a file: one line, then the notices and the repairs."""
     out = console()
     line = Text(terminal_text(file), style="bold")
     line.append(f": {terminal_text(loaded.recognition.sentence())}", style="not bold")
@@ -37,7 +37,7 @@ def print_recognition(file: str, loaded: Loaded) -> None:
 
 
 def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
-    """Print the verdict, the table of metrics and the findings; `named` adds the model's name."""
+    """Print the verdict, the table of metrics and the findings; with `named`, also the name of the model."""
     out = console()
     out.print()
     if named:
@@ -61,7 +61,7 @@ def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
 
 
 def print_conventions(conventions: Conventions) -> None:
-    """Print the ECE of other libraries, and why each differs."""
+    """Print the ECE as other libraries define it, and why each differs."""
     out = console()
     out.print()
     calibrated = (
@@ -118,7 +118,7 @@ def _error_bars(result: MetricResult) -> tuple[str, str, str]:
 
 def _number(value: float, form: str = ".4f") -> str:
     text = f"{value:{form}}" if abs(value) < 1_000 else f"{value:.4g}"
-    # What rounds to 0 has no sign.
+    # A value that rounds to 0 has no sign.
     return text if float(text) else text.lstrip("+-")
 
 

@@ -1,4 +1,4 @@
-"""The table of `calviz audit --by`: which rows can be believed, and from which confidence on."""
+"""The table of `calviz audit --by`: which groups have trustworthy scores, and from which confidence on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from calviz.results.slices import Slice, Slices
 from calviz.sample.sample import Sample
 from calviz.text.words import counted, decimal, percent, points
 
-#: Levels that are named in a sentence.
+#: Number of levels named in a sentence.
 _NAMED = 6
 
 
-def _said(found: Slices, column: str) -> str:
-    """Where the scores hold and where they do not, in a sentence."""
+def _summary(found: Slices, column: str) -> str:
+    """Sentence that names the levels whose scores are too high, too low, or within noise."""
 
     def named(some: Sequence[Slice], *, by: bool) -> str:
         names = [
@@ -42,12 +42,20 @@ def _said(found: Slices, column: str) -> str:
 
 
 def print_groups(sample: Sample, column: str, risk: float) -> None:
-    """Print one line per level of a group column: rows, mean score and hits, whether it is off, and the threshold.
+    """Print one line per level of a group column: rows, mean score, share of hits, whether it is off, and its threshold.
+
+    Parameters
+    ----------
+    sample : Sample
+    column : str
+        The group column.
+    risk : float
+        Largest allowed share of errors among the predictions kept.
 
     Raises
     ------
     OptionError
-        Where there is no such group column.
+        If there is no such group column.
     """
     from calviz.figures.kernels.levels import LEAST_ROWS, levels_of
 
@@ -90,7 +98,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
         table.add_row(*(cell(short_name(text)) for text in texts))
     out = console()
     out.print()
-    out.print(cell(_said(found, column)), soft_wrap=True)
+    out.print(cell(_summary(found, column)), soft_wrap=True)
     out.print(table)
     few = levels.few
     if few:
@@ -98,7 +106,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
         text = f"{counted(len(few), 'value')} with fewer than {LEAST_ROWS} rows: {named}"
         out.print(cell(text, style="dim"), soft_wrap=True)
     text = (
-        f"off: beyond chance, all {len(found.slices)} looked at together. The last columns: keeping the predictions from that confidence on, "
+        f"off: beyond chance, corrected for all {len(found.slices)} values. The last columns: of the predictions from that confidence on, "
         f"at most {percent(risk, 0)} are wrong; chosen on these very rows, so expect a little more on others."
     )
     out.print(cell(text, style="dim"), soft_wrap=True)

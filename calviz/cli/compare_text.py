@@ -1,4 +1,4 @@
-"""A comparison as a person reads it in a terminal."""
+"""Text output of a comparison of recalibrators for the terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def print_comparison(found: Comparison) -> None:
-    """Print the advice, and the table: best and ties bold, the best of the others underlined; then what failed and the warnings of the fits."""
+    """Print the advice, the table (best and ties bold, the best of the others underlined), failures and warnings of the fits."""
     out, shown = console(), METRICS.in_table("methods")
     out.print()
     out.print(cell(found.rows_words()), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Rows drawn from sources that do not fit into memory: the options, and when they are drawn."""
+"""Samples of rows from sources that do not fit into memory: the options, and when rows are drawn."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ sample_option = click.option(
     "--sample",
     type=click.IntRange(min=10),
     metavar="ROWS",
-    help="Of folders, patterns, and files that may not fit into memory: how many rows are drawn to fit on.  [default: 100000]",
+    help="Number of rows drawn to fit on, from folders, patterns, and files that may not fit into memory.  [default: 100000]",
 )
 judge_option = click.option(
     "--judge-sample",
     type=click.IntRange(min=2),
     metavar="ROWS",
-    help="How many others are drawn to judge on.  [default: as many]",
+    help="Number of other rows drawn to judge on.  [default: as --sample]",
 )
 
 
 def why_drawn(source: str, asked: int | None, labels: LabelFile | None) -> str:
-    """Why rows are drawn rather than all read, in words; empty where all are read."""
+    """Why a sample of rows is drawn; an empty text if all rows are read."""
     from calviz.data.profiling.sources import why_out_of_core
 
     if labels is not None:
@@ -41,7 +41,7 @@ def why_drawn(source: str, asked: int | None, labels: LabelFile | None) -> str:
 
 
 def draw_options(reading: ReadingOptions, division: Division) -> dict[str, Any]:
-    """The arguments of `calviz.sample_rows` that the options of a command come to; raises OptionError on those that have no meaning."""
+    """Arguments of `calviz.sample_rows` for the options of a command; raises OptionError for options that need all rows."""
     from calviz.data.profiling.run import options_and_time
 
     given = division.given
@@ -62,7 +62,7 @@ def drawn(
     reading: ReadingOptions,
     division: Division,
 ) -> RowSample:
-    """The rows to fit and to judge on."""
+    """Draw the rows to fit on and to judge on."""
     from calviz.data.sampling.sample import ROWS, sample_rows
 
     rows = rows or ROWS
@@ -72,5 +72,5 @@ def drawn(
 
 
 def say_drawn(source: str, why: str, sample: RowSample) -> None:
-    """Say why rows were drawn, and which."""
+    """Write to standard error why rows were drawn, and which."""
     say(f"{source}: {why}, so rows are drawn. {sample.sentence()}")

@@ -1,4 +1,4 @@
-"""The options that say which rows fit a recalibrator and which judge it."""
+"""Options for the rows that fit a recalibrator and the rows that judge it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _FIT = (
         "--fit-fraction",
         type=float,
         metavar="SHARE",
-        help="Instead: the stratified share of the rows to fit on, such as 0.5.",
+        help="Instead: fit on this share of the rows, stratified, such as 0.5.",
     ),
     click.option(
         "--cross-fit",
         type=int,
         metavar="FOLDS",
-        help="Instead: every row is calibrated by a map that never saw it.",
+        help="Instead: with this number of folds, calibrate every row by a map that never saw it.",
     ),
     seed_option,
 )
@@ -48,7 +48,7 @@ def fitting_options(*, judging: bool) -> Callable[[Callable[..., Any]], Callable
     Parameters
     ----------
     judging : bool
-        Whether other rows judge: adds ``--eval-split`` and ``--in-sample``.
+        Whether the command also judges on other rows: adds ``--eval-split`` and ``--in-sample``.
     """
     given = (*_JUDGE, *_FIT) if judging else _FIT
 
@@ -68,7 +68,7 @@ def fitting_options(*, judging: bool) -> Callable[[Callable[..., Any]], Callable
 
 
 def one_model(loaded: Loaded, name: str | None) -> Dataset:
-    """The model to use; raises OptionError if a file has several and none is named."""
+    """Return the model to use; raises OptionError if the file holds several and none is named, or has none of that name."""
     known = ", ".join(loaded.models)
     if name is not None and name not in loaded.models:
         raise OptionError(f"there is no model '{name}'; known: {known}.")

@@ -1,4 +1,4 @@
-"""The group of commands: finds them, and turns whatever goes wrong into one sentence."""
+"""The group of commands: finds them, and turns every error into one sentence."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from calviz.cli.text import say, sentence
 from calviz.core.errors import CalvizError
 from calviz.core.extra_packages import PURPOSES, MissingPackage
 
-#: Exit codes: everything is fine; a --fail-on threshold is crossed; wrong input or arguments.
+#: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.
 FINE, CROSSED, WRONG = 0, 1, 2
-#: What a shell reports for a process stopped by Ctrl-C or by a closed pipe.
+#: Exit codes that a shell reports after Ctrl-C and after a closed pipe.
 INTERRUPTED, PIPE_CLOSED = 130, 141
 
 
@@ -32,7 +32,7 @@ class Group(click.Group):
         return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(commands.__path__))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a command when it is called, so that the imports of the others are not paid for."""
+        """Import a command only when it is called, so that the others cost no time."""
         if cmd_name not in self.list_commands(ctx):
             return None
         command: click.Command = importlib.import_module(
@@ -41,16 +41,16 @@ class Group(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; where the reader of its output has gone, stop with a code of our own."""
+        """Run the command; if the reader of its output has closed the pipe, return the exit code for that."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # click would exit with 1, which says that a threshold is crossed
+        except BrokenPipeError:  # click would exit with 1, the code of a crossed threshold
             return PIPE_CLOSED
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Run a command line and exit with its code; never a traceback, never more than a sentence."""
+        """Run a command line and exit with its code; errors are one sentence, without a traceback."""
         for stream in (sys.stdout, sys.stderr):
-            # A class name that the console cannot show must not end the command.
+            # A class name that the console cannot encode must not stop the command.
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         kwargs["standalone_mode"] = False

@@ -1,4 +1,4 @@
-"""The option that sets parameters of recalibrators: ``--option temperature.floor=0.001``."""
+"""The option for parameters of recalibrators: ``--option temperature.floor=0.001``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Options = dict[str, dict[str, Any]]
 
 
 def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--option METHOD.PARAMETER=VALUE``, which may come several times."""
+    """Add the repeatable option ``--option METHOD.PARAMETER=VALUE``."""
     return click.option(
         "--option",
         "options",
@@ -25,12 +25,12 @@ def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def parse(given: Iterable[str]) -> Options:
-    """The parameters by method.
+    """Parse the texts of ``--option`` into parameters by method.
 
     Raises
     ------
     OptionError
-        Where a text has another form, or there is no such method or parameter.
+        If a text has another form, or names an unknown method or parameter.
     """
     found: Options = {}
     for text in given:
@@ -55,7 +55,7 @@ def _check(method: str, name: str) -> None:
 
 
 def _value(text: str) -> Any:
-    """A number, true, false (also True, False) or null as JSON writes them; anything else is text."""
+    """Parse a JSON number, true, false (also True, False) or null; anything else is text."""
     if text in ("True", "False"):
         return text == "True"
     try:

@@ -1,4 +1,4 @@
-"""A comparison of models as a person reads it in a terminal."""
+"""Text output of a comparison of models for the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def print_models(found: ModelComparison) -> None:
-    """Print how the rows were matched, the table (best and ties bold, the best of the others underlined), and the ties."""
+    """Print how the rows were matched, the table (best and ties bold, the best of the others underlined), and the ranks."""
     out, shown = console(), METRICS.in_table("models")
     out.print()
     for note in found.alignment.notes:

@@ -1,4 +1,4 @@
-"""A metric over time as a person reads it in a terminal."""
+"""Text output of a metric over time for the terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def print_over_time(found: OverTime) -> None:
-    """Print the periods (those that differ beyond chance bold), and what they come to."""
+    """Print the table of periods (bold where they differ beyond chance) and the conclusions."""
     out, figure = console(), OverTimeLine.compute(found)
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column(found.every, no_wrap=True)

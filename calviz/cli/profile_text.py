@@ -1,4 +1,4 @@
-"""A profile as a person reads of it in a terminal."""
+"""Text output about a profile for the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def print_profile(found: Profile, path: str) -> None:
-    """Print what a profile holds, and what was left out."""
+    """Print what a profile holds, and which files were left out."""
     out = console()
     out.print(cell(f"{short_name(path)}: {found.sentence()}"), soft_wrap=True)
     if found.facts.skipped:

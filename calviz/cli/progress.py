@@ -1,4 +1,4 @@
-"""How far long work is, on one line of a terminal."""
+"""Progress of long work, on one line of a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calviz.text.escape import terminal_text
 
 @contextmanager
 def showing_progress() -> Iterator[None]:
-    """A context in which what is done is shown on standard error, where that is a terminal."""
+    """Show the current step on standard error while the context lasts, if that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""The options of every command that reads a file."""
+"""Options of all commands that read a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def split_names(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
-    """Split names at commas; a name that contains a comma is in double quotes."""
+    """Split a list of names at commas; a name that contains a comma is in double quotes."""
     if value is None:
         return None
     names = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
@@ -31,7 +31,7 @@ _OPTIONS = (
         "--scores",
         callback=split_names,
         metavar="COL,COL|PREFIX*",
-        help="Score columns, by name or by prefix; in NPZ files the array.",
+        help="Score columns, by name or by prefix; for NPZ files, the name of the array.",
     ),
     click.option(
         "--kind",
@@ -49,19 +49,22 @@ _OPTIONS = (
         help="Column to slice by (repeatable); '' if there is none.",
     ),
     click.option(
-        "--id", "id_column", metavar="COL", help="Column that names the rows; '' if there is none."
+        "--id",
+        "id_column",
+        metavar="COL",
+        help="Column that identifies the rows; '' if there is none.",
     ),
     click.option(
         "--cluster",
         "cluster_column",
         metavar="COL",
-        help="Column that says which rows belong together, such as the patient: intervals and p-values resample clusters.",
+        help="Column with the cluster of each row, such as the patient: intervals and p-values resample clusters.",
     ),
     click.option(
         "--weight",
         "weight_column",
         metavar="COL",
-        help="Column that says how much each row counts.",
+        help="Column with the weight of each row.",
     ),
     click.option(
         "--weight-kind",
@@ -74,7 +77,7 @@ _OPTIONS = (
         "--time",
         "time_column",
         metavar="COL",
-        help="Column that says when each row was; '' if there is none.",
+        help="Column with the time of each row; '' if there is none.",
     ),
     click.option(
         "--class-names",
@@ -85,12 +88,13 @@ _OPTIONS = (
     click.option(
         "--label-base",
         type=click.Choice(["0", "1"]),
-        help="Whether labels that are numbers count the classes from 0 or from 1.",
+        help="Whether numeric labels count the classes from 0 or from 1.",
     ),
     click.option(
         "--choices",
         metavar="top|each|N",
-        help="Of questions with choices (logs of language models): the top choice, each choice by itself, or the questions with N choices.",
+        help="For questions with choices (logs of language models): judge the top choice, each choice by itself, "
+        "or only the questions with N choices.",
     ),
     click.option(
         "--repair",
@@ -102,7 +106,7 @@ _OPTIONS = (
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the reading options to a command; it receives them as one `ReadingOptions`."""
+    """Add the reading options to a command, which receives them as one `ReadingOptions`."""
 
     @functools.wraps(command)
     def with_reading(
@@ -149,7 +153,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def label_file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of labels in another file; the command receives them as one `LabelFile`, or None."""
+    """Add ``--labels`` and ``--on`` to a command, which receives them as one `LabelFile`, or None."""
 
     @click.option(
         "--labels",

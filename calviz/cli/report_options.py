@@ -1,4 +1,4 @@
-"""The options that write a report: ``--html``, ``--pdf`` and ``--markdown``."""
+"""Options that write a report: ``--html``, ``--pdf`` and ``--markdown``."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _OPTIONS = (
         "--pdf",
         "pdf_path",
         metavar="PATH",
-        help="Write it as PDF; needs Chromium, Chrome or Edge on this machine.",
+        help="Write the report as PDF; needs Chromium, Chrome or Edge on this machine.",
     ),
     click.option(
         "--markdown",
         "markdown_path",
         metavar="PATH",
-        help="Write it as a model card; with - it goes to standard output, and nothing else does.",
+        help="Write the report as a model card; with - it goes to standard output, and nothing else does.",
     ),
 )
 
 
 @dataclass(frozen=True)
 class Documents:
-    """Where reports go; nothing is touched before they are written."""
+    """Paths of the reports to write; no file is touched before its report is written."""
 
     html: str | None
     markdown: str | None
@@ -55,7 +55,7 @@ class Documents:
         return any(path is not None for path in (self.html, self.markdown, self.pdf))
 
     def check(self) -> None:
-        """Find out before the work is done whether they can be written; raises OptionError."""
+        """Check before the work starts that the reports can be written; raises OptionError."""
         if self:
             needs(*REPORT)
         asked = {"--html": self.html, "--markdown": self.markdown, "--pdf": self.pdf}
@@ -73,7 +73,7 @@ class Documents:
                 raise OptionError(f"--pdf: {reason}")
 
     def write(self, report: Report) -> None:
-        """Write what was asked for, the same bytes on every system."""
+        """Write the requested files, with the same bytes on every system."""
         if self.html is not None:
             write_output(self.html, report.html())
         if self.pdf is not None:
@@ -96,7 +96,7 @@ def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def only_one_output(json_path: str | None, documents: Documents) -> bool:
-    """Whether JSON or a report takes standard output for itself; raises OptionError where both would."""
+    """Whether JSON or a report is written to standard output; raises OptionError if both are."""
     if json_path == "-" and documents.quiet:
         raise OptionError(
             "--json - and --markdown - cannot share standard output; give one a file."

@@ -1,4 +1,4 @@
-"""The table of a comparison, and what stands below it, in a terminal."""
+"""The table of a comparison and the remarks below it, for the terminal."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _STYLES: dict[Mark | None, str] = {"best": "bold", "second": "underline", None: 
 def result_table(
     of: str, columns: Sequence[Column], rows: Mapping[str, Sequence[str]], more: Sequence[str] = ()
 ) -> Table:
-    """Plain fractions; best and ties bold, the best of the others underlined.
+    """Make a table of plain fractions, best and ties bold, the best of the others underlined.
 
     Parameters
     ----------
     of : str
-        What is compared.
+        Heading of the first column: what is compared.
     columns : sequence of Column
     rows : mapping of str to sequence of str
-        The cells behind the metrics, by row.
+        Further cells to the right of the metrics, by row.
     more : sequence of str
-        Their headings.
+        Headings of these cells.
     """
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column(of, no_wrap=True)
@@ -50,7 +50,7 @@ def _value(column: Column, row: str) -> Text:
 
 
 def print_remarks(remarks: Iterable[Remark]) -> None:
-    """Print the remarks on the table."""
+    """Print the remarks below a table."""
     out = console()
     for remark in remarks:
         names = ", ".join(map(short_name, remark.of))

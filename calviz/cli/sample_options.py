@@ -1,4 +1,4 @@
-"""What is looked at, by options that are the same in every command that measures."""
+"""Options of the sample (reduction, bins, seed, resamples), shared by all commands that measure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _read(
     return None if text is None else Reduction.of(text)
 
 
-#: Without it the value is None: the default of the data.
+#: None if not given: the default reduction of the data.
 reduction_option = click.option(
     "--reduction",
     metavar="R",

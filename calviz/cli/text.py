@@ -1,4 +1,4 @@
-"""Text for a terminal: names from files are shown, never obeyed."""
+"""Text for a terminal; markup and control characters in names from files have no effect."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-#: Width of tables that go to a file or a pipe, where no screen sets it.
+#: Width of tables written to a file or a pipe, in characters.
 WIDE = 240
 LONGEST_NAME = 60
-#: Parameters of commands that name a file to write.
+#: Names of the parameters of commands that hold the path of an output file.
 WRITTEN = ("json_path", "html_path", "markdown_path", "pdf_path", "state_path", "out")
 
 
 def short_name(name: str) -> str:
-    """A name for a table, shortened if it is very long."""
+    """Return a name for a table, shortened if it is very long."""
     return shorten(terminal_text(name), LONGEST_NAME)
 
 
 def sentence(error: CalvizError | OSError) -> str:
-    """Say in one sentence what went wrong, and which option would help."""
+    """Describe an error in one sentence, with the option that would help."""
     if isinstance(error, InputError) and error.repairs:
         asked = " or ".join(f"--repair {repair.key}" for repair in error.repairs)
         return f"{str(error).rstrip('.')} ({asked})."
@@ -57,7 +57,7 @@ def cell(value: Any, style: str = "") -> Text:
 
 
 def _writes_files() -> bool:
-    """Whether the command that runs was asked for files."""
+    """Whether the running command also writes files."""
     context = click.get_current_context(silent=True)
     asked = {} if context is None else context.params
     return any(asked.get(name) not in (None, "-") for name in WRITTEN)
@@ -69,10 +69,10 @@ def console() -> Console:
 
     class Literal(Console):
         def on_broken_pipe(self) -> None:
-            # rich would exit with 1, which says that a threshold is crossed.
+            # rich would exit with 1, the code of a crossed threshold.
             if not _writes_files():
                 raise BrokenPipeError
-            # Who has seen enough of the table still wants the files that were asked for.
+            # The reader of the table has closed the pipe, but the files still have to be written.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     width = None if sys.stdout.isatty() else WIDE

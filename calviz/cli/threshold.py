@@ -1,4 +1,4 @@
-"""``--fail-on "ece>0.05"``: thresholds that make a command fail, for automatic builds."""
+"""``--fail-on "ece>0.05"``: thresholds that make a command fail, for builds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Threshold:
         Raises
         ------
         OptionError
-            Where it is not a known metric, one of > >= < <=, and a finite number.
+            Unless the text is a known metric, one of > >= < <=, and a finite number.
         """
         match = _FORM.fullmatch(text)
         limit = _number(match[3]) if match else None
@@ -56,15 +56,15 @@ class Threshold:
         return cls(METRICS[match[1]].key, match[2], limit)
 
     def crossed(self, evaluation: Evaluation) -> str | None:
-        """The sentence about a threshold that is crossed, or None.
+        """Describe how the threshold is crossed; None if it is not.
 
-        With an interval, the value and the whole interval must lie beyond the limit: a threshold
-        is not crossed while the data leave room for doubt.
+        With an interval, the value and the whole interval must lie beyond the limit: sampling noise
+        alone does not cross a threshold.
 
         Raises
         ------
         NotAvailable
-            Where the metric has no value: a gate that cannot be judged must not pass.
+            If the metric has no value: a gate that cannot be judged must not pass.
         """
         result = evaluation[self.metric]
         if not result.available:

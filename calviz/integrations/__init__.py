@@ -1,9 +1,9 @@
 """Where results go: experiment trackers and test runners, one file each.
 
-A file here hands what `calviz.analysis` and `calviz.report` have computed to another tool, in that tool's own words: numbers,
-figures, the report. Nothing is measured or drawn here. The tools are no dependencies: they are imported on first use, and without them
-one sentence says what to install. Tools that start calviz find these files by the entry points of `pyproject.toml`; nothing in calviz
-imports them. Build servers are served by files that the command line writes (``--json``, ``--markdown``, ``--junit``).
+A file here passes results of `calviz.analysis` and `calviz.report` (numbers, figures, the report) to another tool, in that tool's
+terms. Nothing is measured or drawn here. The tools are optional: each is imported on first use, and if it is missing, one sentence
+says what to install. Tools that call calviz find these files by the entry points in `pyproject.toml`; nothing in calviz imports them.
+Build servers read files that the command line writes (``--json``, ``--markdown``, ``--junit``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a tracker is given: numbers by name, the verdict, figures and the report."""
+"""The contents logged to a tracker: numbers by name, the verdict, figures and the report."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
     from calviz.report.document import Report
 
-#: What may be logged: an evaluation that keeps no rows has no figures and no report.
+#: Types that can be logged; an evaluation that keeps no rows has no figures and no report.
 Result = Dataset | Sample | Evaluation
-#: The picture that is logged beside the report, which holds all; a choice.
+#: Default for the figures logged one by one; the report holds all of them.
 FIGURES = ("reliability",)
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """A result, ready to be logged.
+    """A result with everything that is logged about it.
 
     Attributes
     ----------
     evaluation : Evaluation
     sample : Sample or None
-        The rows, for figures and the report.
+        The rows, for figures and the report; None if the evaluation keeps none.
     """
 
     evaluation: Evaluation
@@ -43,7 +43,7 @@ class Gathered:
 
     @classmethod
     def of(cls, result: Result) -> Gathered:
-        """Evaluate what has not been evaluated; raises OptionError for anything that is no result."""
+        """Evaluate predictions and samples, take evaluations as they are; raises OptionError for other types."""
         if isinstance(result, Evaluation):
             return cls(result, result.sample)
         if not isinstance(result, Sample | Predictions | ConfidencePredictions):
@@ -55,7 +55,7 @@ class Gathered:
         return cls(evaluate(sample, ci=not sample.is_large), sample)
 
     def metrics(self, prefix: str) -> dict[str, float]:
-        """Every number that there is: ``<prefix>ece``, ``<prefix>ece_low``, ``..._high``, ``..._noise_floor``, ``..._p_value``."""
+        """All available numbers by name: ``<prefix>ece``, ``<prefix>ece_low``, ``..._high``, ``..._noise_floor``, ``..._p_value``."""
         return {
             f"{prefix}{result.key}{end}": value
             for result in self.evaluation
@@ -65,12 +65,12 @@ class Gathered:
 
     @property
     def verdict(self) -> str:
-        """The sentence; empty where the findings were not asked for."""
+        """The verdict as a sentence; empty if it was not computed."""
         return self.evaluation.verdict.sentence if self.evaluation.verdict else ""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was found."""
+        """Findings of the evaluation."""
         return self.evaluation.findings
 
     def record(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Gathered:
 
     @cached_property
     def report(self) -> Report | None:
-        """The report; None without rows."""
+        """Full report; None without rows."""
         if self.sample is None:
             return None
         needs(*REPORT)
@@ -89,12 +89,12 @@ class Gathered:
         return compose(Subject(self.sample))
 
     def figures(self, keys: Iterable[str]) -> dict[str, go.Figure]:
-        """Charts of the report, by key; none without rows, and only those that these data have.
+        """Charts of the report, by key; empty without rows.
 
         Raises
         ------
         OptionError
-            Where no report has such a chart.
+            If the report on these data has no such chart.
         """
         if self.report is None:
             return {}

@@ -14,7 +14,7 @@ from calviz.core.predictions import Predictions
 from calviz.integrations._gathered import FIGURES, Gathered, Result
 from calviz.sample.sample import Sample
 
-#: What MLflow takes of a tag's text.
+#: Longest text of a tag that MLflow accepts, in characters.
 _LONGEST_TAG = 5_000
 
 
@@ -31,16 +31,16 @@ def log(
     Parameters
     ----------
     result : Evaluation, Predictions or Sample
-        What `calviz.audit` returns; what `calviz.evaluate` returns has no rows, so no figures and no report. Of predictions
-        and samples all metrics are evaluated, with error bars where the rows are not many.
+        The result of `calviz.audit`. A result of `calviz.evaluate` keeps no rows, so no figures and no report are logged. For
+        predictions and samples all metrics are evaluated, with error bars unless there are very many rows.
     run_id : str, optional
-        The run; the active one if left out, and a new one where none is active.
+        The run; by default the active one, or a new one if none is active.
     prefix : str
-        Before the names of metrics, and the folder of artifacts.
+        Prefix of the names of metrics, and the folder of artifacts.
     figures : iterable of str
-        Keys of charts of the report that are logged by themselves; each opens offline and takes 5 MB.
+        Keys of charts of the report to log as separate files; each opens offline and takes 5 MB.
     report : bool
-        Whether to log the report, in which all figures are (HTML, 5 MB).
+        Whether to log the report, which holds all figures (HTML, 5 MB).
 
     Returns
     -------
@@ -50,9 +50,9 @@ def log(
     Raises
     ------
     MissingPackage
-        Where MLflow is not installed.
+        If MLflow is not installed.
     OptionError
-        Where there is nothing to log in `result`, or no such figure.
+        If `result` is of another type, or the report has no such figure.
     """
     needs("mlflow")
     import mlflow
@@ -69,7 +69,7 @@ def log(
         client.set_tag(run_id, f"{folder}.verdict", gathered.verdict[:_LONGEST_TAG])
     client.log_dict(run_id, gathered.record(), f"{folder}/audit.json")
     for key, figure in drawn.items():
-        # The whole of plotly.js, not a link to it: what is logged is looked at where no network is.
+        # With plotly.js embedded rather than linked, so that the figure opens without a network.
         client.log_figure(
             run_id, figure, f"{folder}/{key}.html", save_kwargs={"include_plotlyjs": True}
         )
@@ -90,15 +90,15 @@ def _entities(metrics: Mapping[str, float]) -> list[Any]:
 class Evaluator:
     """``mlflow.models.evaluate(..., model_type="classifier", evaluators=["default", "calviz"])``.
 
-    The probabilities are those of the model's ``predict_proba``; else what it predicts, where that is one column of
-    probabilities or one per class; without a model, the column of predictions, or those named in
-    ``evaluator_config={"calviz": {"columns": [...]}}``. Its other options: ``classes`` (the labels, in the order of the
+    The probabilities come from the model's ``predict_proba``, or from its predictions if these are one column of
+    probabilities or one per class. Without a model, they are the column of predictions, or the columns named in
+    ``evaluator_config={"calviz": {"columns": [...]}}``. Other options: ``classes`` (the labels, in the order of the
     columns), ``reduction``, ``bins``, ``seed``, and ``figures``, ``report`` and ``prefix`` of `log`.
     """
 
     @classmethod
     def can_evaluate(cls, *, model_type: str, evaluator_config: Any = None, **_: Any) -> bool:
-        """Whether it is a classifier."""
+        """Whether the model is a classifier."""
         return model_type == "classifier"
 
     def evaluate(
@@ -154,14 +154,14 @@ def _predictions(
 
 
 def _scores(model: Any, features: Any) -> tuple[npt.NDArray[Any], Iterable[Any] | None]:
-    """Probabilities of a model of MLflow, and its classes where it names them."""
+    """Probabilities of an MLflow model, and its classes or None if it names none."""
     raw = _raw(model)
     if hasattr(raw, "predict_proba"):
         return np.asarray(raw.predict_proba(features)), getattr(raw, "classes_", None)
     scores = np.asarray(model.predict(features))
     if scores.dtype.kind != "f":
         raise InputError(
-            "the model predicts classes and no probabilities",
+            "the model predicts classes, not probabilities",
             remedy='log it with pyfunc_predict_fn="predict_proba", or give a table of probabilities',
         )
     return scores, None

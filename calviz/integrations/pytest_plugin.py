@@ -1,4 +1,4 @@
-"""The fixture ``calibration`` of pytest: a test that fails where a model is not shown to be calibrated well enough."""
+"""The pytest fixture ``calibration``: a test fails unless the data show that a model is calibrated well enough."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from calviz.results.evaluation import MetricResult
     from calviz.sample.sample import Sample
 
-#: What a limit does where the interval holds it.
+#: Outcome of an assertion when the interval contains the limit.
 Doubt = Literal["fails", "passes"]
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Predictions that a test makes claims about.
+    """Predictions that a test makes assertions about.
 
     Attributes
     ----------
     sample : Sample
-        The rows, and how they are looked at.
+        The rows, with the reduction, bins, seed and split.
     """
 
     sample: Sample
@@ -38,15 +38,15 @@ class Calibration:
         limit : float
             A fraction (0.05, not 5).
         doubt : {"fails", "passes"}
-            What an interval does that holds the limit. With "passes" the test fails only where the whole interval is
-            beyond the limit, as ``calviz audit --ci --fail-on`` does: a gate that noise does not close.
+            Outcome if the interval contains the limit. With "passes" the test fails only if the whole interval is
+            beyond the limit, as with ``calviz audit --ci --fail-on``: noise alone does not fail the test.
 
         Raises
         ------
         AssertionError
-            With the value and the bound.
+            If the claim is not shown; the message holds the value and the interval.
         OptionError, NotAvailable
-            On an unknown metric, and where it has no value on these rows.
+            For an unknown metric, and if the metric has no value on these rows.
         """
         __tracebackhide__ = True
         self._assert(metric, "below", limit, doubt)
@@ -104,10 +104,10 @@ def _sentence(
 
 @pytest.fixture
 def calibration() -> Callable[..., Calibration]:
-    """``calibration(y, p)`` gives claims to assert: ``calibration(y, p).assert_below("ece", 0.05)``.
+    """``calibration(y, p)`` returns an object with assertions: ``calibration(y, p).assert_below("ece", 0.05)``.
 
-    `y` holds the true labels, `p` the probabilities, of shape (n, K) or (n,); or `y` alone is what calviz made
-    (``calviz.load(...)``). ``reduction``, ``split``, ``bins`` and ``seed`` say how they are looked at, other options are those of
+    `y` holds the true labels, `p` the probabilities, of shape (n, K) or (n,); or `y` alone holds predictions of calviz
+    (``calviz.load(...)``). ``reduction``, ``split``, ``bins`` and ``seed`` define the sample; other options are passed to
     ``calviz.Predictions.from_arrays``.
     """
 

@@ -1,4 +1,4 @@
-"""Weights & Biases: `log` for a run."""
+"""Weights & Biases: `log` results to a run."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def log(
     Parameters
     ----------
     result : Evaluation, Predictions or Sample
-        As of `calviz.integrations.mlflow.log`.
+        As in `calviz.integrations.mlflow.log`.
     run : wandb.Run, optional
-        The run; the active one if left out.
+        The run; by default the active one.
     prefix : str
-        Before every name.
+        Prefix of every name.
     figures : iterable of str
-        Keys of charts of the report that are logged by themselves.
+        Keys of charts of the report to log separately.
     report : bool
-        Whether to log the report, in which all figures are (HTML, 5 MB).
+        Whether to log the report, which holds all figures (HTML, 5 MB).
 
     Returns
     -------
@@ -41,9 +41,9 @@ def log(
     Raises
     ------
     MissingPackage
-        Where wandb is not installed.
+        If wandb is not installed.
     OptionError
-        Where there is no run, nothing to log in `result`, or no such figure.
+        If there is no run, `result` is of another type, or the report has no such figure.
     """
     needs("wandb")
     import wandb

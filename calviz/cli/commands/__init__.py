@@ -1,4 +1,4 @@
-"""The commands, one file each, which holds a click command named ``command``; the group finds it by itself.
+"""The commands: each file holds a click command named ``command``, which the group finds by itself.
 
-A command reads its options, calls the library, and prints or writes. What two commands need belongs in ``calviz/cli``.
+A command reads its options, calls the library, and prints or writes the result. Code shared by commands belongs in ``calviz/cli``.
 """

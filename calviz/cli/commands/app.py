@@ -15,16 +15,16 @@ import click
 from calviz.core.errors import InputError, OptionError
 from calviz.core.extra_packages import REPORT, needs
 
-#: Tells the app which file to open first.
+#: Environment variable with the file that the app opens first.
 OPEN_VARIABLE = "CALVIZ_OPEN"
 HOST = "127.0.0.1"
-#: Ports that are tried, one after the other, if none is asked for.
+#: Ports tried in this order if none is given.
 PORTS = range(8501, 8601)
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--port", type=click.IntRange(1, 65_535), help="Port; a free one if left out.")
+@click.option("--port", type=click.IntRange(1, 65_535), help="Port; a free one by default.")
 @click.option(
     "--host",
     default=HOST,
@@ -35,7 +35,7 @@ PORTS = range(8501, 8601)
 def command(file: Path | None, port: int | None, host: str, no_browser: bool) -> None:
     """Open the dashboard, with FILE (or a folder of logs of language models) or with sample data.
 
-    It listens on this machine only, unless --host says otherwise; what is opened in it stays here.
+    It listens on this machine only, unless --host says otherwise; opened files stay on this machine.
     """
     from calviz.data.samples import project_root
 
@@ -49,7 +49,7 @@ def command(file: Path | None, port: int | None, host: str, no_browser: bool) ->
         os.environ[OPEN_VARIABLE] = str(_readable(file))
     sys.argv = ["streamlit", "run", str(root / "app.py"), *_flags(root, host, port, no_browser)]
     click.echo(f"calviz: open {_url(host, port)} in a browser; Ctrl+C ends it.")
-    # In this process: it stops with Ctrl-C, and nothing is left behind when it is ended.
+    # In this process, so that Ctrl-C stops it and no child process is left behind.
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
 
 
@@ -58,7 +58,7 @@ def _flags(root: Path, host: str, port: int, no_browser: bool) -> Iterator[str]:
     settings = {
         f"{section}.{key}": value
         for section, entries in config.items()
-        if section != "theme"  # streamlit reads it beside app.py; lists cannot be flags
+        if section != "theme"  # streamlit reads it from its file; lists cannot be flags
         for key, value in entries.items()
         if not isinstance(value, list | dict)
     }
@@ -67,7 +67,7 @@ def _flags(root: Path, host: str, port: int, no_browser: bool) -> Iterator[str]:
     settings["server.headless"] = no_browser
     settings["server.showEmailPrompt"] = False
     settings["server.port"] = port
-    # Its welcome advertises (in the app a card over the verdict), and asks a server elsewhere for this machine's address.
+    # The welcome message advertises (in the app by a card over the verdict) and asks a remote server for this machine's address.
     settings["logger.hideWelcomeMessage"] = True
     for key, value in settings.items():
         yield f"--{key}={str(value).lower() if isinstance(value, bool) else value}"
@@ -77,26 +77,26 @@ def _readable(file: Path) -> Path:
     if file.is_dir():
         from calviz.data.folders import Logs
 
-        Logs.of_folder(file)  # raises where it holds no logs
+        Logs.of_folder(file)  # raises if the folder holds no logs
         return file.resolve()
     if not file.is_file():
         raise InputError("there is no such file", file=str(file))
-    with file.open("rb"):  # raises what the command line then says in a sentence
+    with file.open("rb"):  # raises an OSError if unreadable, which the command line reports
         return file.resolve()
 
 
 def _url(host: str, port: int) -> str:
-    """Where the app is, for a browser on this machine."""
+    """Address of the app for a browser on this machine."""
     name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}"
 
 
 def _free_port(host: str, port: int | None) -> int:
-    """The port that is asked for, or the first of `PORTS` that is free; raises OptionError if there is none."""
+    """Return `port`, or by default the first free one of `PORTS`; raises OptionError if it is, or all are, taken."""
     if port is not None:
         _check_free(host, port)
         return port
-    _check_free(host, 0)  # an address that there is not has no free port either
+    _check_free(host, 0)  # raises for an address that does not exist
     for tried in PORTS:
         try:
             _check_free(host, tried)

@@ -1,4 +1,4 @@
-"""``calviz apply``: a saved map on other predictions."""
+"""``calviz apply``: apply a saved map to other predictions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="FILE...")
-@click.option("--map", "map_path", required=True, metavar="MAP.json", help="From --save-map.")
+@click.option(
+    "--map", "map_path", required=True, metavar="MAP.json", help="A map written by --save-map."
+)
 @click.option(
     "--out",
     required=True,
     metavar="FILE|FOLDER",
-    help=".csv, .parquet or .npz; for several files, a pattern or a folder: a folder.",
+    help="The calibrated file (.csv, .parquet or .npz); a folder if FILE is a pattern, a folder or several files.",
 )
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @reading_options
@@ -33,8 +35,8 @@ def command(
 ) -> int:
     """Apply a saved recalibration map to the predictions in FILE.
 
-    Where --out is a folder, files of any size are written again there as Parquet, block by block, with calibrated scores and all other
-    columns as they are.
+    If --out is a folder, files of any size are written to it as Parquet, block by block, with calibrated scores and all other
+    columns unchanged.
     """
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison.saved_maps import apply_map

@@ -1,4 +1,4 @@
-"""``calviz arena``: every method on many data sets, and the leaderboard."""
+"""``calviz arena``: run every method on many data sets and rank them on a leaderboard."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     default="all",
     show_default=True,
     metavar="A,B,C",
-    help="Keys of recalibrators (see 'calviz methods'), or all; of results, the names that these have.",
+    help="Keys of recalibrators (see 'calviz methods'), or all; for results, the method names in them.",
 )
 @click.option(
     "--state",
     "--resume",
     "state_path",
     metavar="FILE",
-    help="Keep what is done in this file, and do not do again what it holds.",
+    help="Keep finished results in this file, and skip those that it already holds.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1, max=256),
     metavar="N",
-    help="Experiments at the same time; all cores if left out.",
+    help="Number of experiments run in parallel; all cores by default.",
 )
 @click.option(
     "--resamples",
     default=1_000,
     show_default=True,
     type=click.IntRange(min=0, max=100_000),
-    help="Draws of the data sets for the intervals.",
+    help="Number of bootstrap draws of the data sets for the intervals.",
 )
 @fitting_options(judging=True)
 @method_options
@@ -71,10 +71,10 @@ def command(
     markdown_path: str | None,
     reading: ReadingOptions,
 ) -> int:
-    """Carry out every method on the calibration split of every file, judge on the test split, and draw the leaderboard.
+    """Fit every method on the calibration split of every file, judge on the test split, and print the leaderboard.
 
     Takes files of predictions, folders of them, HDF5 files in CalArena's layout, or results: CalArena's CSV files
-    (BENCHMARK/METHOD.csv), a file of --state, the JSON of an earlier arena.
+    (BENCHMARK/METHOD.csv), a file written by --state, or the JSON of an earlier arena.
     """
     from calviz.arena import find, judge
     from calviz.cli.arena_text import print_arena
@@ -126,11 +126,11 @@ def _played(
     from calviz.arena import Rules, State, play_all
 
     def progress(name: str, done: int, total: int, problem: str) -> None:
-        if total > 1 or not problem:  # of a single file, the error says it
+        if total > 1 or not problem:  # for a single file, the error reports it
             say(f"[{done}/{total}] {problem or name}")
 
     rules = Rules(methods="all" if chosen is None else chosen, division=division, options=options)
-    _ = rules.specs  # an unknown method is an error before a file is begun
+    _ = rules.specs  # an unknown method raises before any file is processed
     state = None if state_path is None else State.open(state_path)
     if state is not None and state.done:
         say(f"{state.path.name} holds {len(state.done):,} results; these are not computed again.")

@@ -1,4 +1,4 @@
-"""``calviz audit``: whether these probabilities can be trusted."""
+"""``calviz audit``: measure whether probabilities can be trusted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Audit:
-    """One model of one file, judged."""
+    """Results for one model of one file."""
 
     file: str
     loaded: Loaded
@@ -52,19 +52,20 @@ class Audit:
 @click.option(
     "--conventions",
     is_flag=True,
-    help="Add the ECE as scikit-learn, torchmetrics, netcal and others define it, and why they differ.",
+    help="Add the ECE as scikit-learn, torchmetrics, netcal and others define it, and why each differs.",
 )
 @click.option(
     "--by",
     metavar="COL",
-    help="Add a line for each value of a group column, such as the task: is it off, and from which confidence on is it right?",
+    help="Add a line for each value of a group column, such as the task: whether its scores are off, "
+    "and from which confidence on they are right.",
 )
 @click.option(
     "--risk",
     default=0.1,
     show_default=True,
     type=click.FloatRange(0, 1),
-    help="Share of wrong predictions that is allowed (with --by).",
+    help="Largest allowed share of wrong predictions (with --by).",
 )
 @click.option(
     "--json",
@@ -76,19 +77,19 @@ class Audit:
 @click.option(
     "--preset",
     type=click.Choice(["clinical", "credit"]),
-    help="The sections of the report that a guideline asks for: clinical (AUROC, calibration curve, net benefit, scores by outcome) "
-    "or credit (tests per rating grade as well).",
+    help="Report the sections that a guideline asks for: clinical (AUROC, calibration curve, net benefit, scores by outcome) "
+    "or credit (also tests per rating grade).",
 )
 @click.option(
     "--cutoff",
     type=float,
-    help="Add what decisions for the positive class (or --reduction class:NAME) at this cutoff of its probability lead to; net "
-    "benefit is taken there.",
+    help="Add the consequences of deciding for the positive class (or --reduction class:NAME) at this cutoff of its probability; net "
+    "benefit is computed there.",
 )
 @click.option(
     "--grades",
     metavar="COL",
-    help="The group column that holds rating grades, for the report; a column that looks like one if left out.",
+    help="The group column that holds rating grades, for the report; recognised by default.",
 )
 @click.option(
     "--fail-on",
@@ -96,13 +97,13 @@ class Audit:
     multiple=True,
     metavar="EXPR",
     help='Exit with 1 if this holds (repeatable), such as "ece>0.05"; values are fractions. '
-    "With --ci it has to hold for the value and for its whole interval.",
+    "With --ci it has to hold for the value and its whole interval.",
 )
 @click.option(
     "--junit",
     "junit_path",
     metavar="PATH",
-    help="Write every --fail-on as a test in JUnit XML, which build servers show; also where one is crossed.",
+    help="Write every --fail-on as a test in JUnit XML, which build servers show; also written if one is crossed.",
 )
 @seed_option
 @resamples_option
@@ -111,7 +112,7 @@ class Audit:
     "models",
     multiple=True,
     metavar="NAME",
-    help="The models to use, if the file holds several (repeatable); all if left out.",
+    help="The models to use, if the file holds several (repeatable); all by default.",
 )
 @label_file_options
 @reading_options
@@ -141,8 +142,8 @@ def command(
 ) -> int:
     """Measure the calibration of the predictions in FILE, and say what was found.
 
-    Files that cannot be used are named and the others are judged; the exit code is then 2, and no
-    JSON or report is written (JUnit XML is, and says so). A report has one part per model of each file; it always holds error bars.
+    A file that cannot be used is named and the others are judged; the exit code is then 2, and no
+    JSON or report is written (JUnit XML is, with the error). A report has one part per model of each file; it always includes error bars.
     """
     thresholds = [Threshold.of(text) for text in fail_on]
     how = {
@@ -186,7 +187,7 @@ def command(
                 if json_path is not None:
                     records.append(_record(audit, ci, decisions))
                 if documents:
-                    # What stands once is made with the first part only.
+                    # The comparison of models is shown once, in the first part.
                     once = len(files) == 1 and not parts
                     beside = _beside(audit, models, how) if once else None
                     named = len(files) > 1
@@ -257,11 +258,11 @@ def _audit(
             if by[0] is not None:
                 print_groups(sample, by[0], by[1])
         yield audit
-        sample.let_go()  # room for the next model
+        sample.let_go()  # free memory for the next model
 
 
 def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | None:
-    """What is more than one file, or does not fit into memory, as a profile; None for everything else."""
+    """Load several files, or a file that does not fit into memory, as a profile; None for any other source."""
     from calviz.cli.progress import showing_progress
     from calviz.data.profile_files import loaded
     from calviz.data.profiling.run import options_and_time, profile
@@ -279,7 +280,7 @@ def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded |
 
 
 def _judged(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
-    """The verdict, which is no gate of its own, and each threshold; says which are crossed."""
+    """Yield the verdict as a gate that always passes, then each threshold; crossed ones go to standard error."""
     several = len(audit.loaded.models) > 1
     model = audit.evaluation.name if several else ""
     where = f"{audit.file}, {model}" if several else audit.file
@@ -300,7 +301,7 @@ def _record(audit: Audit, ci: bool, decisions: Deciding) -> dict[str, Any]:
     if audit.conventions is not None:
         extra["conventions"] = convention_records(audit.conventions)
     verdict = audit.evaluation.verdict
-    assert verdict is not None  # all metrics bring their findings and the verdict along
+    assert verdict is not None  # an evaluation of all metrics includes findings and verdict
     return audit_record(
         audit.evaluation,
         file=audit.file,
@@ -319,7 +320,7 @@ def _record(audit: Audit, ci: bool, decisions: Deciding) -> dict[str, Any]:
 def _beside(
     audit: Audit, models: tuple[str, ...], how: Mapping[str, Any]
 ) -> ModelComparison | None:
-    """The models of a file side by side; None if there is one only."""
+    """Compare the models of a file; None if there is only one."""
     from calviz.comparison import compare_models
 
     names = models or tuple(audit.loaded.models)
@@ -371,7 +372,7 @@ def _write(value: Any, path: str) -> None:
 
 
 def _check_writable(option: str, path: str | None) -> None:
-    """Find out before the work is done, and without touching what is there."""
+    """Check before the work starts that an output path can be written, without touching an existing file."""
     if path is None or path == "-":
         return
     if Path(path).is_dir():

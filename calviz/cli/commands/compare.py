@@ -1,4 +1,4 @@
-"""``calviz compare``: recalibrators side by side."""
+"""``calviz compare``: compare recalibrators."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Fit each method N more times, to resampled rows, so that differences include the variation of the fit (such as 20).",
+    help="Refit each method N times on resampled rows, so that differences include the variation of the fit (such as 20).",
 )
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @click.option(
@@ -75,8 +75,8 @@ def command(
 ) -> int:
     """Fit recalibrators on some rows of FILE and compare them on others.
 
-    A method that fails is a line with its reason; the others still finish. Of a folder, a pattern, or a file that may not fit into
-    memory, rows are drawn to fit on, and others to judge on.
+    A method that fails is reported with its reason; the others still finish. From a folder, a pattern, or a file that may not fit into
+    memory, a sample of rows is drawn to fit on, and another to judge on.
     """
     from calviz.cli.audit_text import print_recognition
     from calviz.cli.compare_text import print_comparison
@@ -142,7 +142,7 @@ def command(
 
 
 def _report(found: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:
-    """The rows that judged, before any recalibration, and what each method makes of them."""
+    """Report on the judging rows before recalibration, and on each method's results on them."""
     from calviz.core.reduction import Reduction
     from calviz.report.document import compose
     from calviz.report.section import brief

@@ -1,4 +1,4 @@
-"""``calviz compare-models``: several models on the same rows."""
+"""``calviz compare-models``: compare models on the same rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--split", metavar="NAME", help="Only the rows of this split, where a file has it.")
+@click.option("--split", metavar="NAME", help="Only the rows of this split, in files that have it.")
 @reduction_option
 @bins_option
 @seed_option
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Only this model (repeatable), by its name in the table; all if left out.",
+    help="Only this model (repeatable), by its name in the table; all by default.",
 )
 @click.option(
     "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
@@ -109,7 +109,7 @@ def command(
 
 
 def _report(found: ModelComparison, files: dict[str, Loaded], reading: ReadingOptions) -> Report:
-    """A part for each model, on the rows that all of them have, and what tells them apart."""
+    """Report with a part per model on the rows that all models have, and the comparison in the first part."""
     from calviz.core.reduction import Reduction
     from calviz.report.document import compose
     from calviz.report.section import brief
@@ -123,7 +123,7 @@ def _report(found: ModelComparison, files: dict[str, Loaded], reading: ReadingOp
                 Sample(data, reduction, bins=found.bins, seed=found.seed, split=found.split),
                 title=name,
                 origin=Origin.of(files[name], reading),
-                models=found if number == 0 else None,  # it stands once
+                models=found if number == 0 else None,  # the comparison is shown once
             )
             for number, (name, data) in enumerate(found.alignment.models.items())
         ),

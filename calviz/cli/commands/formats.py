@@ -1,4 +1,4 @@
-"""``calviz formats``: which files are read."""
+"""``calviz formats``: list the supported file formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 
 @click.command()
 def command() -> None:
-    """List the file formats that are read, and the repairs that can be asked for."""
+    """List the file formats that can be read, and the repairs that can be requested."""
     from rich.table import Table
 
     from calviz.cli.text import cell, console

@@ -1,4 +1,4 @@
-"""``calviz merge``: profiles of different rows as one."""
+"""``calviz merge``: add profiles of different rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from calviz.cli.group import FINE
 
 @click.command()
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
-@click.option("--out", required=True, metavar="FILE", help="The sum, a .parquet file.")
+@click.option("--out", required=True, metavar="FILE", help="The merged profile, a .parquet file.")
 def command(profiles: tuple[str, ...], out: str) -> int:
-    """Add profiles of different rows: days to a month, one site to another.
+    """Add profiles of different rows, such as the days of a month or several sites.
 
-    Rows that are in two profiles are counted twice.
+    Rows in two profiles are counted twice.
     """
     from calviz.cli.profile_text import print_profile
     from calviz.data.profile_files import merge_files

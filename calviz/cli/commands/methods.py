@@ -1,4 +1,4 @@
-"""``calviz methods``: the list of recalibrators."""
+"""``calviz methods``: list the recalibrators."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def command() -> None:
         table.add_row(*(cell(text) for text in row))
     console().print(table)
     console().print(
-        "Any parametric and any non-parametric one make a composition: first+second.", style="dim"
+        "A parametric and a non-parametric method can be composed: first+second.", style="dim"
     )

@@ -1,4 +1,4 @@
-"""``calviz metrics``: the list of metrics."""
+"""``calviz metrics``: list the metrics."""
 
 from __future__ import annotations
 

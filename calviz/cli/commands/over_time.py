@@ -1,4 +1,4 @@
-"""``calviz over-time``: a metric period by period, changes, and recalibration on the past."""
+"""``calviz over-time``: a metric per period, its changes, and recalibration on past rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EVERY = {"equal-counts": "equal counts"}
 @click.option(
     "--every",
     type=click.Choice(["day", "week", "month", "year", "equal-counts"]),
-    help="How time is divided; as suits the data if left out.",
+    help="Length of the periods; by default chosen from the data.",
 )
 @click.option("--parts", default=10, show_default=True, type=click.IntRange(min=2))
 @click.option(
@@ -33,7 +33,7 @@ _EVERY = {"equal-counts": "equal counts"}
     default="temperature",
     show_default=True,
     metavar="KEY",
-    help="The recalibrator that is fitted on the rows before each period; none for none.",
+    help="The recalibrator fitted on the rows before each period, or none.",
 )
 @click.option("--split", metavar="NAME", help="Only the rows of this split.")
 @reduction_option
@@ -58,7 +58,7 @@ def command(
     json_path: str | None,
     reading: ReadingOptions,
 ) -> int:
-    """Measure a metric of FILE over time: each period with interval and noise floor, and which of them differ beyond chance.
+    """Measure a metric of FILE over time: each period with interval and noise floor, and which periods differ beyond chance.
 
     The time column is recognised, or named by --time.
     """

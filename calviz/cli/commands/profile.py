@@ -1,4 +1,4 @@
-"""``calviz profile``: rows of any number as sums that add up."""
+"""``calviz profile``: summarise any number of rows as mergeable sums."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "polars", "duckdb"]),
     default="auto",
     show_default=True,
-    help="What sums the rows.",
+    help="The library that sums the rows.",
 )
-@click.option("--memory", metavar="SIZE", help="The most memory for DuckDB, such as 1GB.")
+@click.option("--memory", metavar="SIZE", help="Memory limit of DuckDB, such as 1GB.")
 @click.option("--model", metavar="NAME", help="The model to use, if the files hold several.")
+@click.option("--skip-broken", is_flag=True, help="Leave out and name files that cannot be read.")
 @click.option(
-    "--skip-broken", is_flag=True, help="Leave out files that cannot be read; they are named."
-)
-@click.option(
-    "--true-class", is_flag=True, help="Cells of more than two classes for each true class."
+    "--true-class",
+    is_flag=True,
+    help="With more than two classes, also divide the cells by true class.",
 )
 @click.option(
     "--each-class",
     is_flag=True,
-    help="Cells of each of more than two classes against the rest, for class-wise errors.",
+    help="With more than two classes, add cells of each class against the rest, for class-wise errors.",
 )
 @reading_options
 def command(
@@ -56,8 +56,8 @@ def command(
 ) -> int:
     """Sum the predictions of SOURCE (files, folders, patterns, hive-partitioned tables) out of core into a profile.
 
-    Everything that takes a file of predictions takes a profile. Times are counted in buckets: --time date:month. What is
-    stopped goes on where it was when it is started again: finished parts are kept beside --out until it is written.
+    Everything that takes a file of predictions takes a profile. Times are grouped in buckets: --time date:month. A stopped
+    run continues when it is started again: finished parts are kept beside --out until it is written.
     """
     from calviz.cli.profile_text import print_profile
     from calviz.data.profiling.run import options_and_time, profile

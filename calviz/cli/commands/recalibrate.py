@@ -1,4 +1,4 @@
-"""``calviz recalibrate``: a calibrated file, and the map that made it."""
+"""``calviz recalibrate``: write a calibrated file, and the map that made it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option("--method", required=True, metavar="NAME", help="See 'calviz methods'.")
+@click.option(
+    "--method", required=True, metavar="NAME", help="Key of a recalibrator; see 'calviz methods'."
+)
 @fitting_options(judging=False)
 @method_options
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
@@ -34,12 +36,14 @@ if TYPE_CHECKING:
     "--out",
     required=True,
     metavar="FILE|FOLDER",
-    help="The calibrated file: .csv, .parquet or .npz; where rows are drawn to fit on, a folder.",
+    help="The calibrated file (.csv, .parquet or .npz); a folder if a sample of rows is drawn to fit on.",
 )
 @sample_option
 @click.option("--save-map", metavar="MAP.json", help="Save the fitted map for 'calviz apply'.")
 @click.option(
-    "--save-snippet", metavar="MAP.py", help="Save it as Python code that needs only NumPy."
+    "--save-snippet",
+    metavar="MAP.py",
+    help="Save the fitted map as Python code that needs only NumPy.",
 )
 @label_file_options
 @reading_options
@@ -58,8 +62,8 @@ def command(
 ) -> int:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
 
-    The rows that fitted the map stay under their split: judge the result on the others. Of a folder, a pattern, or a file that may not
-    fit into memory a stratified sample of the rows fits, and all rows are written, block by block.
+    The rows that fitted the map keep their split: judge the result on the others. From a folder, a pattern, or a file that may not
+    fit into memory, a stratified sample of the rows is drawn to fit on, and all rows are written, block by block.
     """
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison import calibrate
@@ -119,7 +123,7 @@ def _block_by_block(
 
     if Path(out).suffix:
         raise OptionError(
-            f"--out {out} must be a folder, without an end such as .csv: the files are written one by one."
+            f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
     with showing_progress():
         done = recalibrate_files(

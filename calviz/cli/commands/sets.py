@@ -1,4 +1,4 @@
-"""``calviz sets``: prediction sets from the same probabilities."""
+"""``calviz sets``: conformal prediction sets from the probabilities."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     type=click.Choice(["lac", "aps"]),
     default="lac",
     show_default=True,
-    help="LAC or APS.",
+    help="LAC (least ambiguous sets) or APS (adaptive prediction sets).",
 )
 @click.option(
     "--coverage",
     type=float,
     default=0.9,
     show_default=True,
-    help="Share of the rows whose set is to hold the true class.",
+    help="Share of the rows whose set should hold the true class.",
 )
 @fitting_options(judging=True)
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
@@ -53,7 +53,7 @@ def command(
     json_path: str | None,
     reading: ReadingOptions,
 ) -> int:
-    """Choose the threshold of prediction sets on some rows of FILE, and say how often the sets of the others hold the true class."""
+    """Choose the threshold of prediction sets on some rows of FILE, and measure how often the sets of the others hold the true class."""
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison import prediction_sets
     from calviz.data import read

@@ -1,4 +1,4 @@
-"""The calibration error that counts every bin alike; importing this registers it."""
+"""The calibration error that gives every bin the same weight; importing this module registers it."""
 
 from __future__ import annotations
 

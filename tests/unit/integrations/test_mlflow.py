@@ -149,7 +149,7 @@ def test_columns_are_classes(judged):
     ("rows", "model", "config", "words"),
     [
         ({"p": [0.5]}, Raw(), {}, "no true labels; name their column with targets="),
-        ({"y": [1], "p": [0.5]}, Labels(), {}, "predicts classes and no probabilities"),
+        ({"y": [1], "p": [0.5]}, Labels(), {}, "predicts classes, not probabilities"),
         ({"y": [1], "p": [0.5]}, None, {"columns": ["q"]}, "column 'q': there is no such column"),
         ({"y": [1], "p": [0.5]}, Raw(), {"colour": 1}, "no option 'colour'"),
     ],
