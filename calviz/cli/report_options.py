@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.output_options import OutputOption, write_text
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import REPORT, needs
-from calviz.core.whole_files import write_output
+from calviz.core.whole_files import check_place, write_output
 
 if TYPE_CHECKING:
     from calviz.report.document import Report
@@ -20,18 +20,21 @@ _OPTIONS = (
     click.option(
         "--html",
         "html_path",
+        cls=OutputOption,
         metavar="PATH",
         help="Write a report as one HTML file that opens anywhere, offline.",
     ),
     click.option(
         "--pdf",
         "pdf_path",
+        cls=OutputOption,
         metavar="PATH",
         help="Write the report as PDF; needs Chromium, Chrome or Edge on this machine.",
     ),
     click.option(
         "--markdown",
         "markdown_path",
+        cls=OutputOption,
         metavar="PATH",
         help="Write the report as a model card; with - it goes to standard output, and nothing else does.",
     ),
@@ -62,10 +65,9 @@ class Documents:
         for name, path in asked.items():
             if path is None or (path == "-" and name == "--markdown"):
                 continue
-            if path in ("", "-") or Path(path).is_dir():
+            if path in ("", "-"):
                 raise OptionError(f"{name} '{path}' is not a file; give the name of a file.")
-            if not Path(path).absolute().parent.is_dir():
-                raise OptionError(f"{name} {path}: there is no such directory.")
+            check_place(path, f"{name} {path}")
         if self.pdf is not None:
             from calviz.report.pdf import why_not
 
@@ -81,11 +83,7 @@ class Documents:
 
             write_output(self.pdf, to_pdf(report.html()))
         if self.markdown is not None:
-            text = report.markdown()
-            if self.quiet:
-                click.echo(text, nl=False)
-            else:
-                write_output(self.markdown, text)
+            write_text(report.markdown(), self.markdown)
 
 
 def document_options(command: Callable[..., Any]) -> Callable[..., Any]:

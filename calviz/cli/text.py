@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.output_options import writes_files
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.whole_files import FULL
 from calviz.text.escape import terminal_text
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 #: Width of tables written to a file or a pipe, in characters.
 WIDE = 240
 LONGEST_NAME = 60
-#: Names of the parameters of commands that hold the path of an output file.
-WRITTEN = ("json_path", "html_path", "markdown_path", "pdf_path", "state_path", "out")
 
 
 def short_name(name: str) -> str:
@@ -56,13 +55,6 @@ def cell(value: Any, style: str = "") -> Text:
     return Text(terminal_text(str(value)), style=style)
 
 
-def _writes_files() -> bool:
-    """Whether the running command also writes files."""
-    context = click.get_current_context(silent=True)
-    asked = {} if context is None else context.params
-    return any(asked.get(name) not in (None, "-") for name in WRITTEN)
-
-
 def console() -> Console:
     """Make a console on standard output; tables keep their full width if it is not a terminal."""
     from rich.console import Console
@@ -70,7 +62,7 @@ def console() -> Console:
     class Literal(Console):
         def on_broken_pipe(self) -> None:
             # rich would exit with 1, the code of a crossed threshold.
-            if not _writes_files():
+            if not writes_files():
                 raise BrokenPipeError
             # The reader of the table has closed the pipe, but the files still have to be written.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from calviz.core.errors import CalvizError
+from calviz.core.errors import CalvizError, OptionError
 
 #: What the operating system says where there is no room left.
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -64,6 +64,22 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if beside is not None:
             with suppress(OSError):
                 beside.unlink()
+
+
+def check_place(path: str | os.PathLike[str], name: str) -> Path:
+    """Return the path if a file can be put there; `name` is what messages call it.
+
+    Raises
+    ------
+    OptionError
+        If it is a directory, or its directory does not exist.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise OptionError(f"{name} is a directory; give the name of a file.")
+    if not target.absolute().parent.is_dir():
+        raise OptionError(f"{name}: there is no such directory.")
+    return target
 
 
 def write_output(path: str | os.PathLike[str], content: str | bytes) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from calviz.core.errors import InputError, OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.whole_files import replacing
+from calviz.core.whole_files import check_place, replacing
 
 #: Supported file extensions.
 SUFFIXES = (".csv", ".parquet", ".npz")
@@ -25,8 +25,7 @@ def check_target(path: str | Path) -> Path:
         raise OptionError(
             f"'{target.name}' must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
         )
-    if not target.absolute().parent.is_dir():
-        raise OptionError(f"'{target.name}': there is no such directory.")
+    check_place(target, f"'{target.name}'")
     needs(*_NEEDED.get(target.suffix.lower(), ()))
     return target
 
@@ -100,14 +99,3 @@ def _arrays(data: Dataset) -> dict[str, Any]:
             "class_names": np.asarray(data.class_names, dtype=str),
         }
     return arrays | {"confidence": data.confidence, "correct": data.correct.astype(np.int8)}
-
-
-def check_json(path: str | Path) -> None:
-    """Raise OptionError if a text file cannot be written to the path; ``-`` is standard output."""
-    if str(path) == "-":
-        return
-    target = Path(path)
-    if target.is_dir():
-        raise OptionError(f"'{target.name}' is a directory; give the name of a file.")
-    if not target.absolute().parent.is_dir():
-        raise OptionError(f"'{target.name}': there is no such directory.")

@@ -14,7 +14,7 @@ from calviz.core.arrays import BoolArray
 from calviz.core.cells import FINE_CELLS
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
-from calviz.core.whole_files import replacing
+from calviz.core.whole_files import check_place, replacing
 from calviz.profiles.aggregate import GROUP, SUMS
 from calviz.profiles.class_cells import CLASS_SUMS, intervals_of
 from calviz.profiles.profile import VERSION, Facts, Profile, class_keys_of, keys_of
@@ -67,9 +67,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() != ".parquet":
         raise OptionError(f"a profile is a .parquet file, not '{shortened(target.name)}'.")
-    if not target.absolute().parent.is_dir():
-        raise OptionError(f"'{shortened(str(target))}': there is no such directory.")
-    return target
+    return check_place(target, f"'{shortened(str(target))}'")
 
 
 def columns_of(facts: Facts) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 import calviz
 from calviz.cli import main
+from calviz.cli.output_options import OutputOption
 from calviz.specs.metric import METRICS
 
 ROOT = Path(__file__).parents[2]
@@ -231,14 +232,15 @@ class TestStreams:
 
     @pytest.mark.slow
     @pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed otherwise there")
-    def test_who_stops_reading_still_gets_the_file(self, plain, tmp_path):
+    @pytest.mark.parametrize("option", ["--json", "--junit"])
+    def test_who_stops_reading_still_gets_the_file(self, plain, tmp_path, option):
         reader, writer = os.pipe()
         os.close(reader)
-        out = tmp_path / "found.json"
+        out = tmp_path / "found.txt"
         found = subprocess_run(
             "audit",
             str(plain),
-            "--json",
+            option,
             str(out),
             capture_output=False,
             stdout=writer,
@@ -246,7 +248,19 @@ class TestStreams:
         )
         os.close(writer)
         assert (found.returncode, found.stderr) == (0, "")
-        assert json.loads(out.read_text())["rows"] > 0
+        assert out.stat().st_size > 100
+
+    def test_every_option_that_writes_a_file_is_known_as_one(self):
+        """So that a closed pipe does not keep the file from being written."""
+        names = "--json --html --pdf --markdown --junit --out --state --save-map --save-snippet"
+        options = [
+            option
+            for name in main.list_commands(None)
+            for option in main.get_command(None, name).params
+            if set(option.opts) & set(names.split())
+        ]
+        assert len(options) > 20
+        assert [o.opts for o in options if not isinstance(o, OutputOption)] == []
 
     def test_ctrl_c_stops_quietly(self, plain, monkeypatch):
         def interrupt(*_, **__):

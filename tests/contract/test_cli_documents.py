@@ -54,7 +54,7 @@ def test_several_files_are_several_parts(file, tmp_path):
 @pytest.mark.parametrize("command", [("audit",), ("compare",), ("compare-models",)])
 @pytest.mark.parametrize("option", ["--html", "--markdown"])
 def test_a_place_that_cannot_be_written_is_found_out_first(command, option, file, tmp_path):
-    for path, words in ((tmp_path, "is not a file"), (tmp_path / "no" / "x", "no such directory")):
+    for path, words in ((tmp_path, "is a directory"), (tmp_path / "no" / "x", "no such directory")):
         result = run(*command, file, option, path)
         assert result.exit_code == 2
         assert words in result.stderr

@@ -10,6 +10,7 @@ import click
 
 from calviz.cli.fit_row_options import one_model
 from calviz.cli.group import FINE
+from calviz.cli.output_options import OutputOption
 from calviz.cli.reading import reading_options
 from calviz.core.errors import InputError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--out",
+    cls=OutputOption,
     required=True,
     metavar="FILE|FOLDER",
     help="The calibrated file (.csv, .parquet or .npz); a folder if FILE is a pattern, a folder or several files.",

@@ -9,10 +9,10 @@ import click
 from calviz.cli.fit_row_options import fitting_options
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
+from calviz.cli.output_options import OutputOption, check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.text import say
-from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
     from calviz.arena import Found
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     "--state",
     "--resume",
     "state_path",
+    cls=OutputOption,
     metavar="FILE",
     help="Keep finished results in this file, and skip those that it already holds.",
 )
@@ -52,9 +53,7 @@ if TYPE_CHECKING:
 )
 @fitting_options(judging=True)
 @method_options
-@click.option(
-    "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
-)
+@json_option
 @document_options
 @reading_options
 def command(
@@ -78,11 +77,9 @@ def command(
     """
     from calviz.arena import find, judge
     from calviz.cli.arena_text import print_arena
-    from calviz.data.writing import check_json
 
     own = parse(options)
-    if json_path is not None:
-        check_json(json_path)
+    check_output("--json", json_path)
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     quiet = only_one_output(json_path, documents)
@@ -101,13 +98,8 @@ def command(
         print_arena(arena)
     if json_path is not None:
         from calviz.report.arena_json import arena_record
-        from calviz.report.json import to_json
 
-        text = to_json(arena_record(arena, problems=problems, seed=division.seed))
-        if json_path == "-":
-            click.echo(text, nl=False)
-        else:
-            write_output(json_path, text)
+        write_json(arena_record(arena, problems=problems, seed=division.seed), json_path)
     if documents:
         from calviz.report.arena_report import arena_report
 

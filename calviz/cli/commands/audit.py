@@ -11,6 +11,7 @@ import click
 
 from calviz.cli.at_cutoff import Deciding
 from calviz.cli.group import CROSSED, FINE, WRONG
+from calviz.cli.output_options import OutputOption, check_output, json_option, write_json
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.sample_options import bins_option, reduction_option, resamples_option, seed_option
@@ -67,12 +68,7 @@ class Audit:
     type=click.FloatRange(0, 1),
     help="Largest allowed share of wrong predictions (with --by).",
 )
-@click.option(
-    "--json",
-    "json_path",
-    metavar="PATH",
-    help="Write JSON; with - it goes to standard output, and nothing else does.",
-)
+@json_option
 @document_options
 @click.option(
     "--preset",
@@ -102,6 +98,7 @@ class Audit:
 @click.option(
     "--junit",
     "junit_path",
+    cls=OutputOption,
     metavar="PATH",
     help="Write every --fail-on as a test in JUnit XML, which build servers show; also written if one is crossed.",
 )
@@ -153,8 +150,8 @@ def command(
         "seed": seed,
         "resamples": resamples,
     }
-    _check_writable("--json", json_path)
-    _check_writable("--junit", junit_path)
+    check_output("--json", json_path)
+    check_output("--junit", junit_path)
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     if preset is not None and not documents:
@@ -204,7 +201,7 @@ def command(
     if wrong:
         return WRONG
     if json_path is not None:
-        _write(records[0] if len(files) == len(records) == 1 else records, json_path)
+        write_json(records[0] if len(files) == len(records) == 1 else records, json_path)
     if documents:
         from calviz.report.document import bind
 
@@ -359,26 +356,6 @@ def _part(
         grades=decisions.grades,
     )
     return make_part(subject, sections=sections_of(preset, subject) if preset else None)
-
-
-def _write(value: Any, path: str) -> None:
-    from calviz.report.json import to_json
-
-    text = to_json(value)
-    if path == "-":
-        click.echo(text, nl=False)
-    else:
-        write_output(path, text)
-
-
-def _check_writable(option: str, path: str | None) -> None:
-    """Check before the work starts that an output path can be written, without touching an existing file."""
-    if path is None or path == "-":
-        return
-    if Path(path).is_dir():
-        raise OptionError(f"{option} {path} is a directory; give the name of a file.")
-    if not Path(path).absolute().parent.is_dir():
-        raise OptionError(f"{option} {path}: there is no such directory.")
 
 
 def _in_file(error: CalvizError | OSError, file: str) -> str:

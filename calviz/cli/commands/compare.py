@@ -11,12 +11,12 @@ from calviz.cli.drawn_rows import drawn, judge_option, sample_option, say_drawn,
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
+from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.sample_options import bins_option, reduction_option
 from calviz.cli.text import say
 from calviz.core.errors import OptionError
-from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
     from calviz.comparison.rows import Division
@@ -49,9 +49,7 @@ if TYPE_CHECKING:
     help="Refit each method N times on resampled rows, so that differences include the variation of the fit (such as 20).",
 )
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@click.option(
-    "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
-)
+@json_option
 @document_options
 @label_file_options
 @reading_options
@@ -82,11 +80,9 @@ def command(
     from calviz.cli.compare_text import print_comparison
     from calviz.comparison import Plan, carry_out
     from calviz.data import read
-    from calviz.data.writing import check_json
 
     own = parse(options)
-    if json_path is not None:
-        check_json(json_path)
+    check_output("--json", json_path)
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     quiet = only_one_output(json_path, documents)
@@ -127,15 +123,10 @@ def command(
         print_comparison(comparison)
     if json_path is not None:
         from calviz.report.comparison_json import comparison_record
-        from calviz.report.json import to_json
 
         extra: dict[str, Any] = {"digest": loaded.digest} if loaded is not None else {}
         extra |= {"sample": rows.record()} if rows is not None else {}
-        text = to_json(comparison_record(comparison, file=file, **extra))
-        if json_path == "-":
-            click.echo(text, nl=False)
-        else:
-            write_output(json_path, text)
+        write_json(comparison_record(comparison, file=file, **extra), json_path)
     if documents and loaded is not None:
         documents.write(_report(comparison, loaded, reading))
     return FINE

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from calviz.cli.group import FINE
+from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.sample_options import bins_option, reduction_option, resamples_option, seed_option
 from calviz.core.errors import InputError, OptionError
-from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Only this model (repeatable), by its name in the table; all by default.",
 )
-@click.option(
-    "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
-)
+@json_option
 @document_options
 @reading_options
 def command(
@@ -62,10 +60,8 @@ def command(
     from calviz.cli.models_text import print_models
     from calviz.comparison import compare_models, named_models
     from calviz.data import read
-    from calviz.data.writing import check_json
 
-    if json_path is not None:
-        check_json(json_path)
+    check_output("--json", json_path)
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     quiet = only_one_output(json_path, documents)
@@ -94,14 +90,9 @@ def command(
     if not quiet:
         print_models(comparison)
     if json_path is not None:
-        from calviz.report.json import to_json
         from calviz.report.models_json import models_record
 
-        text = to_json(models_record(comparison, files=[one.file for one in loaded]))
-        if json_path == "-":
-            click.echo(text, nl=False)
-        else:
-            write_output(json_path, text)
+        write_json(models_record(comparison, files=[one.file for one in loaded]), json_path)
     if documents:
         files_of = [one for one in loaded for _ in one.models]
         documents.write(_report(comparison, dict(zip(models, files_of, strict=True)), reading))

@@ -5,11 +5,18 @@ from __future__ import annotations
 import click
 
 from calviz.cli.group import FINE
+from calviz.cli.output_options import OutputOption
 
 
 @click.command()
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
-@click.option("--out", required=True, metavar="FILE", help="The merged profile, a .parquet file.")
+@click.option(
+    "--out",
+    cls=OutputOption,
+    required=True,
+    metavar="FILE",
+    help="The merged profile, a .parquet file.",
+)
 def command(profiles: tuple[str, ...], out: str) -> int:
     """Add profiles of different rows, such as the days of a month or several sites.
 

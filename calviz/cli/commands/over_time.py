@@ -8,9 +8,9 @@ import click
 
 from calviz.cli.fit_row_options import one_model
 from calviz.cli.group import FINE
+from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.sample_options import bins_option, reduction_option, seed_option
-from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
@@ -40,9 +40,7 @@ _EVERY = {"equal-counts": "equal counts"}
 @bins_option
 @seed_option
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@click.option(
-    "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
-)
+@json_option
 @reading_options
 def command(
     file: str,
@@ -66,10 +64,8 @@ def command(
     from calviz.cli.over_time_text import print_over_time
     from calviz.comparison import over_time
     from calviz.data import read
-    from calviz.data.writing import check_json
 
-    if json_path is not None:
-        check_json(json_path)
+    check_output("--json", json_path)
     loaded = read(file, options=reading)
     quiet = json_path == "-"
     if not quiet:
@@ -88,12 +84,7 @@ def command(
     if not quiet:
         print_over_time(found)
     if json_path is not None:
-        from calviz.report.json import to_json
         from calviz.report.over_time_json import over_time_record
 
-        text = to_json(over_time_record(found, file=file, digest=loaded.digest))
-        if quiet:
-            click.echo(text, nl=False)
-        else:
-            write_output(json_path, text)
+        write_json(over_time_record(found, file=file, digest=loaded.digest), json_path)
     return FINE

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from calviz.cli.group import FINE
+from calviz.cli.output_options import OutputOption
 from calviz.cli.progress import showing_progress
 from calviz.cli.reading import reading_options, split_names
 
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--out", required=True, metavar="FILE", help="The profile, a .parquet file.")
+@click.option(
+    "--out",
+    cls=OutputOption,
+    required=True,
+    metavar="FILE",
+    help="The profile, a .parquet file.",
+)
 @click.option("--by", callback=split_names, metavar="COL,COL", help="Columns to slice by.")
 @click.option(
     "--engine",

@@ -12,6 +12,7 @@ from calviz.cli.drawn_rows import draw_options, sample_option, say_drawn, why_dr
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
+from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.text import say
 from calviz.core.errors import OptionError
@@ -34,14 +35,21 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @click.option(
     "--out",
+    cls=OutputOption,
     required=True,
     metavar="FILE|FOLDER",
     help="The calibrated file (.csv, .parquet or .npz); a folder if a sample of rows is drawn to fit on.",
 )
 @sample_option
-@click.option("--save-map", metavar="MAP.json", help="Save the fitted map for 'calviz apply'.")
+@click.option(
+    "--save-map",
+    cls=OutputOption,
+    metavar="MAP.json",
+    help="Save the fitted map for 'calviz apply'.",
+)
 @click.option(
     "--save-snippet",
+    cls=OutputOption,
     metavar="MAP.py",
     help="Save the fitted map as Python code that needs only NumPy.",
 )
@@ -68,14 +76,13 @@ def command(
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison import calibrate
     from calviz.data import read
-    from calviz.data.writing import check_json, check_target, write_predictions
+    from calviz.data.writing import check_target, write_predictions
 
     own = parse(options)
     if others := [name for name in own if name != method]:
         raise OptionError(f"--option names '{others[0]}', but the method is '{method}'.")
-    for path in (save_map, save_snippet):
-        if path is not None:
-            check_json(path)
+    check_output("--save-map", save_map)
+    check_output("--save-snippet", save_snippet)
     if why := why_drawn(file, sample, labels):
         made = _block_by_block(file, method, why, out, sample, model, reading, division, own)
         _save(made.map, made.recalibrator, save_map, save_snippet)

@@ -9,9 +9,9 @@ import click
 
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
+from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.text import cell, console, short_name
-from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
     from calviz.comparison.rows import Division
@@ -37,12 +37,7 @@ if TYPE_CHECKING:
 )
 @fitting_options(judging=True)
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@click.option(
-    "--json",
-    "json_path",
-    metavar="PATH",
-    help="Write JSON; with - it goes to standard output, and nothing else does.",
-)
+@json_option
 @reading_options
 def command(
     file: str,
@@ -57,19 +52,17 @@ def command(
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison import prediction_sets
     from calviz.data import read
-    from calviz.report.json import to_json
 
+    check_output("--json", json_path)
     loaded = read(file, options=reading)
     data = one_model(loaded, model)
     found = prediction_sets(
         data, method=method, coverage=coverage, seed=division.seed, division=division
     )
     if json_path is not None:
-        text = to_json(_record(found))
-        if json_path == "-":
-            click.echo(text, nl=False)
-            return FINE
-        write_output(json_path, text)
+        write_json(_record(found), json_path)
+    if json_path == "-":
+        return FINE
     print_recognition(file, loaded)
     _print(found)
     return FINE

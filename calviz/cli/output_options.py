@@ -1,0 +1,58 @@
+"""Options that write a file: they are checked before the work starts, and ``-`` is standard output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from calviz.core.whole_files import check_place, write_output
+
+
+class OutputOption(click.Option):
+    """An option whose value is the path of a file that the command writes."""
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--json``."""
+    return click.option(
+        "--json",
+        "json_path",
+        cls=OutputOption,
+        metavar="PATH",
+        help="Write JSON; with - it goes to standard output, and nothing else does.",
+    )(command)
+
+
+def check_output(option: str, path: str | None) -> None:
+    """Raise OptionError if no file can be written to the path; nothing is touched. None and ``-`` are fine."""
+    if path is not None and path != "-":
+        check_place(path, f"{option} {path}")
+
+
+def write_json(value: Any, path: str) -> None:
+    """Write a record as JSON."""
+    from calviz.report.json import to_json
+
+    write_text(to_json(value), path)
+
+
+def write_text(text: str, path: str) -> None:
+    """Write text to a file or, for ``-``, to standard output."""
+    if path == "-":
+        click.echo(text, nl=False)
+    else:
+        write_output(path, text)
+
+
+def writes_files() -> bool:
+    """Whether the running command also writes files."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return False
+    return any(
+        context.params.get(option.name or "") not in (None, "-")
+        for option in context.command.params
+        if isinstance(option, OutputOption)
+    )
