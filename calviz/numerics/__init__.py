@@ -1,5 +1,5 @@
 """Kernels on plain arrays that several rooms share: blocks of rows, zero floors, ties, bin edges, temperature, proportions.
 
-They know neither samples nor metrics. A kernel that only one room uses lives in that room; a summary of a sample
+They depend neither on samples nor on metrics. A kernel that only one room uses lives in that room; a summary of a sample
 lives in `calviz.sample`.
 """

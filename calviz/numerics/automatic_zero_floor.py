@@ -10,28 +10,28 @@ from calviz.numerics.scores import Scores, log_softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.numerics.zero_floor import EPSILON, Floor
 
-#: No zero is read as more than this.
+#: Largest automatic floor.
 MOST = 0.01
 #: A positive score below this is an underflow, which says nothing about how small a score can be.
 UNDERFLOW = 1e-12
-#: What a zero may count as where the positive scores do not say it; beside 1 / (K (n + 1)).
+#: Floors to choose from where the positive scores do not determine one; 1 / (K (n + 1)) is added to them.
 CANDIDATES = (1e-15, 1e-12, 1e-9, 1e-6, 1e-3)
-#: Folds of the cross-validation among them, and the probabilities and the fewest rows that it looks at.
+#: Folds of the cross-validation of the candidates, and about how many probabilities, and at least how many rows, it uses.
 FOLDS, ENTRIES, ROWS = 5, 60_000, 500
 
 
 def automatic_floor(probs: FloatArray, labels: IntArray) -> Floor:
-    """The zero floor chosen from the calibration rows.
+    """Choose the zero floor from the calibration rows.
 
     An exact 0 counts as half of the smallest positive score, at most `MOST`. Where that score is an underflow (below
     `UNDERFLOW`) and the true class of a row has a 0, the floor is chosen by cross-validation (`chosen_floor`).
-    Rows without zeros are fitted as they are; a 0 among other rows then counts as half of their smallest score, but not as
-    more than `EPSILON`, which no other score needs to make room for.
+    Calibration rows without zeros are fitted as they are; a 0 in other rows then counts as half of the smallest calibration
+    score, at most `EPSILON`, and no positive score is raised.
 
     Parameters
     ----------
     probs : ndarray, shape (n, K)
-        The scores of the calibration rows, of all classes: with two classes p and 1 - p.
+        The scores of the calibration rows for all classes; with two classes, p and 1 - p.
     labels : ndarray of int, shape (n,)
     """
     lowest = float(probs.min())
@@ -47,13 +47,13 @@ def automatic_floor(probs: FloatArray, labels: IntArray) -> Floor:
 
 
 def true_zeros(probs: FloatArray, labels: IntArray) -> int:
-    """The number of rows whose true class has a score of 0, of scores (n, K) and labels (n,)."""
+    """Count the rows whose true class has a score of 0, from scores (n, K) and labels (n,)."""
     own = probs[np.arange(labels.size), labels]
     return int(np.count_nonzero(own <= 0))
 
 
 def chosen_floor(probs: FloatArray, labels: IntArray) -> float:
-    """The floor under which temperature scaling has the lowest cross-validated negative log-likelihood.
+    """Return the floor with which temperature scaling has the lowest cross-validated negative log-likelihood.
 
     Parameters
     ----------
@@ -62,14 +62,15 @@ def chosen_floor(probs: FloatArray, labels: IntArray) -> float:
 
     Notes
     -----
-    Of large data, evenly spaced rows, those with a 0 on the true class in their share: six floors times five folds.
+    Large data are thinned to evenly spaced rows, with the same share of zeros on the true class: six floors times five folds are
+    fitted.
     """
     n, k = probs.shape
     own = probs[np.arange(n), labels]
     step = -(-n // max(ROWS, ENTRIES // k))
     order = np.lexsort((labels, own > 0))[::step]
     array, y = probs[order].astype(np.float64), labels[order]
-    # In that order every fold gets its share of the zeros, and of every class.
+    # In this order every fold gets its share of the zeros, and of every class.
     fold = np.arange(y.size) % min(FOLDS, y.size)
     candidates = sorted({*CANDIDATES, 1 / (k * (n + 1))})
     losses = np.zeros(len(candidates))

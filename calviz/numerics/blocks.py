@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def row_blocks(array: FloatArray, *, block_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
-    """Slices of the rows of an array, shape (n, ...), that fit the cache, in order."""
+    """Yield slices of the rows of an array, shape (n, ...), in order, each small enough for the cache."""
     n = array.shape[0]
     step = max(1, block_bytes // max(1, array[:1].nbytes))
     for first in range(0, n, step):
@@ -37,7 +37,7 @@ def for_row_blocks(
 ) -> None:
     """Call ``work(rows)`` for every block of rows, on several threads where the array is large.
 
-    `array`, shape (n, ...), says how large a block may be. NumPy releases the interpreter lock inside its loops; `work`
+    `array`, shape (n, ...), determines the size of the blocks. NumPy releases the interpreter lock inside its loops; `work`
     writes only to its own rows.
     """
     blocks = list(row_blocks(array, block_bytes=block_bytes))
@@ -48,10 +48,10 @@ def for_row_blocks(
 def sum_over_blocks(
     array: FloatArray, work: Callable[[slice], FloatArray], *, block_bytes: int = BLOCK_BYTES
 ) -> FloatArray:
-    """The sum of ``work(rows)`` over all blocks of rows, in float64.
+    """Return the sum of ``work(rows)`` over all blocks of rows, in float64.
 
     `array` has the shape (n, ...); the sum has the shape of what `work` returns. Every thread takes one run of blocks, so
-    that the order of summation depends on the number of threads alone.
+    the order of summation depends only on the number of threads.
     """
     blocks = list(row_blocks(array, block_bytes=block_bytes))
     threads = max(1, min(_threads(array), len(blocks)))
@@ -75,15 +75,16 @@ def sum_over_blocks(
 
 
 def map_threads(work: Callable[[int], R], items: range, *, threaded: bool) -> Iterator[R]:
-    """``map``, on several threads where that is worth it; results come in order."""
+    """``map`` on several threads if `threaded`; results come in order."""
     return _in_turns(work, items, _cores() if threaded else 1)
 
 
 def _in_turns(work: Callable[[T], R], items: Sequence[T], threads: int) -> Iterator[R]:
-    """``map(work, items)`` on the calling thread and on helpers, where there are any to spare.
+    """``map(work, items)`` on the calling thread and on helper threads that are free.
 
-    Whoever is free takes the next item: a core that is busy elsewhere holds nobody up. The caller does what no helper
-    has taken, and waits only for one that is at work: so `work` may itself come here, and several callers share the helpers.
+    Any free thread takes the next item, so a busy core does not hold up the others. The caller processes the items that no helper
+    has taken, and waits only for helpers that are at work: so `work` may itself call this function, and several callers can share
+    the helpers.
     """
     left, done = deque(enumerate(items)), dict[int, R]()
 
@@ -101,7 +102,7 @@ def _in_turns(work: Callable[[T], R], items: Sequence[T], threads: int) -> Itera
             while take_turn():
                 pass
         except BaseException:
-            left.clear()  # nobody goes on
+            left.clear()  # stops the other threads
             raise
 
     helpers = [_helpers.submit(watched(take_turns)) for _ in range(min(threads, len(items)) - 1)]
@@ -118,7 +119,7 @@ def _in_turns(work: Callable[[T], R], items: Sequence[T], threads: int) -> Itera
 
 
 def _wait(helpers: list[Future[None]]) -> None:
-    """Wait for helpers that have begun; passes an error of theirs on."""
+    """Wait for helpers that have started, and raise their errors."""
     begun = [helper for helper in helpers if not helper.cancel()]
     wait(begun)
     for helper in begun:
@@ -126,7 +127,7 @@ def _wait(helpers: list[Future[None]]) -> None:
 
 
 def _start_helpers() -> None:
-    """Threads that serve all callers, each started when it is first needed."""
+    """Make the pool of helper threads, shared by all callers; each thread starts when it is first needed."""
     global _helpers
     _helpers = ThreadPoolExecutor(MAX_THREADS - 1, thread_name_prefix="calviz-helper")
 
@@ -134,7 +135,7 @@ def _start_helpers() -> None:
 _helpers: ThreadPoolExecutor
 _start_helpers()
 if hasattr(os, "register_at_fork"):
-    # The threads of a process stay behind when it forks.
+    # Threads do not survive a fork.
     os.register_at_fork(after_in_child=_start_helpers)
 
 
@@ -147,7 +148,7 @@ def _cores() -> int:
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

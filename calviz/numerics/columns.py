@@ -13,20 +13,20 @@ from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import THREADED_BYTES, map_threads
 from calviz.numerics.runs import runs
 
-#: Entries, about, of a group of columns; of a wide one, which is a quarter of the columns at most.
+#: Approximate number of entries of a group of columns, and of a wide group, which has at most a quarter of the columns.
 GROUP_ENTRIES, WIDE_ENTRIES = 1 << 20, 1 << 22
-#: At least this many rows of it are copied at a time.
+#: Smallest number of rows that are copied at a time.
 COPIED_ROWS = 256
 
 
 def group_starts(array: FloatArray) -> range:
-    """The first column of each group of an array, shape (n, K)."""
+    """Return the first column of each group of an array of shape (n, K)."""
     n, k = array.shape
     return range(0, k, max(1, GROUP_ENTRIES // n))
 
 
 def column_group(array: FloatArray, first: int, width: int | None = None) -> FloatArray:
-    """A copy of the columns of the group that starts at `first`, shape (g, n)."""
+    """Copy the columns of the group that starts at `first`, shape (g, n)."""
     n, k = array.shape
     last = min(first + (width or group_starts(array).step), k)
     out = np.empty((last - first, n), dtype=array.dtype)
@@ -58,10 +58,10 @@ def for_columns(
     start : int
         The first column.
     out : ndarray, shape (n, K), optional
-        What `work` returns is written to its column k.
+        Receives the result of `work` for column k in its column k.
     wide : bool
-        Whether groups are wide, so that `out` is written in longer runs, and very long columns are on several threads as
-        well. Where `work` needs room for the order of a column, these come one at a time.
+        Whether to use wide groups, so that `out` is written in longer runs, and several threads for very long columns too.
+        If `work` needs memory for the order of a column, leave it off: very long columns are then processed one at a time.
     """
     n, k = array.shape
     width = group_starts(array).step
@@ -85,19 +85,19 @@ def for_columns(
 
 
 def rows_by_class(labels: IntArray, count: int) -> list[IntArray]:
-    """The rows of each of `count` classes, ascending, of labels (n,); one array of shape (rows,) per class."""
+    """Return the rows of each of `count` classes, ascending, from labels (n,); one array of shape (rows,) per class."""
     ends = np.cumsum(np.bincount(labels, minlength=count))
-    # Half the room of what argsort gives, and enough for any number of rows that fits into memory here.
+    # int32 takes half the memory of the result of argsort.
     order: IntArray = np.empty(
         labels.size, dtype=np.int32 if labels.size <= np.iinfo(np.int32).max else np.intp
     )
     free = np.append(0, ends[:-1])
-    small = np.min_scalar_type(count)  # short integers are sorted by their digits
+    small = np.min_scalar_type(count)  # short integers are radix-sorted
     for rows in runs(0, labels.size):
         part = labels[rows].astype(small)
         own = np.argsort(part, kind="stable")
         counts = np.bincount(part, minlength=count)
-        # Each class goes on where its rows of earlier runs ended.
+        # Each class continues where its rows of earlier runs ended.
         place = np.repeat(free - (np.cumsum(counts) - counts), counts)
         place += np.arange(part.size)
         order[place] = own + rows.start
@@ -106,14 +106,14 @@ def rows_by_class(labels: IntArray, count: int) -> list[IntArray]:
 
 
 def ordered_events(column: FloatArray, own: IntArray) -> Ordered:
-    """The probabilities of a class in ascending order and their hits, in place of the column.
+    """Sort the probabilities of a class in place, and return them with their hits.
 
     Parameters
     ----------
     column : ndarray, shape (n,)
-        It is overwritten, so that what is sorted needs no room of its own for longer than that.
-    own : ndarray of int
-        The rows whose label the class is.
+        It is overwritten by the sorted probabilities, to save memory.
+    own : ndarray of int, shape (m,)
+        The rows with the label of the class.
     """
     hit = np.zeros(column.size, dtype=np.bool_)
     hit[own] = True
@@ -125,6 +125,6 @@ def ordered_events(column: FloatArray, own: IntArray) -> Ordered:
 def ordered_rows(
     score: FloatArray, hit: BoolArray, weights: FloatArray
 ) -> tuple[Ordered, FloatArray]:
-    """Scores in ascending order with their hits, near ties as ties, and the weights in that order; all of shape (n,)."""
+    """Sort scores with their hits, near ties made equal, and return the weights in that order; all of shape (n,)."""
     order = np.argsort(score, kind="stable")
     return Ordered(tied_scores(score[order]), hit[order]), weights[order]

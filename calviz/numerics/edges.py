@@ -1,4 +1,4 @@
-"""Where bins begin and end."""
+"""Edges of bins."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from calviz.core.bins import Scheme, bins_used
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, tied_scores
 
-#: More bins than this say nothing and slow everything down.
+#: Largest number of bins: more say nothing and slow everything down.
 MAX_BINS = 1_000
 
 
 def equal_width_edges(bins: int, dtype: np.dtype[Any] | type = np.float64) -> FloatArray:
-    """Edges 0, 1/M, ..., 1 as the nearest numbers of the scores' type, shape (M + 1,).
+    """Return the edges 0, 1/M, ..., 1, rounded to the dtype of the scores, shape (M + 1,).
 
-    A score that was written as an edge lies on that edge, whatever its type: the float32 number
+    A score that was written as an edge lies on that edge, whatever its dtype: the float32 number
     nearest to 0.3 is larger than the float64 number nearest to 0.3, so that against float64
     edges it would fall into the next bin. (Edges as multiples of 1/M have the same flaw:
     ``3 * 0.1`` is larger than ``0.3``, where ``3 / 10`` is not.)
@@ -27,11 +27,11 @@ def equal_width_edges(bins: int, dtype: np.dtype[Any] | type = np.float64) -> Fl
 
 
 def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -> FloatArray:
-    """Edges between bins of (nearly) equal counts; ties stay together, no bin is empty.
+    """Return edges between bins of (nearly) equal counts; ties stay together, no bin is empty.
 
-    Scores have shape (n,), edges (M + 1,). The sorted scores are cut as ``np.array_split`` cuts them: bin sizes differ by at most one, the larger
-    ones first. A cut inside a group of ties (equal up to rounding) moves to the end of that group, and cuts that coincide are one,
-    so that there may be fewer bins than asked for. The edge is the last score below the cut.
+    Scores have shape (n,), edges (M + 1,). The sorted scores are cut as by ``np.array_split``: bin sizes differ by at most one, the
+    larger ones first. A cut inside a group of ties (equal up to rounding) moves to the end of that group, and cuts that coincide are
+    merged, so that there may be fewer bins than asked for. The edge is the last score below the cut.
 
     Notes
     -----
@@ -52,7 +52,7 @@ def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -
 
 
 def assign(score: FloatArray, edges: FloatArray) -> IntArray:
-    """Index of the right-closed bin ``(edges[m], edges[m + 1]]`` of each score; the first holds 0.
+    """Return the index of the right-closed bin ``(edges[m], edges[m + 1]]`` of each score; the first bin includes 0.
 
     Scores of any shape, edges of shape (M + 1,); the result has the shape of the scores.
     """
@@ -60,7 +60,7 @@ def assign(score: FloatArray, edges: FloatArray) -> IntArray:
 
 
 def check_bins(bins: int) -> None:
-    """Raise OptionError if this is not a number of bins that is allowed."""
+    """Raise OptionError if this number of bins is not allowed."""
     if not 1 <= bins <= MAX_BINS:
         raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
 
@@ -68,10 +68,10 @@ def check_bins(bins: int) -> None:
 def weighted_mass_edges(
     score: FloatArray, weights: FloatArray, bins: int, *, counted: bool = False
 ) -> FloatArray:
-    """Edges between bins of (nearly) equal sums of weights, shape (M + 1,); ties stay together, no bin is empty.
+    """Return edges between bins of (nearly) equal sums of weights, shape (M + 1,); ties stay together, no bin is empty.
 
-    Scores and weights have shape (n,). A cut is after the row at which the sum of the weights reaches its share; with equal weights
-    the bins are those of `equal_mass_edges` where M divides n; with weights that count rows (`counted`) they always are.
+    Scores and weights have shape (n,). A cut follows the row at which the cumulative weight reaches its share. The bins are those of
+    `equal_mass_edges` for equal weights if M divides n, and always for weights that count rows (`counted`).
     """
     order = np.argsort(score, kind="stable")
     ordered = tied_scores(score[order])
@@ -82,7 +82,7 @@ def weighted_mass_edges(
         wanted = m * size + np.minimum(m, larger)
         wanted = wanted[wanted > 0].astype(np.float64)
     else:
-        # Sums of weights that should be equal are so up to rounding.
+        # Sums of weights that should be equal may differ by rounding.
         wanted = upto[-1] * np.arange(1, bins) / bins * (1 - 1e-12)
     inner = np.unique(ordered[np.searchsorted(upto, wanted)])
     inner = inner[inner < ordered[-1]]
@@ -93,9 +93,9 @@ def weighted_mass_edges(
 def make_edges(
     events: BinaryEvents, bins: int, scheme: Scheme, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Edges of a binning scheme on these events, shape (M + 1,), of the scores' type; OptionError on an unknown one.
+    """Return the edges of a binning scheme for these events, shape (M + 1,), in the dtype of the scores.
 
-    With `weights`, shape (n,), bins of equal mass have equal sums of these.
+    With `weights`, shape (n,), equal-mass bins have equal sums of weights. Raises OptionError for an unknown scheme.
     """
     if scheme not in get_args(Scheme):
         raise OptionError(f"'scheme' must be one of {', '.join(get_args(Scheme))}; got {scheme!r}.")

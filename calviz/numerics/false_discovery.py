@@ -1,4 +1,4 @@
-"""p-values of many tests, adjusted for the share of discoveries that are false."""
+"""p-values of many tests, adjusted to control the false discovery rate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calviz.core.arrays import FloatArray
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
-    """Adjusted p-values, shape (T,): the smallest rate of false discoveries at which each of T tests is one.
+    """Adjusted p-values, shape (T,): the smallest false discovery rate at which each of T tests is a discovery.
 
     Parameters
     ----------
@@ -18,11 +18,12 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
 
     Notes
     -----
-    As ``scipy.stats.false_discovery_control``: to import scipy.stats takes half a second, which the first page of a server would wait for.
+    Same as ``scipy.stats.false_discovery_control``, but importing scipy.stats takes half a second, for which the first page of a
+    server would wait.
 
     References
     ----------
-    Benjamini & Hochberg 1995, section 3.1: the smallest of ``T p_(j) / j`` over the ranks j from that of the test on.
+    Benjamini & Hochberg 1995, section 3.1: the smallest of ``T p_(j) / j`` over the ranks j from that of the test upwards.
     """
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values)[::-1]

@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 
-#: Steps of all samples that are fitted in one call.
+#: Number of steps, over all samples, that are fitted in one call.
 FITTED_AT_ONCE = 1 << 16
 
 
@@ -20,15 +20,15 @@ class Fits(NamedTuple):
     Attributes
     ----------
     samples : slice
-        Which of the samples they are.
+        The samples that were fitted, among all.
     used : ndarray of bool, shape (R, G)
         Steps that have rows.
     level, weight : ndarray, shape (L,)
         The share of hits of each level, and its rows.
     first : ndarray of int, shape (L + 1,)
-        Where each level begins among the steps that have rows; at the end, how many these are.
+        First step of each level, counted among the steps that have rows; the last entry is the number of these.
     sample : ndarray of int, shape (L,)
-        The sample of each level, counted from the first of these.
+        The sample of each level, counted from the first one of `samples`.
     """
 
     samples: slice
@@ -39,14 +39,14 @@ class Fits(NamedTuple):
     sample: IntArray
 
     def along(self, values: FloatArray | IntArray) -> FloatArray | IntArray:
-        """Something per level, shape (L,), for each of the steps that have rows, shape (used steps,)."""
+        """Repeat values per level, shape (L,), for each of the steps that have rows, shape (used steps,)."""
         return np.asarray(np.repeat(values, np.diff(self.first)))
 
 
 def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[Fits]:
-    """Fit samples of shape (R, G): rows, and hits, per ascending score; some samples at a time.
+    """Fit R samples, given as rows and hits per ascending score, shape (R, G) each; yields the fits of some samples at a time.
 
-    They are fitted end to end, each raised above the one before, so that no level reaches across two of them.
+    The samples are concatenated, each raised above the previous one, so that no level spans two of them.
     """
     rows = max(1, FITTED_AT_ONCE // max(1, count.shape[-1]))
     for start in range(0, len(hits), rows):

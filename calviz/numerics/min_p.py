@@ -1,4 +1,4 @@
-"""p-values of several tests, adjusted for their number by the draws that they share."""
+"""p-values of several tests, adjusted for their number by means of their shared draws."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from calviz.core.arrays import FloatArray
 def westfall_young(
     observed: FloatArray, drawn: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """p-values, each alone and adjusted: the step-down min-p method, with weights.
+    """Unadjusted and adjusted p-values by the weighted step-down min-p method.
 
     Parameters
     ----------
     observed : ndarray, shape (T,)
         Statistics of T tests; the larger, the more unusual.
     drawn : ndarray, shape (T, B)
-        The same under the null hypothesis; column b holds the T statistics of one draw, so that tests that say the
-        same are hardly counted twice.
+        The same under the null hypothesis; column b holds the T statistics of one draw, so that tests that agree
+        are hardly counted twice.
     weights : ndarray, shape (T,)
         A test of weight w is judged as if its p-value were p / w.
 
     Returns
     -------
     p, adjusted : ndarray, shape (T,)
-        Both are multiples of 1 / (B + 1). Under the null hypothesis any adjusted one is at most a with probability
-        at most a.
+        Both are multiples of 1 / (B + 1). Under the null hypothesis, the probability that any adjusted p-value is at most a
+        is at most a.
 
     References
     ----------
@@ -38,7 +38,7 @@ def westfall_young(
     ordered = np.sort(both, axis=1)
     p = np.empty(both.shape)
     for t, row in enumerate(both):
-        # Equal values count as equal whatever the order of summation.
+        # Tolerates the rounding of another order of summation.
         below = row - 1e-9 * (1e-3 + np.abs(row))
         p[t] = (count - np.searchsorted(ordered[t], below, side="left")) / count
     weighted = p / weights[:, None]

@@ -1,4 +1,4 @@
-"""Natural cubic splines by their values at the knots."""
+"""Natural cubic splines, given by their values at the knots."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from scipy.interpolate import CubicSpline
 
 from calviz.core.arrays import FloatArray
 
-#: Two places that are no further apart, as a share of their range, are one: knots need room between them.
+#: Smallest distance of neighbouring knots, relative to their range; closer ones are merged.
 _ROOM = 1e-6
 
 
 def bends_of(knots: FloatArray, values: FloatArray) -> FloatArray:
-    """Second derivatives at the knots (M,) of natural cubic splines with these values there, (M,) or (M, D)."""
+    """Return the second derivatives at the knots (M,) of natural cubic splines with these values there, (M,) or (M, D)."""
     if knots.size < 3:
         return np.zeros_like(values)
     bends = CubicSpline(knots, values, bc_type="natural")(knots, 2)
@@ -26,7 +26,7 @@ def bends_of(knots: FloatArray, values: FloatArray) -> FloatArray:
 def natural_spline(
     knots: FloatArray, values: FloatArray, bends: FloatArray, z: FloatArray
 ) -> FloatArray:
-    """Natural cubic splines at some arguments (n,), straight beyond the outermost knots; shape (n, D).
+    """Evaluate natural cubic splines at arguments z (n,), straight beyond the outermost knots; shape (n, D).
 
     Parameters
     ----------
@@ -52,15 +52,15 @@ def natural_spline(
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Functions whose sum is a natural cubic spline: 1, z, and others whose penalty is the sum of their squared weights.
+    """Basis of natural cubic splines: 1, z, and functions scaled so that the roughness is the sum of their squared weights.
 
     Attributes
     ----------
     knots : ndarray, shape (M,)
     at_knots : ndarray, shape (M, D)
-        Their values at the knots.
+        Values of the functions at the knots.
     bent : ndarray, shape (D,)
-        1 for those that the penalty is on, 0 for the straight ones.
+        1 for functions that are penalised, 0 for the straight ones.
     """
 
     knots: FloatArray
@@ -69,7 +69,7 @@ class Basis:
 
     @classmethod
     def of(cls, z: FloatArray, rows: FloatArray, knots: int) -> Self:
-        """With at most so many knots, at quantiles of places z (M,), ascending, with so many rows (M,)."""
+        """Make a basis with at most this many knots, at quantiles of ascending places z (M,) that hold `rows` rows (M,)."""
         below = np.cumsum(rows) - rows / 2
         at = z
         if at.size > knots:
@@ -90,17 +90,17 @@ class Basis:
         return cls(at, at_knots, np.append([0.0, 0.0], np.ones(bent.shape[1])))
 
     def at(self, z: FloatArray) -> FloatArray:
-        """Values of the functions at log-odds (M,), within the knots or beyond; shape (M, D)."""
+        """Return the values of the functions at log-odds (M,), within the knots or beyond; shape (M, D)."""
         return natural_spline(self.knots, self.at_knots, bends_of(self.knots, self.at_knots), z)
 
     def along(self, z: FloatArray, weights: FloatArray) -> FloatArray:
-        """``at(z) @ weights`` for weights (D,), shape (M,), by the values of the sum at the knots."""
+        """Return ``at(z) @ weights`` for weights (D,), shape (M,), from the values of the sum at the knots."""
         values = (self.at_knots @ weights)[:, None]
         return natural_spline(self.knots, values, bends_of(self.knots, values), z)[:, 0]
 
 
 def roughness(knots: FloatArray) -> FloatArray:
-    """The matrix R with ``v' R v`` the integral of the squared second derivative of the natural spline with values v at the knots.
+    """Return R such that ``v' R v`` is the integral of the squared second derivative of the natural spline with values v at the knots.
 
     Parameters
     ----------

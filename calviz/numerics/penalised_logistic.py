@@ -1,4 +1,4 @@
-"""Penalised logistic regressions of the same places, many at a time."""
+"""Many penalised logistic regressions with the same design matrix at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from calviz.core.arrays import FloatArray
 
-#: Newton steps that a fit may take, and halvings of a step.
+#: Largest number of Newton steps of a fit, and of reductions of a step.
 _STEPS, _HALVINGS = 50, 30
 
 
@@ -20,20 +20,20 @@ def penalised_logistic(
     start: FloatArray,
     enough: float,
 ) -> FloatArray:
-    """Newton's method with step halving for F divisions of rows at once.
+    """Newton's method with backtracking, for F subsets of the rows at once.
 
-    Each has the least ``sum weight log(1 + exp(m)) - target m + t' diag(penalty) t / 2`` with ``m = offset + x t``.
+    Each minimises ``sum weight log(1 + exp(m)) - target m + t' diag(penalty) t / 2`` with ``m = offset + x t``.
 
     Parameters
     ----------
     x : ndarray, shape (M, D)
     offset : ndarray, shape (M,)
     weight, target : ndarray, shape (M, F)
-        Rows and hits in each place.
+        Rows and hits in each cell.
     penalty : ndarray, shape (D,)
     start : ndarray, shape (F, D)
     enough : float
-        The decrement, in nats, at which it is done.
+        Newton decrement, in nats, at which the fit ends.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def penalised_logistic(
         for _ in range(_HALVINGS):
             trial = t + length[:, None] * step
             new, moved = loss(trial)
-            # What rounding adds to a sum is no reason to reject a step.
+            # The rounding of a sum must not reject a step.
             slack = 1e-13 * np.abs(value)
             worse = new > value - 1e-4 * length * decrement + slack
             if not worse.any():
@@ -68,7 +68,7 @@ def penalised_logistic(
         better = new <= value + slack
         t = np.where(better[:, None], trial, t)
         value, margin = np.where(better, new, value), np.where(better, moved, margin)
-        # By now the quadratic model is exact: the step that was taken squares the error.
+        # By now the quadratic model is accurate: the step that was taken squares the error.
         if decrement.max() < enough or not better.any():
             break
     return t

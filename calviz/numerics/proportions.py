@@ -1,4 +1,4 @@
-"""Intervals of a proportion."""
+"""Confidence intervals of a proportion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def clopper_pearson(
     hits, rows : array_like, shape (M,)
         Hits among rows. Without rows the interval is all of [0, 1].
     level : float
-        At least this share of such intervals holds the true probability.
+        At least this share of such intervals contains the true probability.
 
     Returns
     -------
@@ -27,9 +27,9 @@ def clopper_pearson(
     References
     ----------
     Clopper & Pearson 1934: the probabilities under which at least, or at most, this number of hits
-    happen with probability (1 - level) / 2, as quantiles of the beta distribution.
+    occurs with probability (1 - level) / 2, as quantiles of the beta distribution.
     """
-    # Here and not above: only those who need an interval wait for SciPy.
+    # Imported here, so that only callers who need an interval wait for SciPy.
     from scipy.special import betaincinv
 
     k, n = np.broadcast_arrays(np.asarray(hits, np.float64), np.asarray(rows, np.float64))

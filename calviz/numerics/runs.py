@@ -8,20 +8,20 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 
-#: Rows at a time: their temporaries stay in the cache.
+#: Number of rows of a run: temporaries of this length stay in the cache.
 RUN = 1 << 13
-#: Entries that are summed up at a time: NumPy would convert all of them at once.
+#: Number of entries that are summed at a time: NumPy would convert all of them to float64 at once.
 BLOCK = 1 << 15
 
 
 def runs(start: int, stop: int, length: int = RUN) -> Iterator[slice]:
-    """Short runs of rows, in order, for passes without large temporaries."""
+    """Yield short runs of rows, in order, for passes without large temporaries."""
     for first in range(start, stop, length):
         yield slice(first, min(first + length, stop))
 
 
 def ends_of_ties(ordered: FloatArray) -> IntArray:
-    """Where groups of equal scores (n,) end, as ranks from 1 to n, shape (G,); all ranks where no two are equal."""
+    """Return the ranks, from 1 to n, at which groups of equal scores (n,) end, shape (G,); all ranks if no two are equal."""
     changed = np.append(ordered[1:] != ordered[:-1], True)
     ends = np.empty(int(np.count_nonzero(changed)), dtype=np.int32)
     done = 0

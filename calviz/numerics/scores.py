@@ -1,4 +1,4 @@
-"""The scores of a classifier in the form that a method computes with, block by block."""
+"""The scores of a classifier in the form that a method needs, block by block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Form = Literal["probabilities", "logits", "log-probabilities"]
 def softmax(block: FloatArray) -> FloatArray:
     """Softmax of each row of a block, shape (n, K), in place."""
     block -= block.max(axis=1, keepdims=True)
-    # Below this a probability is not a normal number any more, and arithmetic with it is slow.
+    # Smaller probabilities would be subnormal numbers, with which arithmetic is slow.
     raise_to(-80 if block.dtype == np.float32 else -700, block)
     np.exp(block, out=block)
     block /= row_sums(block)[:, None]
@@ -25,7 +25,7 @@ def softmax(block: FloatArray) -> FloatArray:
 
 
 def raise_to(least: float, block: FloatArray) -> None:
-    """Raise what is below `least` to it, in place, in a block of any shape; looking first is faster than always writing."""
+    """Raise entries below `least` to it, in place, in a block of any shape; checking first is faster than always writing."""
     if block.min(initial=least) < least:
         np.maximum(block, least, out=block)
 
@@ -43,10 +43,10 @@ def row_sums(block: FloatArray) -> FloatArray:
 
 
 def complement(probs: FloatArray) -> FloatArray:
-    """1 - p for every entry of a block of probabilities, shape (n, K), exact even where p is nearly 1.
+    """Return 1 - p for every entry of a block of probabilities, shape (n, K), exact even where p is nearly 1.
 
-    The other classes say what a rounded 1 leaves out: the largest probability of a row is taken
-    from 1 as the sum of the others.
+    For the largest probability of a row, which may have been rounded to 1, it is the sum of the
+    others.
     """
     rest = 1 - probs
     rows = np.arange(probs.shape[0])
@@ -60,18 +60,18 @@ def complement(probs: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores of n rows and K classes, handed out in the wanted form.
+    """Scores of n rows and K classes, provided in the wanted form.
 
     Attributes
     ----------
     array : ndarray of float32 or float64, shape (n, K)
-        As they came.
+        The scores as they were given.
     given : {"probabilities", "logits"}
         What `array` holds.
     wanted : {"probabilities", "logits", "log-probabilities"}
-        What blocks hold. Probabilities stand in for logits by their logarithm.
+        What blocks hold. If logits are wanted and probabilities given, they are replaced by their logarithms.
     floor : Floor or float
-        How probabilities are read where their logarithms are needed; a number is a floor that clips.
+        Zero floor that is applied before taking logarithms of probabilities; a number is a floor that clips.
     """
 
     array: FloatArray
@@ -80,7 +80,7 @@ class Scores:
     floor: Floor | float = NO_FLOOR
 
     def raise_zeros(self, block: FloatArray) -> FloatArray:
-        """Set the probabilities of a block, shape (b, K), to what they count as, in place."""
+        """Apply the zero floor to the probabilities of a block, shape (b, K), in place."""
         floor = self.floor if isinstance(self.floor, Floor) else Floor(self.floor)
         return floor.raise_zeros(block)
 
@@ -96,7 +96,7 @@ class Scores:
         return self.given == self.wanted
 
     def block(self, rows: slice | IntArray, dtype: type | None = None) -> FloatArray:
-        """A block of rows in the wanted form, shape (b, K); a copy that may be written to."""
+        """Return a block of rows in the wanted form, shape (b, K); a copy that may be written to."""
         block: FloatArray = np.array(self.array[rows], dtype=dtype, order="C")
         if self.given == "logits":
             if self.wanted == "probabilities":
@@ -108,23 +108,23 @@ class Scores:
         return np.log(block, out=block)
 
     def look(self, rows: slice, dtype: type) -> FloatArray:
-        """A block of rows in the wanted form, shape (b, K), for reading only: where it is as given, no copy is made."""
+        """Return a block of rows in the wanted form, shape (b, K), for reading only: no copy is made if form and dtype are as given."""
         if self.as_given and self.array.dtype == dtype:
             return self.array[rows]
         return self.block(rows, dtype)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type that a map is fitted in: that of the array, and single precision for probabilities made of logits.
+        """The dtype in which a map is fitted: that of the array, or single precision for probabilities made from logits.
 
-        Equal scores of a softmax differ by their rounding. A map that was fitted in single precision and is applied in double
+        Equal scores may differ by rounding after a softmax. A map that was fitted in single precision and is applied in double
         cannot jump between them: its points are further apart.
         """
         derived = self.wanted == "probabilities" and not self.as_given
         return np.dtype(np.float32) if derived else self.array.dtype
 
     def whole(self) -> FloatArray:
-        """All rows in the wanted form, shape (n, K), as `dtype`; `array` itself where nothing changes."""
+        """Return all rows in the wanted form, shape (n, K), as `dtype`; `array` itself if nothing changes."""
         if self.as_given:
             return self.array
         out = np.empty(self.array.shape, dtype=self.dtype)
@@ -136,5 +136,5 @@ class Scores:
         return out
 
     def every(self, step: int) -> Scores:
-        """The scores of every `step`-th row."""
+        """Return the scores of every `step`-th row."""
         return replace(self, array=self.array[::step])

@@ -1,4 +1,4 @@
-"""The one number of temperature scaling: Newton's method in 1/T, guarded by a bracket."""
+"""Fitting the temperature of temperature scaling: Newton's method in 1/T, safeguarded by a bracket."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Loss = Literal["nll", "mse"]
 
 #: 1/T is searched within this factor of the natural scale of the scores.
 RANGE = 1e3
-#: Mean loss at which nothing is left to gain.
+#: Mean loss below which nothing is left to gain.
 NOTHING = 1e-9
-#: Relative length of a Newton step after which 1/T is known to about its square.
+#: Relative length of a Newton step at which the search ends: 1/T is then accurate to about its square.
 STEP = 2e-4
-#: Rows of the first, cheapest search; larger data are searched on ever more of their rows.
+#: Rows of the first, cheapest search; larger data are then searched on more and more of their rows.
 FIRST_ROWS = 1_000
-#: Up to this many classes a block is turned round, so that inner loops are long.
+#: Up to this many classes a block is transposed, so that inner loops are long.
 _FEW_CLASSES = 32
 _BLOCK_BYTES = 1 << 18
 _DENORMAL = -80.0
@@ -45,11 +45,11 @@ class Temperature:
     value : float
         T.
     bound : {"low", "high"} or None
-        The end of the searched range that it lies on, where the loss has no minimum inside.
+        The end of the searched range at which T lies, if the loss has no minimum inside.
     loss : float
         The mean loss at T.
     passes : int
-        How often all rows were read.
+        Number of passes over all rows.
     """
 
     value: float
@@ -61,7 +61,7 @@ class Temperature:
 def fit_temperature(
     scores: Scores, labels: IntArray, loss: Loss = "nll", weights: FloatArray | None = None
 ) -> Temperature:
-    """The T > 0 that minimises the mean loss of ``softmax(z / T)`` (Guo 2017, section 4.2).
+    """Find the T > 0 that minimises the mean loss of ``softmax(z / T)`` (Guo 2017, section 4.2).
 
     The likelihood is convex in 1/T; the squared error is not, and is searched on a grid first.
     The result scales with the scores: a thousand times larger logits give a thousand times larger T.
@@ -74,7 +74,7 @@ def fit_temperature(
     loss : {"nll", "mse"}
         Negative log-likelihood, or squared distance to the one-hot label (Zhang 2020, section 5.2).
     weights : ndarray, shape (n,), optional
-        How much each row counts, above 0.
+        Row weights, above 0.
     """
     n = scores.shape[0]
     levels = [n]
@@ -98,7 +98,7 @@ def fit_temperature(
         beta, derivatives, passes = problem.minimise(beta, low, high)
         bend = problem.bend
     bound: Literal["low", "high"] | None = None
-    # On the bound the loss still falls towards it.
+    # At a bound, the loss still decreases towards it.
     if beta >= high:
         bound = "low"
     elif beta <= low:
@@ -107,7 +107,7 @@ def fit_temperature(
 
 
 def _scale(scores: Scores) -> float:
-    """A typical distance of the scores of a row from its largest one."""
+    """Typical distance of the scores of a row from its largest one."""
     block = scores.block(slice(0, scores.shape[0]), np.float64)
     gap = block.max(axis=1) - block.mean(axis=1)
     scale = float(gap.mean())
@@ -123,13 +123,13 @@ class _Problem:
         self.loss = loss
         self.weights = weights
         self.total = scores.shape[0] if weights is None else float(weights.sum())
-        # The rounding of single numbers averages out over the rows; few rows are cheap anyway.
+        # The rounding of single entries averages out over many rows; with few rows double precision is cheap.
         self.dtype = np.float64 if scores.array.size <= 100_000 else scores.array.dtype.type
-        #: How the curvature changes with 1/T, from the last two points, or from those of fewer rows.
+        #: Derivative of the curvature in 1/T, from the last two points, or from a search on fewer rows.
         self.bend = 0.0
 
     def at(self, beta: float) -> Derivatives:
-        """Mean loss and derivatives, in one pass."""
+        """Return the mean loss and its derivatives, in one pass."""
         few = self.scores.shape[1] <= _FEW_CLASSES
 
         def work(rows: slice) -> FloatArray:
@@ -143,9 +143,9 @@ class _Problem:
         return Derivatives(*(total / self.total).tolist())
 
     def best_of_grid(self, low: float, high: float) -> float:
-        """The best of a few values of 1/T, to start the search near the global minimum."""
+        """Return the best of a few values of 1/T, to start the search near the global minimum."""
         grid = np.geomspace(low, high, 41)
-        # Valleys are wide: few rows, as they come, tell them apart.
+        # Valleys are wide: few rows, in their own dtype, are enough to tell them apart.
         step = max(1, 2 * self.scores.shape[0] // FIRST_ROWS)
         own = None if self.weights is None else self.weights[::step]
         few = _Problem(self.scores.every(step), self.labels[::step], self.loss, own)
@@ -153,7 +153,7 @@ class _Problem:
         return float(grid[int(np.argmin([few.at(b).value for b in grid]))])
 
     def minimise(self, beta: float, low: float, high: float) -> tuple[float, Derivatives, int]:
-        """Newton steps, kept inside a bracket that the sign of the slope narrows."""
+        """Take Newton steps inside a bracket, which is narrowed by the sign of the slope."""
         left, right = low, high
         at = Derivatives(math.nan, 0.0, 1.0)
         last = beta
@@ -168,18 +168,18 @@ class _Problem:
                     return low, at, passes
             elif at.slope < 0:
                 left = beta
-                # A loss of nothing that still falls: the rows are separable, there is no minimum.
+                # The loss is practically 0 and still decreases: the rows are separable, there is no minimum.
                 if beta >= high or at.value < NOTHING:
                     return high, at, passes
             else:
                 return beta, at, passes
             step = -at.slope / at.curvature if at.curvature > 0 else math.inf
-            # Near the minimum a cubic model says more: it saves the last pass.
+            # Near the minimum a cubic model is more accurate: it saves the last pass.
             bent = self.bend * step / (2 * at.curvature) if at.curvature > 0 else math.inf
             if abs(bent) < 0.1:
                 step *= 1 - bent
             new = beta + step
-            # Far away a quadratic model says little: no step is longer than a factor of 4.
+            # Far away a quadratic model is unreliable: no step changes 1/T by more than a factor of 4.
             new = min(max(new, beta / 4), beta * 4) if at.slope < 0 or new > 0 else beta / 4
             if at.curvature <= 0:
                 new = beta * 2 if at.slope < 0 else beta / 2
@@ -203,7 +203,7 @@ def _sums(
     axis: int,
     weights: FloatArray | None,
 ) -> FloatArray:
-    """Sums over the rows of a block of the loss and its two derivatives; classes lie along `axis`."""
+    """Sum the loss and its two derivatives over the rows of a block, whose classes lie along `axis`."""
 
     def added(*parts: FloatArray) -> FloatArray:
         return np.array([part.sum() if weights is None else weights @ part for part in parts])
@@ -249,7 +249,7 @@ def _dot(a: FloatArray, b: FloatArray, axis: int) -> FloatArray:
 
 def tempered(block: FloatArray, temperature: float) -> FloatArray:
     """``softmax(block / T)`` of a block of rows, shape (b, K), in place."""
-    # The largest score goes first: scores of 1e30 and a T of 1e-30 would overflow.
+    # Subtract the largest score first: scores of 1e30 and a T of 1e-30 would overflow.
     block -= block.max(axis=1, keepdims=True)
     block *= block.dtype.type(1 / temperature)
     return softmax(block)

@@ -1,4 +1,4 @@
-"""How many threads the linear algebra library may use."""
+"""Limit on the threads of the linear algebra library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _controller() -> Any:
 class _Keeper(threading.Thread):
     """Holds the limit from its own thread until it is asked to end.
 
-    threadpoolctl lets only the thread that has set a limit lift it, and ignores all others without a word
+    threadpoolctl lets only the thread that has set a limit lift it, and silently ignores all others
     for as long as that thread lives.
     """
 
@@ -49,11 +49,11 @@ class _Keeper(threading.Thread):
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Inside, products of matrices use one thread.
+    """Limit matrix products to one thread inside this context.
 
     The products of resampling and of blocks of rows are small: threads that wait for a busy core cost up to
-    ten times what they save. The limit belongs to the whole process, so that the first one in sets it
-    and the last one out lifts it, whichever threads they are.
+    ten times what they save. The limit belongs to the whole process, so the first context to be entered sets it
+    and the last one to be left lifts it, whichever threads they are in.
     """
     global _inside, _keeper
     with _lock:

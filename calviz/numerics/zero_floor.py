@@ -1,4 +1,4 @@
-"""The zero floor: what an exact score of 0 counts as wherever its logarithm is taken."""
+"""The zero floor: the probability that an exact score of 0 counts as wherever its logarithm is taken."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 
-#: Precision of double numbers, 2.2e-16: what scikit-learn's log loss takes an exact 0 for.
+#: Machine epsilon of float64, 2.2e-16: the value that scikit-learn's log loss uses for an exact 0.
 EPSILON = float(np.finfo(np.float64).eps)
 
 
 def smallest_normal(dtype: npt.DTypeLike) -> float:
-    """The smallest normal number: its logarithm is -87 in float32, -708 in float64."""
+    """Smallest normal number of a dtype: its logarithm is -87 in float32, -708 in float64."""
     return float(np.finfo(dtype).tiny)
 
 
 @dataclass(frozen=True)
 class Floor:
-    """How scores are read before their logarithm is taken.
+    """How zeros, and very small scores, are replaced before logarithms are taken.
 
     Attributes
     ----------
     value : float
-        What an exact 0 counts as; 0 stands for the smallest normal number of the type.
+        The value that an exact 0 counts as; 0 stands for the smallest normal number of the dtype.
     clips : bool
-        Whether positive scores below `value` count as it too, so that a score of 0 is never above a positive one.
-        Where not, they stay as they are, and a 0 counts as no more than half of the smallest positive score of its row.
+        Whether positive scores below `value` are raised to it too, so that a score of 0 is never above a positive one.
+        Otherwise they stay as they are, and a 0 counts as at most half of the smallest positive score of its row.
     """
 
     value: float = 0.0
     clips: bool = True
 
     def least(self, dtype: npt.DTypeLike) -> float:
-        """What a 0 counts as in numbers of this type."""
+        """Return the value that a 0 counts as in numbers of this dtype."""
         return max(self.value, smallest_normal(dtype))
 
     def raise_zeros(self, block: FloatArray) -> FloatArray:
-        """Set the scores of some rows, shape (b, K), to what they count as, in place."""
+        """Apply the floor to the scores of some rows, shape (b, K), in place."""
         least, normal = self.least(block.dtype), smallest_normal(block.dtype)
-        # To look whether there is any to raise takes a fraction of doing it.
+        # Checking whether any score has to be raised takes a fraction of the time of raising.
         lowest = block.min(initial=least)
         if lowest >= least:
             return block
@@ -56,7 +56,7 @@ class Floor:
         return np.maximum(block, block.dtype.type(normal), out=block) if lowest < normal else block
 
     def source(self, name: str) -> str:
-        """Python source of what `raise_zeros` returns for a float64 array of the given name."""
+        """Return Python source of the result of `raise_zeros` for a float64 array of the given name."""
         least = self.least(np.float64)
         if self.clips:
             return f"np.maximum({name}, {least!r})"
@@ -69,7 +69,7 @@ NO_FLOOR = Floor()
 
 
 def check_floor(given: object) -> None:
-    """Raise OptionError unless this may be a floor."""
+    """Raise OptionError unless this is a valid floor."""
     is_number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
     if given is None or given == "auto" or (is_number and 0 < float(given) < 1):  # type: ignore[arg-type]
         return

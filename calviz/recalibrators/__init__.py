@@ -1,7 +1,8 @@
 """Recalibrators, one file per method or pair of methods; each registers itself in `calviz.specs.recalibrator.RECALIBRATORS`.
 
-A method is a scikit-learn transformer that derives from `calviz.recalibrators.base.BaseRecalibrator`. What several methods share (shapes of maps, strengths
-of penalties) stands beside them and registers nothing; losses and minimisers are in ``fitting``. Methods do not choose the rows that they are fitted on and do not judge themselves: that is `calviz.comparison`.
+A method is a scikit-learn transformer that derives from `calviz.recalibrators.base.BaseRecalibrator`. Code that several methods
+share (shapes of maps, strengths of penalties) is in files beside them, which register nothing; losses and minimisers are in
+``fitting``. Methods neither choose the rows that they are fitted on nor judge themselves: `calviz.comparison` does both.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 
 def _classes() -> dict[str, type[Any]]:
-    """The class behind each registered method, by its name."""
+    """Return the class of each registered method, keyed by class name."""
     from functools import partial
 
     from calviz.specs.recalibrator import RECALIBRATORS
@@ -20,7 +21,7 @@ def _classes() -> dict[str, type[Any]]:
 
 
 def __getattr__(name: str) -> Any:
-    # The modules of this folder register themselves by importing it, so it cannot import them first.
+    # Importing a module of this folder imports this package first, so classes are looked up only on access.
     if name.startswith("_") or not name[:1].isupper():
         raise AttributeError(f"module 'calviz.recalibrators' has no attribute '{name}'")
     found = _classes()

@@ -1,4 +1,4 @@
-"""Affine scaling: Platt scaling under the name that benchmarks give to it on log-odds."""
+"""Affine scaling: the name used in benchmarks for Platt scaling on log-odds."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from calviz.specs.recalibrator import recalibrator
     left_out=reasons_to_leave_out.variant("it is Platt scaling under another name."),
 )
 class AffineScaling(PlattScaling):
-    """A factor and an offset for the log-odds, by maximum likelihood: Platt scaling as it is defined here, under its other name.
+    """A factor and an offset for the log-odds, fitted by maximum likelihood: Platt scaling as defined here, under its other name.
 
-    Elsewhere Platt scaling is also a fit on probabilities, or one with smoothed labels; this name leaves no doubt.
+    Elsewhere, "Platt scaling" may also mean a fit on probabilities, or one with smoothed labels; this name is unambiguous.
 
     Parameters
     ----------

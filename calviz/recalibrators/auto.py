@@ -1,4 +1,4 @@
-"""The recalibrator that chooses: a mixture of methods by cross-validation, and nothing where nothing helps."""
+"""Automatic recalibration: a mixture of methods weighted by cross-validation, or no change where nothing helps."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from calviz.specs.recalibrator import (
     recalibrator,
 )
 
-#: Held-out gains, in standard errors, from which the mixture begins to count, and counts in full. They may be a little below 0: held-out
-#: maps are fitted to fewer rows than the final ones.
+#: Held-out gains, in standard errors, from which the mixture is used in part, and in full. They may be slightly below 0, because
+#: held-out maps are fitted to fewer rows than the final ones.
 RAMP = (-0.6, 0.0)
-#: With fewer rows more is asked for: so many standard errors for each time that the rows are a fourth of these. What a mixture may gain is
-#: the same however few rows there are, what it may lose by following their noise grows.
+#: Below `FEW_ROWS` rows, both limits rise by `FOR_FEW_ROWS` standard errors each time that the number of rows falls by a factor of 4:
+#: what a mixture can gain does not depend on the number of rows, but what it can lose by fitting noise does.
 FEW_ROWS, FOR_FEW_ROWS = 800, 1.2
-#: Resamples behind the weights that a gain is measured with.
+#: Resamples behind the weights of each fold under which the gain is measured.
 FEW_RESAMPLES = 200
-#: A method that is best in fewer resamples is not fitted.
+#: Methods that are best in a smaller share of the resamples are dropped; a smaller part of the mixture is not used.
 LEAST_SHARE = 0.01
-#: With fewer rows nothing is chosen.
+#: With fewer rows the model is left as it is.
 LEAST_ROWS = 20
-#: Of folds and resamples: a share of 1,000 of them varies by a point, whatever the seed.
+#: Seed of folds and resamples; a share of 1,000 resamples varies by about one percentage point between seeds.
 SEED = 0
 
 
@@ -62,24 +62,25 @@ SEED = 0
     formula=r"(1 - \lambda)\, p + \lambda \sum_m w_m\, T_m(p)",
 )
 class AutomaticRecalibrator(BaseRecalibrator):
-    """A mixture of several methods, weighted by how often each is best on held-out rows; it changes nothing where that is noise.
+    """A mixture of several methods, weighted by how often each is best on held-out rows; no change where the gain is noise.
 
-    Each method, the uncalibrated model among them, is cross-validated on the calibration rows. Its weight is the share of Bayesian bootstrap resamples of these
-    rows in which it has the lowest held-out loss: log loss and Brier score have half of the weight each. The mixture replaces the
-    uncalibrated probabilities where it gains in both scores: in full from 0 standard errors, not at all below -0.6, and in proportion
-    between; with fewer than 800 rows these limits are higher, by 0.7 with 350 rows and by 1.2 with 200. This gain is measured on rows that
-    neither the methods nor the weights were fitted to. Where rows count differently they do so in fits, losses and gains.
+    Each method, including no calibration, is cross-validated on the calibration rows. Its weight is the share of Bayesian bootstrap
+    resamples of these rows in which it has the lowest held-out loss; log loss and Brier score contribute half of the weight each. How
+    much of the mixture replaces the uncalibrated probabilities depends on the smaller of its gains in the two scores: all of it from 0
+    standard errors, none below -0.6, and a proportional part between; with fewer than 800 rows both limits are higher, by 0.7 with 350
+    rows and by 1.2 with 200. The gain is measured on rows that neither the methods nor the weights were fitted to. Row weights enter
+    the fits, the losses and the gains.
 
     Parameters
     ----------
     combine : {"mixture", "one"}
-        Whether methods are averaged, or the one that is best most often is taken alone.
+        Whether to average the methods, or to use only the one that is best most often.
     caution : float
-        Standard errors that the gain has to exceed on top of that.
+        Standard errors added to both limits.
     folds : int
-        Folds of the cross-validation.
+        Number of cross-validation folds.
     floor : float, "auto" or None
-        Of the methods that take logarithms, as in `TemperatureScaling`.
+        Zero floor of the methods that take logarithms, as in `TemperatureScaling`.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -90,8 +91,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
     parts_ : list of transformers
         The fitted maps.
     evidence_ : dict
-        What was found on held-out rows: loss, share of resamples in which it is best and seconds of every method, the gain of the
-        mixture in both scores with its standard errors, and how much of it was taken.
+        Results on held-out rows: losses, shares of resamples in which it is best and seconds of every method, the gain of the
+        mixture in both scores with standard errors, and how much of the mixture is used.
 
     References
     ----------
@@ -140,7 +141,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self._mix(scores, labels, weights)
 
     def _mix(self, scores: Scores, labels: IntArray, of_rows: FloatArray | None) -> None:
-        """Choose the methods and fit them; `of_rows` are weights of the rows, shape (n,), or None."""
+        """Choose the methods and fit them; `of_rows` holds the row weights, shape (n,), or None."""
         array = scores.array
         if labels.size < LEAST_ROWS:
             self._warn(
@@ -160,7 +161,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self._fit_parts(array, labels, of_rows)
 
     def _candidates(self, classes: int) -> list[RecalibratorSpec]:
-        """No calibration, and every method that is mixed for so many classes."""
+        """Return the uncalibrated model, and every method that is tried with this number of classes."""
         return [
             RECALIBRATORS[UNCALIBRATED],
             *(s for s in RECALIBRATORS if s.mixed_up_to >= classes),
@@ -173,7 +174,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         labels: IntArray,
         weights: FloatArray | None,
     ) -> tuple[list[RecalibratorSpec], list[HeldOut]]:
-        """Held-out probabilities of every method that could be fitted on all folds, for each division into folds."""
+        """Return the methods that could be fitted on all folds, and their held-out probabilities for each division into folds."""
         rng = np.random.default_rng(SEED)
         self._seconds = dict.fromkeys((s.key for s in specs), 0.0)
         self._failed: dict[str, str] = {}
@@ -188,7 +189,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
             )
         tried = [s for s in specs if s.key not in self._failed]
         held_out = [
-            HeldOut.of([(rows, [said[s.key] for s in tried]) for rows, said in folds], labels)
+            HeldOut.of([(rows, [probs[s.key] for s in tried]) for rows, probs in folds], labels)
             for folds in divisions
         ]
         return tried, held_out
@@ -201,8 +202,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
         held: BoolArray,
         weights: FloatArray | None,
     ) -> tuple[IntArray, dict[str, FloatArray]]:
-        """Rows of a fold, and what every method says of them that was fitted to the others."""
-        said: dict[str, FloatArray] = {}
+        """Return the rows of a fold, and their probabilities by each method, fitted to the other rows."""
+        probs: dict[str, FloatArray] = {}
         for spec in specs:
             if spec.key in self._failed:
                 continue
@@ -211,11 +212,11 @@ class AutomaticRecalibrator(BaseRecalibrator):
             try:
                 others = None if weights is None else weights[~held]
                 made = self._make(spec).fit(array[~held], labels[~held], others)
-                said[spec.key] = made.transform(array[held])
+                probs[spec.key] = made.transform(array[held])
             except CalvizError as error:
                 self._failed[spec.key] = str(error)
             self._seconds[spec.key] += time.perf_counter() - begun
-        return np.flatnonzero(held), said
+        return np.flatnonzero(held), probs
 
     def _choose(
         self,
@@ -223,10 +224,10 @@ class AutomaticRecalibrator(BaseRecalibrator):
         held_out: list[HeldOut],
         counted: FloatArray | None,
     ) -> None:
-        """Weights of the methods, and how much of their mixture is taken."""
+        """Set the weights of the methods, scaled by how much of their mixture is used, and `evidence_`."""
         rng = np.random.default_rng(SEED)
         losses = np.mean([division.losses for division in held_out], axis=0)
-        # With a mean of 1, so that means over the rows are weighted ones.
+        # Row weights have a mean of 1, so that plain means of weighted losses are weighted means.
         times = np.ones(losses.shape[1]) if counted is None else counted
         losses *= times[:, None]
         shares = best_shares(losses, rng)
@@ -282,8 +283,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
         return np.asarray(weights / weights.sum())
 
     def _taken(self, gain: FloatArray, error: FloatArray, needed: float) -> float:
-        """The part of the mixture: it begins where the gain in both scores is so many standard errors."""
-        if not gain.any():  # the mixture says what the model says
+        """Share of the mixture that is used: above 0 where the gains in both scores exceed `needed` standard errors."""
+        if not gain.any():  # the mixture equals the model
             return 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             clear = np.where(error > 0, gain / error, np.sign(gain) * np.inf)
@@ -314,10 +315,10 @@ class AutomaticRecalibrator(BaseRecalibrator):
             mapped *= mapped.dtype.type(weight)
             out += mapped
 
-    # ---------------------------------------------------------------- what it did
+    # ---------------------------------------------------------------- description
 
     def describe(self) -> dict[str, Any]:
-        """What was chosen, why, at what cost, and the fitted parameters of every part."""
+        """Return what was chosen, why, at what cost, and the fitted parameters of every part."""
         return {
             "chosen": {
                 part.key: round(float(w), 4)
@@ -331,37 +332,35 @@ class AutomaticRecalibrator(BaseRecalibrator):
     @property
     def reason(self) -> str:
         """What was chosen and why, in one or two sentences."""
-        found = self.evidence_
-        gain = found["gain"]
-        said = " and ".join(
+        evidence = self.evidence_
+        gain = evidence["gain"]
+        gains = " and ".join(
             f"{_NAMES[score]} by {g['mean']:.4f} (standard error {g['standard_error']:.4f})"
             for score, g in gain.items()
         )
         if not gain:
             return "The model is left as it is: there are too few calibration rows to choose among methods."
-        tried = len(found["methods"]) - 1
-        seconds = sum(m["seconds"] for m in found["methods"].values())
-        cost = f"{tried} methods, {self.folds} folds of {found['rows']:,} rows, {seconds:.2g} s."
-        if found["taken"] == 0:
-            needed = found.get(
-                "counts_from", 0
-            )  # a map that was saved by an older version does not say
+        tried = len(evidence["methods"]) - 1
+        seconds = sum(m["seconds"] for m in evidence["methods"].values())
+        cost = f"{tried} methods, {self.folds} folds of {evidence['rows']:,} rows, {seconds:.2g} s."
+        if evidence["taken"] == 0:
+            needed = evidence.get("counts_from", 0)  # missing in maps saved by older versions
             enough = (
                 f"is not enough: both have to be above {needed:.1f} standard errors"
                 if needed > 0
                 else "is no gain in both scores"
             )
-            return f"The model is left as it is: on held-out rows the best mixture lowers {said}, which {enough}. {cost}"
+            return f"The model is left as it is: on held-out rows the best mixture lowers {gains}, which {enough}. {cost}"
         chosen = ", ".join(
             f"{100 * w:.0f} % {RECALIBRATORS[part.key].label}"
             for w, part in sorted(
                 zip(self.weights_, self.parts_, strict=True), key=lambda pair: -pair[0]
             )
         )
-        part = "" if found["taken"] == 1 else f" {100 * found['taken']:.0f} % of it is taken."
-        return f"{chosen}: on held-out rows the mixture lowers {said}.{part} {cost}"
+        part = "" if evidence["taken"] == 1 else f" {100 * evidence['taken']:.0f} % of it is taken."
+        return f"{chosen}: on held-out rows the mixture lowers {gains}.{part} {cost}"
 
-    # ---------------------------------------------------------------- taking it home
+    # ---------------------------------------------------------------- saving and export
 
     def _saved(self) -> dict[str, Any]:
         return {
@@ -372,7 +371,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """A fitted mixture from what `to_dict` wrote."""
+        """Rebuild a fitted mixture from the output of `to_dict`."""
         check_map(record)
         fitted = record["fitted"]
         if set(fitted) != {"weights", "parts", "evidence"}:
@@ -406,7 +405,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
 
 
 def more_needed(rows: int) -> float:
-    """Standard errors that the gain on so many rows has to exceed more than on many."""
+    """Standard errors by which the limits in `RAMP` rise with this number of rows."""
     return FOR_FEW_ROWS * max(0.0, math.log(FEW_ROWS / rows, 4))
 
 

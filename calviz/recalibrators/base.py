@@ -1,4 +1,4 @@
-"""What all recalibrators share: checks, blocks of rows, and the way home as JSON or as source."""
+"""Base class of all recalibrators: checks, processing in blocks of rows, and export as JSON or Python source."""
 
 from __future__ import annotations
 
@@ -34,34 +34,34 @@ from calviz.specs.recalibrator import FloorChoice, Input, Needs
 
 
 class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A map from scores, shape (n, K), to probabilities, shape (n, K), in the scikit-learn way.
+    """Base of scikit-learn transformers from scores, shape (n, K), to calibrated probabilities, shape (n, K).
 
-    A method sets `needs` and `fitted`, and implements `_fit`, `_apply` and `_source`.
+    A subclass sets `needs` and `fitted`, and implements `_fit`, `_apply` and `_source`.
 
     Attributes
     ----------
     needs : {"probabilities", "logits", "log-probabilities"}
         The form of the scores that `_fit` and `_apply` receive.
     fitted : tuple of str
-        The attributes that `_fit` sets and that, with the parameters, are the whole map.
+        Names of the attributes that `_fit` sets; together with the parameters they define the map.
     accuracy_preserving : bool
-        Whether the map keeps the predicted class; it is then enforced, rounding included.
+        Whether the map keeps the predicted class of every row; `transform` then enforces this despite rounding.
     """
 
     key: ClassVar[str]
     needs: ClassVar[Needs] = "logits"
     fitted: ClassVar[tuple[str, ...]] = ()
     accuracy_preserving: bool = False
-    #: Why it takes no weights, where it takes none.
+    #: Why the method does not support row weights, if it does not.
     no_weights: ClassVar[str] = ""
-    #: Whether a single class among the labels leaves nothing to fit.
+    #: Whether fitting needs labels of at least two classes.
     _needs_two_classes: ClassVar[bool] = True
 
     input: Input
     floor: FloorChoice
-    #: What an exact probability of 0 counts as before its logarithm; 0 where none is taken of probabilities.
+    #: Value that an exact probability of 0 counts as in logarithms; 0 where no logarithms of probabilities are taken.
     floor_: float
-    #: Whether smaller positive probabilities count as it too, so that their order is kept (see `Floor`).
+    #: Whether smaller positive probabilities are raised to `floor_` too, so that order is kept (see `Floor`).
     floor_clips_: bool
     warnings_: tuple[str, ...]
 
@@ -75,16 +75,18 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array_like of float, shape (n, K)
-            Probabilities or logits, as the parameter `input` says.
+            Probabilities or logits, as declared by the parameter `input`.
         y : array_like of int, shape (n,)
             The true classes: column numbers of X, 0..K-1.
         sample_weight : array_like of float, shape (n,), optional
-            How much each row counts; only methods that take weights (`takes_weights`) are fitted with some that differ.
+            Row weights; unequal weights need a method that supports them (`takes_weights`).
 
         Raises
         ------
         InputError, OptionError
-            Where there is nothing to fit, or a parameter has a value that is not allowed.
+            If there is nothing to fit, or a parameter has an invalid value.
+        NotAvailable
+            If the weights differ and the method does not support them, or if the fit would take too long.
         """
         self._check_parameters()
         array = self._check_scores(X, y, reset=True)
@@ -96,7 +98,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._warn_of_zeros(array, labels)
         weights = self._check_weights(sample_weight, array)
         if weights is not None and not weights.all():
-            # A row without weight is a row that is not there.
+            # Rows of weight 0 are dropped.
             kept = np.flatnonzero(weights)
             array, weights = array[kept], weights[kept] / weights[kept].mean()
             labels = self._check_labels(labels[kept], array)
@@ -109,7 +111,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _check_weights(self, weights: npt.ArrayLike | None, array: FloatArray) -> FloatArray | None:
-        """Weights with a mean of 1; None where all rows count the same."""
+        """Return the weights scaled to a mean of 1, or None if all are equal."""
         if weights is None:
             return None
         checked = checked_weights(np.asarray(weights))
@@ -128,15 +130,15 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def takes_weights(self) -> bool:
-        """Whether `fit` takes weights that differ."""
+        """Whether `fit` supports unequal row weights."""
         return type(self)._fit_weighted is not BaseRecalibrator._fit_weighted
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: Any) -> None:
-        """Fit with weights of the rows, shape (n,), above 0 and with a mean of 1."""
+        """Fit with row weights, shape (n,), above 0 and with a mean of 1."""
         raise NotImplementedError
 
     def transform(self, X: npt.ArrayLike) -> FloatArray:
-        """Calibrated probabilities of the same type as X, shape (n, K); rows sum to 1."""
+        """Return calibrated probabilities in the dtype of X, shape (n, K); rows sum to 1."""
         check_is_fitted(self, "classes_")
         array = self._check_scores(X, reset=False)
         out = np.empty(array.shape, dtype=array.dtype)
@@ -149,36 +151,37 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform_frame(
         self, frame: Any, scores: str | Sequence[str], *, names: Sequence[str] | None = None
     ) -> Any:
-        """`transform` of the columns of a data frame, added to it; a lazy frame stays lazy and is gone through in batches.
+        """Apply `transform` to columns of a data frame, and add the results; a lazy frame stays lazy and is processed in batches.
 
         Parameters
         ----------
         frame : data frame
-            Of pandas, polars, pyarrow, PySpark (``mapInArrow``, so that executors need calviz), or a DuckDB relation or an Ibis table.
+            A frame of pandas, polars, pyarrow or PySpark (by ``mapInArrow``, so executors need calviz), a DuckDB relation or an Ibis
+            table.
         scores : str or sequence of str
-            One column for each class, in their order; of two classes that of the second alone will do.
+            One column per class, in class order; with two classes, the column of the second class is enough.
         names : sequence of str, optional
-            What to call the new columns; ``NAME_calibrated`` if left out.
+            Names of the new columns; ``NAME_calibrated`` by default.
 
         Returns
         -------
         data frame
-            Of the same library; of DuckDB and Ibis a ``pyarrow.RecordBatchReader``, which both read.
+            A frame of the same library; for DuckDB and Ibis a ``pyarrow.RecordBatchReader``, which both can read.
 
         Raises
         ------
         InputError, OptionError
-            Where columns are missing, are not one for each class, or a row is no distribution.
+            If columns are missing, if there is not one per class, or if a row is not a distribution.
         """
         check_is_fitted(self, "classes_")
         return transform_frame(self, frame, scores, names)
 
     def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
-        """The same as `transform`, shape (n, K): a map at the end of a pipeline stands for a model."""
+        """Same as `transform`, shape (n, K); lets a map at the end of a pipeline act as a model."""
         return self.transform(X)
 
     def intervals(self, X: npt.ArrayLike) -> FloatArray:
-        """What the method says beside the probability of a class: a lower and an upper one, before the classes are normalised.
+        """Return a lower and an upper probability of each class, before normalisation over the classes.
 
         Parameters
         ----------
@@ -188,12 +191,12 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray, shape (n, C, 2)
-            C is K, or 1 for two classes: of class 1.
+            C is K, or 1 for two classes: class 1 alone.
 
         Raises
         ------
         NotAvailable
-            Where the method has none.
+            If the method has no intervals.
         """
         check_is_fitted(self, "classes_")
         return self._intervals(self._scores(self._check_scores(X, reset=False)))
@@ -205,14 +208,14 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.positive_only = self.input == "probabilities"
         return tags
 
-    # ---------------------------------------------------------------- for the methods
+    # ---------------------------------------------------------------- hooks for the methods
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         """Set the fitted attributes."""
         raise NotImplementedError
 
     def _apply(self, block: FloatArray) -> FloatArray:
-        """Map a block of rows in the form `needs`; the block may be overwritten."""
+        """Map a block of rows that has the form `needs`; the block may be overwritten."""
         raise NotImplementedError
 
     def _intervals(self, scores: Scores) -> FloatArray:
@@ -220,11 +223,11 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         raise NotAvailable(f"'{self.key}' has no intervals: it gives one probability per class.")
 
     def _source(self, name: str) -> str:
-        """Source of a function `name` from scores in the form `needs` to probabilities."""
+        """Return source that defines ``<name>_of``, a function from scores in the form `needs` to probabilities."""
         raise NotImplementedError
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
-        # A map that jumps must not see the rounding of a float32 softmax.
+        # In double precision: a step function would amplify the rounding of a float32 softmax.
         dtype = np.float64 if self.needs == "probabilities" and not scores.as_given else None
 
         def work(rows: slice) -> None:
@@ -245,15 +248,15 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def describe(self) -> dict[str, Any]:
-        """The fitted parameters, by name, in a form that a person can read.
+        """Return the fitted parameters by name, in readable form.
 
-        Where logarithms of probabilities are taken, `floor` is what an exact probability of 0 counts as.
+        Where logarithms of probabilities are taken, ``floor`` is the value that an exact probability of 0 counts as.
         """
         check_is_fitted(self, "classes_")
         return self._described() | ({"floor": self.floor_} if self.floor_ else {})
 
     def _described(self) -> dict[str, Any]:
-        """What `describe` says about this method's own parameters."""
+        """Return the fitted parameters of this method, for `describe`."""
         return {name.rstrip("_"): plain(getattr(self, name)) for name in self.fitted}
 
     # ---------------------------------------------------------------- checks
@@ -279,12 +282,12 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "but the target y is None."
             )
         try:
-            with np.errstate(invalid="ignore"):  # sums of numbers near the largest there are
+            with np.errstate(invalid="ignore"):  # sums of numbers near the dtype's maximum
                 array: FloatArray = validate_data(
                     self, X, dtype=[np.float64, np.float32], reset=reset, **options
                 )
         except ValueError as error:
-            # Of several lines the first one says what is wrong.
+            # The first line says what is wrong.
             said = str(error).strip().splitlines()[0].removesuffix(":").removesuffix(" instead")
             flat = "Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)"
             raise InputError(said, remedy=flat if "got 1D array" in said else None) from None
@@ -334,7 +337,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _warn_of_zeros(self, array: FloatArray, labels: IntArray) -> None:
         effect = self._effect_of_zeros()
-        # The automatic floor is no reason to warn; most files have no zero at all, and one look is a fraction of counting.
+        # No warning for the automatic floor. Most files have no zeros, and the minimum is much cheaper than counting them.
         if not self.floor_ or not effect or self.floor == "auto" or array.min() > 0:
             return
         zeros = true_zeros(array, labels)
@@ -342,12 +345,12 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if zeros and 2 * self.floor_ < automatic:
             self._warn(
                 f"{zeros:,} of {labels.size:,} calibration rows give their true class a probability of 0, read as "
-                f"{self.floor_:.3g}: {effect}. For less, leave 'floor' at \"auto\", which is {automatic:.3g} here."
+                f"{self.floor_:.3g}: {effect}. To reduce this effect, leave 'floor' at \"auto\", which is {automatic:.3g} here."
             )
 
     def _effect_of_zeros(self) -> str:
-        """A warning about true classes of probability 0; empty if their effect is small."""
-        # One such row weighs as much in the likelihood as hundreds of others.
+        """Effect of rows whose true class has probability 0, for a warning; empty if it is small."""
+        # One such row counts as much in the likelihood as hundreds of others.
         return "they weigh heavily in the fit"
 
     def _takes_logarithms(self) -> bool:
@@ -361,10 +364,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _floor(self) -> Floor:
         return Floor(self.floor_, self.floor_clips_)
 
-    # ---------------------------------------------------------------- taking it home
+    # ---------------------------------------------------------------- saving and export
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted map as plain values, ready for JSON; `from_dict` reads it back."""
+        """Return the fitted map as plain values, ready for JSON; `from_dict` reads it back."""
         check_is_fitted(self, "classes_")
         return {
             "calviz_map": MAP_VERSION,
@@ -378,17 +381,17 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         }
 
     def _saved(self) -> dict[str, Any]:
-        """What was fitted, as plain values; maps that consist of others save these."""
+        """Return the fitted attributes as plain values; maps made of other maps save those instead."""
         return {name: plain(getattr(self, name)) for name in self.fitted}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """A fitted recalibrator from what `to_dict` wrote.
+        """Rebuild a fitted recalibrator from the output of `to_dict`.
 
         Raises
         ------
         InputError
-            Where the record is not a map of this method and version.
+            If the record is not a map of this method and version.
         """
         check_map(record)
         if record["method"] != cls.key:
@@ -400,15 +403,13 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         known = {p.name for p in parameters_of(cls.__init__)}
         parameters = saved_parameters(cls, record)
         if not set(parameters) <= known or set(record["fitted"]) != set(cls.fitted):
-            raise InputError(
-                f"this map of '{cls.key}' has entries that are not known, or lacks some"
-            )
+            raise InputError(f"this map of '{cls.key}' has unknown entries, or lacks some")
         self = cls(**parameters)
         self._check_parameters()
         k = int(record["classes"])
         self.classes_ = np.arange(k)
         self.n_features_in_ = k
-        # Maps of earlier versions always did.
+        # Maps saved by earlier versions lack "floor_clips": their floors always clipped.
         self.floor_, self.floor_clips_ = (
             float(record["floor"]),
             bool(record.get("floor_clips", True)),
@@ -420,19 +421,19 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _restored(self) -> None:
-        """Check what was read, and rebuild what follows from it."""
+        """Check the attributes that were read, and rebuild what is derived from them."""
 
     def snippet(self) -> str:
-        """Python source that reproduces `transform` with nothing but NumPy (to 1e-6).
+        """Return Python source that reproduces `transform` (to 1e-6) and needs only NumPy.
 
-        It defines ``recalibrate(scores)``; the scores are what the map was fitted on, probabilities
+        It defines ``recalibrate(scores)``, where the scores are of the kind that the map was fitted on, probabilities
         or logits.
         """
         check_is_fitted(self, "classes_")
         return numpy_source.program(self.key, self.input, self._program("mapped"))
 
     def _program(self, name: str) -> numpy_source.Maps:
-        """What `snippet` writes; names of functions begin with `name`."""
+        """Return the functions that `snippet` writes; their names begin with `name`."""
         piece = numpy_source.Pieces(
             name, self.needs, self.input, self._floor, self._source(name), self.accuracy_preserving
         )
@@ -440,10 +441,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
-    """Restore the predicted class of each row where rounding has changed it (in place).
+    """Restore the predicted class of each row where rounding has changed it, in place.
 
     A map that is strictly increasing in exact arithmetic may make two scores equal in
-    floating point; the class that won before then gets the next larger number.
+    floating point; the class predicted before then gets the next larger number.
     """
 
     def work(rows: slice) -> None:
@@ -458,7 +459,7 @@ def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
 
 
 def is_whole(value: Any, least: int) -> bool:
-    """Whether this is a whole number (and not a truth value) of at least `least`."""
+    """Whether `value` is an integer (and not a bool) of at least `least`."""
     return (
         isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
     )

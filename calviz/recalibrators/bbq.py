@@ -26,7 +26,7 @@ from calviz.specs.recalibrator import Input, recalibrator
     left_out=reasons_to_leave_out.variant("an average of histogram binnings, slower than one."),
 )
 class BayesianBinning(OneVsRest):
-    """Averages histogram binnings with many numbers of equal-mass bins, each weighted by how probable it makes the labels; one class against the rest, normalised.
+    """Averages equal-mass binnings with many numbers of bins, each weighted by how probable it makes the labels; fitted one-vs-rest, then normalised.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class BayesianBinning(OneVsRest):
 
     Notes
     -----
-    The paper counts rows. With weights, our reading is: bins of equal weight, and rows and hits that are sums of weights, scaled so that
-    all rows together are as many as they know as much as (Kish's effective number): unequal weights are less evidence.
+    The paper counts rows. With row weights, calviz uses bins of equal total weight, and replaces rows and hits by sums of weights, scaled
+    so that all weights add up to Kish's effective sample size: unequal weights are less evidence.
     """
 
     key = "bbq"
@@ -46,7 +46,7 @@ class BayesianBinning(OneVsRest):
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
         score, hit = ordered_events(column, own)
-        # Cuts are nowhere but at the ends of groups of ties, where the order inside does not matter.
+        # Cuts are only at the ends of groups of ties, so the order within a group does not matter.
         hits = np.zeros(column.size + 1, dtype=np.int32)
         np.cumsum(hit, out=hits[1:])
         del hit

@@ -1,4 +1,4 @@
-"""Beta calibration: a logistic regression on log p and log(1 - p) with slopes of their own."""
+"""Beta calibration: a logistic regression on log p and log(1 - p) with separate slopes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     mixed_up_to=20,
 )
 class BetaCalibration(LogisticMaps):
-    """A logistic regression on log p and -log(1 - p), which bends where Platt scaling cannot; one class against the rest each, normalised.
+    """A logistic regression on log p and -log(1 - p), which bends where Platt scaling cannot; fitted one-vs-rest, then normalised.
 
     Parameters
     ----------

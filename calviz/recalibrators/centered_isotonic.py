@@ -1,4 +1,4 @@
-"""Centered isotonic regression, one class against the rest."""
+"""Centered isotonic regression, one-vs-rest."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from calviz.specs.recalibrator import Input, recalibrator
     mixed_up_to=20,
 )
 class CenteredIsotonicRecalibrator(OneVsRest):
-    """Isotonic regression whose constant pieces become one point each, at their mean score, with lines between: strictly increasing, one class against the rest.
+    """Isotonic regression as lines through one point per constant piece, at its mean score: strictly increasing; fitted one-vs-rest, then normalised.
 
-    Pieces without hits or without misses stay constant, and the outermost ones from their mean outwards.
+    Pieces without hits or without misses stay constant, and the outermost pieces stay constant from their mean score outwards.
 
     Parameters
     ----------
     smooth : bool
-        Whether a piece of n rows with H hits has the value (H + 1/2) / (n + 1), so that none is 0 or 1; where these values do not
-        ascend, neighbours are pooled. Where not, it is H / n as in the paper, and a single wrong row beyond the outermost
-        pieces costs a loss of 35.
+        If true, a piece of n rows with H hits has the value (H + 1/2) / (n + 1), so that none is 0 or 1; neighbours whose values do
+        not ascend are pooled. If false, the value is H / n as in the paper, and a single wrong row beyond the outermost
+        pieces costs a log loss of 35.
     input : {"probabilities", "logits"}
         What X holds.
 
     Attributes
     ----------
     maps_ : list of Piecewise
-        The map of each class; with two classes that of class 1.
+        The map of each class; with two classes, that of class 1 alone.
     """
 
     key = "centered-isotonic"
@@ -68,6 +68,6 @@ class CenteredIsotonicRecalibrator(OneVsRest):
     ) -> Piecewise:
         order = np.argsort(column, kind="stable")
         pieces = weighted_pieces(column, hit, weights)
-        # Ties stand at the largest of them.
+        # Tied scores count as the largest of them.
         ordered = tied_scores(column[order]).astype(np.float64)
         return centred_map(pieces, ordered, smooth=self.smooth, weights=weights[order])

@@ -1,4 +1,4 @@
-"""A parametric map, and then a non-parametric one on its probabilities."""
+"""Compositions: a parametric map, followed by a non-parametric one on its probabilities."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from calviz.specs.recalibrator import (
     suggested,
 )
 
-#: Large blocks: each of them goes through the checks of both parts.
+#: Size of a block: large, because each block goes through the input checks of both parts.
 _BLOCK_BYTES = 1 << 24
 
 
 class Composition(BaseRecalibrator):
-    """A parametric map and then a non-parametric one on its probabilities (Zhang 2020, section 3.4).
+    """A parametric map followed by a non-parametric one on its probabilities (Zhang 2020, section 3.4).
 
     Parameters
     ----------
     first, second : str
         Keys of a parametric and of a non-parametric recalibrator.
     floor : float, "auto" or None
-        Of the first one, where it has one, as in `TemperatureScaling`.
+        Zero floor of the first part, if it has one, as in `TemperatureScaling`.
     cap : bool
-        Of the second one, where it has one, as in `IsotonicRecalibrator`.
+        Cap of the second part, if it has one, as in `IsotonicRecalibrator`.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -68,7 +68,7 @@ class Composition(BaseRecalibrator):
 
     @property
     def key(self) -> str:  # type: ignore[override]
-        """``first+second``."""
+        """Registry key, ``first+second``."""
         return f"{self.first}+{self.second}"
 
     @property
@@ -94,18 +94,18 @@ class Composition(BaseRecalibrator):
 
     @property
     def takes_weights(self) -> bool:
-        """Whether both parts take weights that differ."""
+        """Whether both parts support unequal row weights."""
         return all(part.takes_weights for part in self._make())
 
     @property
     def no_weights(self) -> str:  # type: ignore[override]
-        """Why one of the parts takes none."""
+        """Why one of the parts does not support row weights; empty if both do."""
         return next((part.no_weights for part in self._make() if not part.takes_weights), "")
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         first, second = self._make()
         self.first_ = first.fit(scores.array, labels, weights)
-        # As probabilities that are made of logits: in single precision, see `Scores.dtype`.
+        # In single precision, like probabilities made from logits (see `Scores.dtype`).
         between = self.first_.transform(scores.array).astype(np.float32)
         self.second_ = second.fit(between, labels, weights)
         for part in (self.first_, self.second_):
@@ -115,7 +115,7 @@ class Composition(BaseRecalibrator):
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         for rows in row_blocks(scores.array, block_bytes=_BLOCK_BYTES):
-            # In double precision between the two: a map that jumps must not see rounding.
+            # In double precision between the parts: a step function would amplify rounding.
             block = scores.array[rows].astype(np.float64)
             out[rows] = self.second_.transform(self.first_.transform(block))
 
@@ -124,7 +124,7 @@ class Composition(BaseRecalibrator):
         return np.asarray(self.second_.intervals(between)).astype(scores.array.dtype)
 
     def describe(self) -> dict[str, Any]:
-        """The fitted parameters of both parts."""
+        """Return the fitted parameters of both parts."""
         return {self.first: self.first_.describe(), self.second: self.second_.describe()}
 
     def _saved(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class Composition(BaseRecalibrator):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """A fitted composition from what `to_dict` wrote."""
+        """Rebuild a fitted composition from the output of `to_dict`."""
         check_map(record)
         parts = record["fitted"]
         if set(parts) != {"first", "second"}:
@@ -156,12 +156,12 @@ class Composition(BaseRecalibrator):
 
 
 def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) -> RecalibratorSpec:
-    """The entry of the composition that ``first+second`` names (Zhang 2020, section 3.4).
+    """Return the registry entry of the composition named ``first+second`` (Zhang 2020, section 3.4).
 
     Raises
     ------
     OptionError
-        Unless the first part is parametric and the second one is not.
+        Unless the first part is parametric and the second one non-parametric.
     """
     names = [name.strip() for name in key.split("+")]
     if len(names) != 2 or not all(names):
@@ -184,7 +184,7 @@ def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) ->
         confidence_only=first.confidence_only and second.confidence_only,
         reference=f"Zhang et al. 2020, section 3.4; {first.reference}; {second.reference}",
         summary=f"{first.label} first, then the second map on its probabilities: "
-        "the efficiency of the one, the freedom of the other.",
+        "the efficiency of the first, the flexibility of the second.",
         formula=r"T_2(T_1(z))",
         make=partial(Composition, first=first.key, second=second.key),
         left_out=left_out,
@@ -195,8 +195,8 @@ def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) ->
 
 RECALIBRATORS.composed = composed
 
-# The compositions that the papers compare (Zhang 2020, section 5); any other pair works by its name. The parts have to
-# be registered before.
+# The compositions that the papers compare (Zhang 2020, section 5); any other pair works by its name. The parts must be
+# registered first.
 _T, _ETS = temperature.TemperatureScaling.key, ets.EnsembleTemperatureScaling.key
 _ISOTONIC, _IRM = isotonic.IsotonicRecalibrator.key, irm.MulticlassIsotonic.key
 RECALIBRATORS.register(

@@ -1,4 +1,4 @@
-"""Temperature scaling with a temperature per class, led by the classes' miscalibration scores."""
+"""Temperature scaling with one temperature per class, derived from the classes' miscalibration scores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     reference="Ao et al. 2023, eq. 9 and 10",
     formula=r"\mathrm{softmax}(z / T_k),\ T_k = T (1 + \gamma\, \mathrm{MCS}_k / \max_j |\mathrm{MCS}_j|)",
     left_out=reasons_to_leave_out.variant(
-        "it is about the errors by class, and may change predictions for it."
+        "it aims at the errors by class, and may change predictions to reduce them."
     ),
 )
 class ClasswiseTemperature(BaseRecalibrator):
@@ -36,10 +36,10 @@ class ClasswiseTemperature(BaseRecalibrator):
     Parameters
     ----------
     normalize : {"max", "iqr-max"}
-        By what the miscalibration scores of the classes are divided: by the largest absolute one, as they are or
-        after outliers (beyond 1.5 interquartile ranges) were clipped.
+        Divisor of the classes' miscalibration scores: the largest absolute score, of the scores as they are or
+        after clipping outliers (beyond 1.5 interquartile ranges).
     temperature : float, optional
-        T, where it is known; by maximum likelihood if left out.
+        T, if it is known; fitted by maximum likelihood by default.
     floor, input
         As in `TemperatureScaling`.
 
@@ -48,15 +48,15 @@ class ClasswiseTemperature(BaseRecalibrator):
     temperature_ : float
         T.
     gamma_ : float
-        In (-1, 1), in steps of 0.001: that with the lowest ECE on the calibration rows.
+        The value in (-1, 1), in steps of 0.001, with the lowest ECE on the calibration rows.
     temperatures_ : ndarray, shape (K,)
         T_k.
 
     Notes
     -----
-    Logits and their log-probabilities are not the same model, since the temperatures differ. The score of a class is
-    that of the rows whose label it is: mean confidence minus accuracy (Ao 2023, eq. 5). With weights, of which the paper does not
-    speak, likelihood, means and ECE are those of the weighted rows.
+    Logits and their log-probabilities give different maps, because the temperatures differ between classes. The miscalibration
+    score of a class is the mean confidence minus the accuracy of the rows with that label (Ao 2023, eq. 5). With row weights, which
+    the paper does not cover, likelihood, means and ECE are weighted.
     """
 
     key = "cwmcs-ts"

@@ -32,9 +32,9 @@ from calviz.specs.recalibrator import recalibrator
     mixed_up_to=20,
 )
 class DirichletCalibration(LinearMaps):
-    """A linear map of all log-probabilities, by maximum likelihood: what follows if the scores of each class have a Dirichlet distribution.
+    """A linear map of all log-probabilities, fitted by maximum likelihood: the form that follows if the scores in each class are Dirichlet-distributed.
 
-    Parameters and attributes are those of `MatrixScaling`; the strengths are measured in the unit of log-probabilities.
+    Parameters and attributes are those of `MatrixScaling`; the penalty strengths are in units of log-probabilities.
     """
 
     key = "dirichlet"

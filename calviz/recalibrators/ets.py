@@ -1,4 +1,4 @@
-"""Ensemble temperature scaling: the tempered, the original and the uniform probabilities, mixed."""
+"""Ensemble temperature scaling: a mixture of the tempered, the original and the uniform probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calviz.recalibrators.fitting.mixture import likelihood_weights, squared_err
 from calviz.recalibrators.temperature import bound_warning
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
-#: How far the joint search looks on either side, in log T.
+#: Half-width of the joint search, in log T.
 _REACH = math.log(4)
 
 
@@ -35,18 +35,18 @@ _REACH = math.log(4)
     mixed_up_to=ANY_CLASSES,
 )
 class EnsembleTemperatureScaling(BaseRecalibrator):
-    """A mixture of the tempered probabilities, the original ones and the uniform ones; more expressive than one temperature.
+    """A mixture of the tempered, the original and the uniform probabilities; more expressive than a single temperature.
 
-    T is found first and then the weights, as the authors do: for the squared error a quadratic programme in
-    three variables, solved exactly. With `joint`, T is then searched for again with the best weights of every T.
+    T is fitted first and then the weights, as in the paper: for the squared error this is a quadratic programme in
+    three variables, solved exactly. With `joint`, T is then searched again, with the best weights for each T.
 
     Parameters
     ----------
     loss : {"mse", "nll"}
         What T and the weights minimise on the calibration rows.
     joint : bool
-        Whether to search for T once more, together with the weights: never worse on the calibration rows, and some
-        twenty passes over them.
+        Whether to search for T again, together with the weights: never worse on the calibration rows, at the cost of
+        about twenty passes over them.
     floor, input
         As in `TemperatureScaling`.
 
@@ -54,7 +54,7 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
     ----------
     temperature_ : float
     weights_ : ndarray, shape (3,)
-        Of the tempered, the original and the uniform probabilities; they sum to 1.
+        Weights of the tempered, the original and the uniform probabilities; they sum to 1.
     """
 
     key = "ets"
@@ -93,7 +93,9 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         if self.joint:
             self._refine(scores, labels, value, of_rows)
         if self.weights_[2] > 1 - 1e-9:
-            self._warn("the uniform distribution alone fits best: the scores say nothing.")
+            self._warn(
+                "the uniform distribution alone fits best: the scores say nothing about the labels."
+            )
 
     def _weights(
         self,
@@ -102,7 +104,7 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         temperature: float,
         of_rows: FloatArray | None,
     ) -> tuple[FloatArray, float]:
-        """The best weights at a temperature, and the loss there (the squared error up to a constant)."""
+        """Return the best weights at a temperature, and their loss (the squared error up to a constant)."""
         if self.loss == "mse":
             return _by_squared_error(scores, labels, temperature, of_rows)
         return _by_likelihood(scores, labels, temperature, of_rows)
@@ -122,7 +124,7 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
             self.weights_, _ = self._weights(scores, labels, self.temperature_, of_rows)
 
     def _effect_of_zeros(self) -> str:
-        # The squared error has a bound, and the uniform part lifts zeros.
+        # The squared error is bounded, and the uniform component lifts zeros.
         return "" if self.loss == "mse" else super()._effect_of_zeros()
 
     def _apply(self, block: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A fitted map on a data frame of any library, lazily where the frame is lazy: some rows at a time, none of which are collected here."""
+"""Applying a fitted map to a data frame of any library; lazy frames stay lazy and are processed in batches, never collected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calviz.core.record_batches import record_batches
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Rows at a time where an engine lets them be chosen.
+#: Rows per batch, where the engine lets the caller choose.
 BATCH_ROWS = 1 << 17
 
 
@@ -25,21 +25,21 @@ class Map(Protocol):
     n_features_in_: int
 
     def transform(self, X: Any) -> FloatArray:
-        """Calibrated probabilities, shape (n, K) as X."""
+        """Return calibrated probabilities, shape (n, K) like X."""
         ...
 
 
 def transform_frame(
     fitted: Map, frame: Any, scores: Sequence[str], names: Sequence[str] | None = None
 ) -> Any:
-    """The frame with columns of calibrated probabilities; see `BaseRecalibrator.transform_frame`.
+    """Return the frame with added columns of calibrated probabilities; see `BaseRecalibrator.transform_frame`.
 
     Raises
     ------
     InputError
-        Where it is no frame, or does not have the columns.
+        If it is not a data frame, or lacks some of the columns.
     OptionError
-        Where the columns are not one for each class.
+        If there is not one column per class, or not one distinct name per column.
     """
     import narwhals as nw
 
@@ -65,8 +65,8 @@ def transform_frame(
     return _reader(fitted, reader, columns, new)
 
 
-def _check(fitted: Map, columns: list[str], new: list[str], there: list[str]) -> None:
-    missing = [name for name in columns if name not in there]
+def _check(fitted: Map, columns: list[str], new: list[str], existing: list[str]) -> None:
+    missing = [name for name in columns if name not in existing]
     if missing:
         raise InputError(f"there is no column '{shortened(missing[0])}'")
     classes = int(fitted.n_features_in_)
@@ -76,11 +76,11 @@ def _check(fitted: Map, columns: list[str], new: list[str], there: list[str]) ->
             f"the map has {classes} classes, got {len(columns)} columns; give one for each class{one}."
         )
     if len(new) != len(columns) or len(set(new)) != len(new):
-        raise OptionError("'names' must be one name for each column of scores, each another.")
+        raise OptionError("'names' must be one name for each column of scores, all different.")
 
 
 def _mapped(fitted: Map, columns: list[Any]) -> list[FloatArray]:
-    """Calibrated columns of columns, shape (n,) each."""
+    """Return the calibrated columns of columns of scores, shape (n,) each."""
     if len(columns) == 1:
         (p,) = columns
         found = fitted.transform(np.stack([1 - p, p], axis=1)) if len(p) else np.zeros((0, 2))
@@ -99,7 +99,7 @@ def _polars(fitted: Map, frame: Any, columns: list[str], new: list[str]) -> Any:
         )
 
     schema = dict(frame.collect_schema()) | {name: pl.Float64() for name in new}
-    # Rows are mapped one by one: blocks of them may be.
+    # Every row is mapped independently of the others, so any block of rows may be mapped alone.
     return frame.map_batches(
         made,
         schema=schema,

@@ -29,18 +29,18 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     left_out=reasons_to_leave_out.variant("it takes longest of all."),
 )
 class GaussianProcess(BaseRecalibrator):
-    """A latent function with a Gaussian-process prior about temperature scaling, one for all classes, under a softmax likelihood.
+    """A latent function shared by all classes, with a Gaussian-process prior centred on temperature scaling, under a softmax likelihood.
 
-    Sparse and variational: inducing points, no sampling. The map uses the posterior mean of the function. The paper knows no weights;
-    our reading is that the likelihood of a row is raised to its weight, with all weights scaled so that the rows together are as many as
-    they know as much as (Kish's effective number).
+    Inference is sparse and variational: inducing points, no sampling. The map uses the posterior mean of the function. The paper does
+    not cover row weights; here the likelihood of a row is raised to the power of its weight, and the weights are scaled to add up to
+    Kish's effective sample size.
 
     Parameters
     ----------
     inducing : int
         Number of inducing points.
     max_pairs : int
-        Pairs of a row and a class that are used; of larger data, evenly spaced rows.
+        Largest number of (row, class) pairs to fit on; larger data are thinned to evenly spaced rows.
     floor, input
         As in `TemperatureScaling`.
 
@@ -81,7 +81,9 @@ class GaussianProcess(BaseRecalibrator):
         step = max(1, -(-n * k // self.max_pairs))
         some, own = scores.every(step), labels[::step]
         if step > 1:
-            self._warn(f"fitted on every {step}. row ({own.size:,} of {n:,}), for its cost.")
+            self._warn(
+                f"fitted on one row in {step} ({own.size:,} of {n:,}), to limit the time it takes."
+            )
         each = None if weights is None else weights[::step]
         if each is not None:
             each = each * (effective_number(each) / each.sum())
@@ -102,7 +104,7 @@ class GaussianProcess(BaseRecalibrator):
         return x + np.interp(warp(x), self.grid_, self.latent_)
 
     def curve(self, score: FloatArray) -> FloatArray:
-        """The latent function at some probabilities."""
+        """Return the latent function at probabilities of any shape."""
         return self._latent(np.log(np.asarray(score, dtype=np.float64)))
 
     def _apply(self, block: FloatArray) -> FloatArray:
@@ -113,7 +115,7 @@ class GaussianProcess(BaseRecalibrator):
             raise InputError("the map of 'gp' is damaged: its grids do not fit together")
 
     def _described(self) -> dict[str, Any]:
-        """The temperature, and how far the function departs from it."""
+        """Return the temperature, and the largest departure of the function from temperature scaling."""
         return {
             "temperature": 1 / self.scale_,
             "largest_departure": float(np.abs(self.latent_ - self.latent_[-1]).max()),

@@ -21,12 +21,12 @@ from calviz.recalibrators.one_vs_rest import OneVsRest
 from calviz.sample.binning import equal_mass_edges, equal_width_edges
 from calviz.specs.recalibrator import FitFacts, Input, recalibrator
 
-#: Classes up to which a histogram for each is looked at by default.
+#: Largest number of classes with which a histogram per class is suggested.
 FEW_CLASSES = 20
 
 
 def _many_histograms(facts: FitFacts) -> str:
-    """See `RecalibratorSpec.left_out`."""
+    """Why histogram binning is left out with many classes (see `RecalibratorSpec.left_out`)."""
     if facts.classes <= FEW_CLASSES:
         return ""
     return f"{facts.classes:,} histograms leave too few rows in a bin."
@@ -53,14 +53,14 @@ class HistogramBinning(OneVsRest):
     scheme : {"equal-width", "equal-mass"}
         How the edges are placed; bins are right-closed and tied scores stay together.
     cap : bool
-        Whether a bin of m rows without hits is 1 / (2 (m + 1)) and one without misses 1 minus that, which is what m rows
-        support. Where not, they are 0 and 1, by definition: a single wrong row there costs a loss of 35.
+        If true, a bin of m rows without hits has the value 1 / (2 (m + 1)) and one without misses 1 minus that, the extremes that
+        m rows support. If false, they have 0 and 1, as histogram binning is defined: a single wrong row there costs a log loss of 35.
     input : {"probabilities", "logits"}
         What X holds.
 
     Notes
     -----
-    A bin of equal width without calibration rows keeps its centre as its value.
+    An equal-width bin without calibration rows has its centre as its value.
     """
 
     key = "histogram"
@@ -123,6 +123,6 @@ class HistogramBinning(OneVsRest):
         return steps_merged(inner, np.where(rows > 0, self._share(hits, some), centres))
 
     def _share(self, hits: IntArray | FloatArray, rows: IntArray | FloatArray) -> FloatArray:
-        """Shares of hits of bins that hold rows."""
+        """Share of hits of each bin; all `rows` must be above 0."""
         share = hits / rows
         return supported(share, rows) if self.cap else share

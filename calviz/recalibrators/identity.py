@@ -1,4 +1,4 @@
-"""The uncalibrated model, the row that every other one is compared with."""
+"""The uncalibrated model, the baseline of every comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calviz.specs.recalibrator import Input, recalibrator
 class Identity(BaseRecalibrator):
     """The probabilities as they are; logits become their softmax.
 
-    Rows that do not sum to 1 (rounded files) are divided by their sum.
+    Rows that do not sum to 1 (such as those of rounded files) are divided by their sum.
 
     Parameters
     ----------

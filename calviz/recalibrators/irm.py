@@ -1,4 +1,4 @@
-"""Isotonic regression for all classes together, which keeps the predicted class."""
+"""Isotonic regression shared by all classes, which keeps the predicted class."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calviz.recalibrators.one_map import OneMap
 from calviz.recalibrators.one_vs_rest import ADDED, EPSILON
 from calviz.specs.recalibrator import Input, recalibrator
 
-#: Probabilities that are sorted at a time: long runs, because each costs a search per positive.
+#: Size of a run of probabilities that is sorted at once: large, because each run costs one search per positive.
 _RUN_BYTES = 1 << 23
 
 
@@ -37,18 +37,18 @@ _RUN_BYTES = 1 << 23
     usual=True,
 )
 class MulticlassIsotonic(OneMap):
-    """One increasing function for all n times K pairs of a probability and whether its class was the true one; then each row is normalised.
+    """One increasing function for all n times K pairs of a probability and a hit (whether its class is the true one); then each row is normalised.
 
-    A small multiple of the probability makes it strictly increasing, so that no predicted class changes.
+    Adding a small multiple of the probability makes it strictly increasing, so that no predicted class changes.
 
     Parameters
     ----------
     epsilon : float
-        That multiple.
+        The multiple that is added.
     cap : bool
-        Whether a piece of m pairs without hits is 1 / (2 (m + 1)) and one without misses 1 minus that, which is what m pairs
-        support (or the value of the next piece, where that is nearer). Where not, they are 0 and 1, as in the paper, and
-        a probability there is what `epsilon` adds.
+        If true, a piece of m pairs without hits has the value 1 / (2 (m + 1)) and one without misses 1 minus that, the extremes that
+        m pairs support (or the value of the next piece, if that is nearer to 0 or 1). If false, they have 0 and 1, as in the paper,
+        and a probability there is only what `epsilon` adds.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -87,7 +87,7 @@ class MulticlassIsotonic(OneMap):
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)
         out += ADDED.raise_zeros(self.epsilon * block.astype(np.float64, copy=False))
-        # In double precision: the small part would vanish beside a float32 number.
+        # In double precision: the small added part would be lost in float32.
         out /= row_sums(out)[:, None]
         return out
 

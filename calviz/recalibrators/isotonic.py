@@ -1,4 +1,4 @@
-"""Isotonic regression, one class against the rest."""
+"""Isotonic regression, one-vs-rest."""
 
 from __future__ import annotations
 
@@ -29,23 +29,24 @@ from calviz.specs.recalibrator import Input, recalibrator
     usual=True,
 )
 class IsotonicRecalibrator(OneVsRest):
-    """For every class the increasing function that fits best, by pooling adjacent violators; then each row is normalised.
+    """The best-fitting increasing function for each class (pool-adjacent-violators algorithm); then each row is normalised.
 
-    Its outermost pieces are exactly 0 or 1 by definition wherever they hold no hits or no misses, and a single wrong row there
-    would cost a loss of 35: they are held within what their rows support.
+    By definition, outermost pieces without hits or without misses are exactly 0 or 1, and a single wrong row there
+    would cost a log loss of 35. With `cap`, they are limited to what their rows support.
 
     Parameters
     ----------
     cap : bool
-        Whether a piece of m rows without hits is 1 / (2 (m + 1)) and one without misses 1 minus that, which is what m rows
-        support (or the value of the next piece, where that is nearer). Where not, they are 0 and 1, as isotonic regression is defined.
+        If true, a piece of m rows without hits has the value 1 / (2 (m + 1)) and one without misses 1 minus that, the extremes that
+        m rows support (or the value of the next piece, if that is nearer to 0 or 1). If false, they have 0 and 1, as isotonic
+        regression is defined.
     input : {"probabilities", "logits"}
         What X holds.
 
     Attributes
     ----------
     maps_ : list of Piecewise
-        The map of each class; with two classes that of class 1.
+        The map of each class; with two classes, that of class 1 alone.
     """
 
     key = "isotonic"

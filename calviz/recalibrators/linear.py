@@ -8,7 +8,7 @@ from calviz.specs.recalibrator import FitFacts, FloorChoice, Input, recalibrator
 
 
 def _without_offset(facts: FitFacts) -> str:
-    """See `RecalibratorSpec.left_out`."""
+    """Why linear scaling is left out (see `RecalibratorSpec.left_out`)."""
     if facts.classes == 2:
         return "for two classes it is temperature scaling."
     return reasons_to_leave_out.each_class_alone(facts)
@@ -26,9 +26,9 @@ def _without_offset(facts: FitFacts) -> str:
     left_out=_without_offset,
 )
 class LinearScaling(LogisticMaps):
-    """A factor for the log-odds, by maximum likelihood; for more than two classes one against the rest each, normalised.
+    """A factor for the log-odds, fitted by maximum likelihood; with more than two classes fitted one-vs-rest, then normalised.
 
-    With two classes it is temperature scaling with T = 1 / a; a score of one half stays where it is.
+    With two classes it is temperature scaling with T = 1 / a; a score of one half is unchanged.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class LinearScaling(LogisticMaps):
     Attributes
     ----------
     coefficients_ : ndarray, shape (2, C)
-        Slopes a, and zeros; C is K, or 1 for two classes.
+        Slopes a, and a row of zeros; C is K, or 1 for two classes.
     """
 
     key = "linear"

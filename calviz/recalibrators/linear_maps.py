@@ -22,14 +22,14 @@ from calviz.recalibrators.strengths import GRID, SHORT_PASSES, StrengthSearch
 from calviz.recalibrators.vector import present_classes, separated_below
 from calviz.specs.recalibrator import FloorChoice, Input
 
-#: What the strengths of matrix scaling multiply.
+#: Unit of the penalty strengths of matrix scaling, for `describe`.
 STRENGTHS_UNIT = (
     "weights of logits divided by their spread s (root mean square about the mean of their row): the first strength times "
     "s squared is that of Kull et al."
 )
-#: Passes over the rows that a fit is reckoned to need.
+#: Passes over the rows that a fit is assumed to need.
 _PASSES = 60
-#: The smallest ridge that gives separable data a finite answer.
+#: Smallest strength of the ridge penalty; gives separable data a finite solution.
 LEAST_RIDGE = 1e-8
 
 
@@ -37,13 +37,13 @@ class LinearMaps(BaseRecalibrator):
     """Base of matrix scaling and Dirichlet calibration: ``softmax(W z + b)``."""
 
     fitted = ("weights_", "intercepts_", "strengths_")
-    #: W, shape (K, K): row k holds what class k takes from every score.
+    #: W, shape (K, K): row k holds the weights of all scores for class k.
     weights_: FloatArray
     #: b, shape (K,).
     intercepts_: FloatArray
-    #: Strengths of the penalties that were used.
+    #: Penalty strengths that were used.
     strengths_: FloatArray
-    #: Whether penalties are measured in the unit of the scores, so that logits may be scaled.
+    #: Whether penalties are for scores divided by their spread, so that rescaling the logits changes nothing.
     in_units_of_scores: ClassVar[bool] = True
 
     def __init__(
@@ -76,7 +76,7 @@ class LinearMaps(BaseRecalibrator):
         counts = np.bincount(labels, minlength=k)
         present, some, own = present_classes(scores, labels, counts)
         if present.size * (present.size + 1) <= DENSE:
-            # Logarithms cost as much as so small a product, and what a search holds besides is small.
+            # With so few classes, logarithms cost as much as the matrix product: take them only once. The copy is small.
             some = Scores(some.whole(), "logits", "logits")
         step = max(1, n // 20_000)
         warm = fit_temperature(scores.every(step), labels[::step])
@@ -131,7 +131,7 @@ class LinearMaps(BaseRecalibrator):
         weights[:, :-1] = off_diagonal / max(1, k * (k - 1))
         weights[np.arange(k), np.arange(k)] = 0
         weights[:, -1] = intercept / k
-        # So that the sum over classes, which softmax does not see, has a place to be.
+        # Fixes the sum over classes, to which softmax is invariant.
         weights += LEAST_RIDGE
         return Penalty(weights)
 
@@ -164,7 +164,7 @@ class LinearMaps(BaseRecalibrator):
                 f"about {seconds:,.0f} seconds, above the limit of {self.max_seconds:,.0f}; raise "
                 "'max_seconds'"
                 + (
-                    ", or give 'off_diagonal' and 'intercept' to spare their search."
+                    ", or give 'off_diagonal' and 'intercept' to skip their search."
                     if self.regularisation == "odir" and passes > _PASSES
                     else "."
                 )
@@ -183,7 +183,7 @@ class LinearMaps(BaseRecalibrator):
             raise InputError(f"the map of '{self.key}' does not have {k} classes")
 
     def _described(self) -> dict[str, Any]:
-        """The strengths, the diagonal, the size of the rest, and the offsets."""
+        """Return the strengths, the diagonal, the largest off-diagonal weight, and the intercepts."""
         off = self.weights_ - np.diag(np.diag(self.weights_))
         unit = {"strengths_unit": STRENGTHS_UNIT} if self.in_units_of_scores else {}
         return {
@@ -203,7 +203,7 @@ class LinearMaps(BaseRecalibrator):
 
 
 def _spread(scores: Scores) -> float:
-    """Root mean square of the scores about the mean of their row."""
+    """Root mean square deviation of the scores from the mean of their row."""
     total = 0.0
     for rows in row_blocks(scores.array):
         block = scores.block(rows).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Fitted maps from their JSON."""
+"""Loading fitted maps from their JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from calviz.specs.recalibrator import RECALIBRATORS
 
 
 def load_map(record: Any) -> BaseRecalibrator:
-    """The recalibrator that wrote a record with `to_dict`, fitted as it was.
+    """Rebuild the fitted recalibrator whose `to_dict` wrote the record.
 
     Raises
     ------
     InputError, OptionError
-        Where the record is no map, of another version, or damaged.
+        If the record is not a map, is of another version, or is damaged.
     """
     check_map(record)
     try:

@@ -1,4 +1,4 @@
-"""Methods that map the log-odds of each class by a function of its own, and normalise."""
+"""Base of the methods that map the log-odds of each class separately, and normalise."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.per_class_logistic import log_parts
 from calviz.specs.recalibrator import Needs
 
-#: The largest margins whose shares are normal numbers.
+#: Largest absolute margin, by dtype, whose sigmoid is a normal (not a subnormal) number.
 FARTHEST: dict[Any, float] = {np.float32: 80.0, np.float64: 700.0}
-#: Keeps a row whose classes all underflow from having no distribution at all.
+#: Multiple of the original probabilities that is added, so that a row whose classes all underflow still has a distribution.
 _LEAST = 1e-30
 
 
 class LogOddsMaps(BaseRecalibrator):
-    """Base of the methods with one margin per class, a function of log p and log(1 - p), whose logistic function is the probability.
+    """Base of the methods with one margin per class, a function of log p and log(1 - p), whose sigmoid is the probability.
 
-    With two classes only the second one has a map, and the first one gets the rest.
+    With two classes only class 1 has a map, and class 0 gets the remaining probability.
     """
 
     needs: ClassVar[Needs] = "probabilities"
@@ -31,7 +31,7 @@ class LogOddsMaps(BaseRecalibrator):
         return True
 
     def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
-        """Margins of a block from log p and log(1 - p), all of shape (b, C); what is given may be overwritten."""
+        """Return the margins of a block from log p and log(1 - p), all of shape (b, C); the arguments may be overwritten."""
         raise NotImplementedError
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
@@ -41,11 +41,11 @@ class LogOddsMaps(BaseRecalibrator):
         for_row_blocks(scores.array, work, block_bytes=1 << 17)
 
     def _constants(self, name: str) -> str:
-        """Source of the numbers that the margin needs."""
+        """Return source that defines the constants of the margin."""
         raise NotImplementedError
 
     def _margin(self, name: str) -> str:
-        """Source of the margin from ``log_p`` and ``log_rest``, shape (n, C)."""
+        """Return a source expression of the margin in ``log_p`` and ``log_rest``, shape (n, C)."""
         raise NotImplementedError
 
     def _source(self, name: str) -> str:
@@ -73,14 +73,14 @@ def {name}_of(p):
 
 
 def sigmoid(margin: FloatArray) -> FloatArray:
-    """1 / (1 + exp(-margin)), without overflow."""
-    # No further than exponents of normal numbers go: a share of exactly 0 on the true class would have an infinite loss.
+    """Return 1 / (1 + exp(-margin)), without overflow."""
+    # Margins are limited so that the result is above 0: an exact 0 for the true class would have an infinite loss.
     e = np.exp(-np.minimum(np.abs(margin), FARTHEST[margin.dtype.type]))
     return np.asarray(np.where(margin >= 0, 1, e) / (1 + e))
 
 
 def normalised(margin: FloatArray, scores: Scores, rows: slice) -> FloatArray:
-    """Probabilities of all classes from the margins of each, shape (b, C) to (b, K)."""
+    """Return normalised probabilities from the margins of a block, shape (b, C) to (b, K)."""
     if margin.shape[1] == 1:
         return np.concatenate([sigmoid(-margin), sigmoid(margin)], axis=1)
     shares = sigmoid(margin)

@@ -1,4 +1,4 @@
-"""Methods that map the log-odds of each class by a logistic regression, and normalise."""
+"""Base of the methods that fit one logistic regression per class, and normalise."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from calviz.recalibrators.log_odds_maps import LogOddsMaps
 
 
 class LogisticMaps(LogOddsMaps):
-    """Base of Platt scaling, beta calibration and the like: one logistic regression per class."""
+    """Base of Platt scaling, beta calibration and similar methods: one logistic regression per class."""
 
     fitted: ClassVar[tuple[str, ...]] = ("coefficients_",)
-    #: Shape (D, C): one column per class, or one in all where there are two classes; the last row holds the intercepts.
+    #: Shape (D, C): one column per class, or a single one with two classes; the last row holds the intercepts.
     coefficients_: FloatArray
     names: ClassVar[tuple[str, ...]]
     kind: ClassVar[FeatureKind]
     start: ClassVar[tuple[float, ...]]
     non_negative: ClassVar[int] = 0
-    #: Whether there is an intercept, or 0 in its place.
+    #: Whether an intercept is fitted; otherwise it is 0.
     intercept: ClassVar[bool] = True
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
@@ -84,7 +84,7 @@ class LogisticMaps(LogOddsMaps):
         return np.asarray(margin)
 
     def _described(self) -> dict[str, Any]:
-        """The coefficients, by name."""
+        """Return the coefficients by name."""
         rows = self.coefficients_ if self.intercept else self.coefficients_[:-1]
         return {
             name: row.tolist() if row.size > 1 else float(row[0])

@@ -1,4 +1,4 @@
-"""A smooth function of the log-odds, added to them."""
+"""Logistic spline: a smooth function of the log-odds, added to them."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     mixed_up_to=20,
 )
 class LogisticSpline(LogOddsMaps):
-    """A logistic regression on the log-odds plus a smooth function of them: a natural cubic spline whose roughness is penalised. One class against the rest each, normalised.
+    """A logistic regression on the log-odds plus a smooth function of them, a penalised natural cubic spline; fitted one-vs-rest, then normalised.
 
-    The strength of the penalty is the largest one whose cross-validated NLL is within one standard error of the lowest; then the
-    spline is fitted to all rows. Where rows are few, the map stays near the scores as they are.
+    The penalty strength is the largest one whose cross-validated NLL is within one standard error of the lowest; the
+    spline is then fitted to all rows. With few rows, the map stays close to the original scores.
 
     Parameters
     ----------
     knots : int
-        At most so many, at quantiles of the log-odds.
+        Largest number of knots, which are placed at quantiles of the log-odds.
     folds : int
-        Of the cross-validation. Rows are dealt out in the order of their scores, so that nothing is left to chance.
+        Number of cross-validation folds. Rows are dealt out in the order of their scores, so that the result is deterministic.
     own_rows : float
-        Weight, in rows, of the scores themselves: as if so many more rows had hits just as the scores say.
+        Weight of the original scores, in rows: as if this many additional rows had hits exactly as the scores predict.
     strength : float, optional
-        Of the penalty, in the unit of the log-odds divided by their standard deviation; by cross-validation if left out.
+        Penalty strength, in units of the log-odds divided by their standard deviation; found by cross-validation by default.
     floor, input
         As in `PlattScaling`.
 
     Attributes
     ----------
     knots_, values_, bends_ : list of ndarray, shape (M,)
-        Of each class (with two classes of class 1): knots, and g and its second derivative there.
+        Knots of each class (with two classes, of class 1 alone), and g and its second derivative there.
     strengths_ : ndarray, shape (C,)
-        Strengths of the penalties; 0 stands for a straight line.
+        Penalty strengths; 0 stands for a straight line.
     """
 
     key = "logit-spline"
@@ -149,13 +149,13 @@ class LogisticSpline(LogOddsMaps):
         return z
 
     def curve(self, score: FloatArray, k: int = 0) -> FloatArray:
-        """The map of a class (with two classes: of class 1) at some scores above 0 and below 1, before normalising."""
+        """Return the map of class k (with two classes, of class 1) at scores above 0 and below 1, before normalisation."""
         p = np.asarray(score, dtype=np.float64)
         spline = self._splines[0 if len(self._splines) == 1 else k]
         return np.asarray(1 / (1 + np.exp(-spline(np.log(p) - np.log1p(-p)))))
 
     def _described(self) -> dict[str, Any]:
-        """Knots, strengths of the penalties (None for a straight line), and how far log-odds are moved at most at a knot."""
+        """Return the number of knots, the penalty strengths (None for a straight line), and the largest shift at a knot."""
         strengths = [float(s) or None for s in self.strengths_]
         return {
             "knots": sum(t.size for t in self.knots_),

@@ -15,7 +15,7 @@ from calviz.specs.recalibrator import recalibrator
     needs="logits",
     reference="Guo et al. 2017, section 4.2; Kull et al. 2019 (ODIR)",
     formula=r"\mathrm{softmax}(W z + b)",
-    summary="Matrix scaling with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation. The off-diagonal one is for logits divided by their spread, so that logits times 100 are the same problem: times the spread squared it is that of Kull et al.",
+    summary="Matrix scaling with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation. The off-diagonal strength is for logits divided by their spread, so that rescaling the logits changes nothing; multiplied by the squared spread it is the strength of Kull et al.",
     preset={"regularisation": "odir"},
     left_out=reasons_to_leave_out.odir(for_logits=True),
 )
@@ -31,7 +31,7 @@ from calviz.specs.recalibrator import recalibrator
     left_out=reasons_to_leave_out.many_parameters,
 )
 class MatrixScaling(LinearMaps):
-    """A linear map of all logits, by maximum likelihood: with K squared weights it can do much, and needs many rows.
+    """A linear map of all logits, fitted by maximum likelihood: its K squared weights make it flexible, but need many rows.
 
     Parameters
     ----------
@@ -39,15 +39,15 @@ class MatrixScaling(LinearMaps):
         "l2": the mean loss plus `l2` times the sum of all squares. "odir": plus `off_diagonal` times the mean
         square of the off-diagonal weights and `intercept` times that of the offsets (Kull 2019).
     l2 : float
-        A ridge; at least 1e-8 is always there, so that separable data have an answer.
+        Strength of the ridge penalty; at least 1e-8 is always used, so that separable data have a solution.
     off_diagonal, intercept : float, optional
-        Strengths of ODIR; if left out, by k-fold cross-validation of the likelihood over a small grid. The first (and `l2`,
-        of the weights) is for logits divided by their spread, the root mean square about the mean of their row: that of
-        Kull et al. 2019 is it times the square of the spread.
+        Strengths of ODIR; found by k-fold cross-validation of the likelihood over a small grid by default. `off_diagonal` (and
+        `l2`, for the weights) is for logits divided by their spread, the root mean square deviation from the mean of their row:
+        multiplied by the squared spread it is the strength of Kull et al. 2019.
     folds : int
-        Folds of that cross-validation.
+        Number of folds of that cross-validation.
     max_seconds : float
-        A fit that would take longer is refused, with its estimate.
+        A fit that is estimated to take longer is refused, and the estimate is given.
     floor, input
         As in `TemperatureScaling`.
 
@@ -56,7 +56,7 @@ class MatrixScaling(LinearMaps):
     weights_ : ndarray, shape (K, K)
     intercepts_ : ndarray, shape (K,)
     strengths_ : ndarray, shape (2,)
-        Strengths of the two penalties (both the ridge for "l2").
+        Strengths of the two penalties (for "l2", both are that of the ridge penalty).
     """
 
     key = "matrix"

@@ -1,4 +1,4 @@
-"""A fitted map as a short Python program that needs nothing but NumPy."""
+"""Export of a fitted map as a short Python program that needs only NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calviz.core.errors import NotAvailable
 from calviz.numerics.zero_floor import Floor
 from calviz.specs.recalibrator import Input, Needs
 
-#: More numbers than this do not belong into a source file.
+#: Largest number of constants that is written into a source file.
 MAX_NUMBERS = 500_000
 
 _SOFTMAX = """
@@ -32,13 +32,13 @@ class Pieces:
     name : str
         Name of its function of the scores.
     needs, given : str
-        The form that `body` needs, and the form of the scores.
+        The form of the scores that `body` needs, and the form in which they are given.
     floor : Floor
-        How probabilities are read where their logarithms are needed.
+        Zero floor that is applied before taking logarithms of probabilities.
     body : str
-        Source that defines ``<name>_of``, from the form that is needed to probabilities.
+        Source that defines ``<name>_of``, a function from scores in the form `needs` to probabilities.
     accuracy_preserving : bool
-        Whether the predicted class is kept.
+        Whether the map keeps the predicted class.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Pieces:
     accuracy_preserving: bool
 
     def text(self) -> str:
-        """Source of the function of the scores."""
+        """Return the source of the function of the scores."""
         if self.given == self.needs:
             form = "scores"
         elif self.needs == "probabilities":
@@ -63,14 +63,14 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Maps:
-    """What a program consists of: one map, several one after the other, or a weighted mean of them.
+    """The maps of a program: a single map, a chain of maps, or a weighted mean of maps.
 
     Attributes
     ----------
     pieces : tuple of Pieces
-        Functions, each with a name of its own.
+        The functions, with distinct names.
     call : str
-        Expression of the scores that calls them.
+        Expression in ``scores`` that calls them.
     """
 
     pieces: tuple[Pieces, ...]
@@ -78,18 +78,18 @@ class Maps:
 
     @classmethod
     def one(cls, piece: Pieces) -> Maps:
-        """A single map."""
+        """Make a program of a single map."""
         return cls((piece,), f"{piece.name}(scores)")
 
     def then(self, second: Maps) -> Maps:
-        """These maps, and then the second of their probabilities."""
+        """Chain: apply these maps, then `second` to their probabilities."""
         return Maps(
             (*self.pieces, *second.pieces), second.call.replace("(scores)", f"({self.call})")
         )
 
     @classmethod
     def mean(cls, weighted: Sequence[tuple[float, Maps]]) -> Maps:
-        """The mean of the probabilities of several, with weights that sum to 1."""
+        """Weighted mean of the probabilities of several maps; the weights sum to 1."""
         pieces = tuple(piece for _, maps in weighted for piece in maps.pieces)
         if len(weighted) == 1:
             return weighted[0][1]
@@ -97,7 +97,7 @@ class Maps:
 
 
 def program(key: str, given: Input, maps: Maps) -> str:
-    """The program that does what these maps do."""
+    """Return the source of a program that applies these maps."""
     what = "probabilities" if given == "probabilities" else "logits"
     return "\n".join(
         [
@@ -117,7 +117,7 @@ def program(key: str, given: Input, maps: Maps) -> str:
 
 
 def array(values: npt.ArrayLike) -> str:
-    """Source of an array, with all its digits."""
+    """Return the source of an array, with all its digits; raise NotAvailable if it is too large."""
     numbers: Any = np.asarray(values, dtype=np.float64)
     if numbers.size > MAX_NUMBERS:
         raise NotAvailable(
@@ -128,7 +128,7 @@ def array(values: npt.ArrayLike) -> str:
 
 
 def arrays(values: list[Any]) -> str:
-    """Source of a list of arrays of different lengths."""
+    """Return the source of a list of arrays of different lengths."""
     if sum(np.size(v) for v in values) > MAX_NUMBERS:
         array(np.concatenate([np.ravel(v) for v in values]))
     return "[" + ",\n    ".join(array(v) for v in values) + "]"

@@ -1,4 +1,4 @@
-"""Methods with one function of a probability, the same for all classes."""
+"""Base of the methods with one function of a probability, shared by all classes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class OneMap(BaseRecalibrator):
     map_: Piecewise
 
     def _described(self) -> dict[str, Any]:
-        """How many points the map has, and the range of its values."""
+        """Return the number of points of the map, and the range of its values."""
         y = self.map_.y
         return {"points": int(y.size), "lowest": float(y.min()), "highest": float(y.max())}
 
     def curve(self, score: FloatArray) -> FloatArray:
-        """The map at some scores, before normalising."""
+        """Return the map at scores of any shape, before normalisation."""
         return self.map_(np.asarray(score))
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted map as plain values, ready for JSON."""
+        """Return the fitted map as plain values, ready for JSON."""
         record = super().to_dict()
         record["fitted"]["map_"] = self.map_.to_dict()
         return record

@@ -1,4 +1,4 @@
-"""Methods that map the probability of each class by a function of its own, and normalise."""
+"""Base of the methods that map the probability of each class separately, and normalise."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
 from calviz.specs.recalibrator import Needs
 
-#: How much of the original probability is added before normalising (Zhang 2020, section 3.3.2): without it a row
-#: whose classes are all mapped to 0 has no distribution.
+#: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
+#: whose classes are all mapped to 0 would have no distribution.
 EPSILON = 1e-9
-#: Of an exact 0 this is added, or less where the row has smaller ones: a 0 on the true class has an infinite loss, and this
-#: one of 35.
+#: Added for an exact 0 instead, or less if the row has smaller positive values: a 0 for the true class would have an infinite
+#: loss, this value has a log loss of 35.
 ADDED = Floor(1e-15, clips=False)
 
 
 class OneVsRest(BaseRecalibrator):
-    """Base of the methods with one map per class, of the probability of that class.
+    """Base of the methods with one map per class, a function of the probability of that class.
 
-    With two classes only the second one has a map, and the first one gets the rest.
+    With two classes only class 1 has a map, and class 0 gets the remaining probability.
     """
 
     needs: ClassVar[Needs] = "probabilities"
-    #: All of them are lists with one `Piecewise` per map.
+    #: Each of these attributes is a list with one `Piecewise` per map.
     fitted: ClassVar[tuple[str, ...]] = ("maps_",)
-    #: How much of the original probability is added.
+    #: Multiple of the original probability that is added before normalising.
     epsilon: ClassVar[float] = EPSILON
-    #: One map per class, or the map of class 1 alone where there are two.
+    #: One map per class; with two classes, the map of class 1 alone.
     maps_: list[Piecewise]
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        """The map of a class from its probabilities, shape (n,), and the rows whose label it is."""
+        """Fit the map of class k to its probabilities, shape (n,), which may be overwritten; `own` are the rows labelled k."""
         raise NotImplementedError
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
@@ -68,12 +68,12 @@ class OneVsRest(BaseRecalibrator):
     def _weighted_column(
         self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
     ) -> Piecewise:
-        """The map of a class from its probabilities, whether it is the label, and weights above 0 of the rows, shape (n,) each."""
+        """Fit the map of class k to its probabilities, hits, and row weights above 0, shape (n,) each."""
         raise NotImplementedError
 
     @property
     def takes_weights(self) -> bool:
-        """Whether `fit` takes weights that differ."""
+        """Whether `fit` supports unequal row weights."""
         return type(self)._weighted_column is not OneVsRest._weighted_column
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
@@ -117,7 +117,7 @@ class OneVsRest(BaseRecalibrator):
             return
 
         def work(rows: slice) -> None:
-            # In double precision: a map that jumps must not see the rounding of a softmax.
+            # In double precision: a step function would amplify the rounding of a softmax.
             probs = scores.block(rows, np.float64)
             mapped = np.empty_like(probs)
             for k in range(start, probs.shape[1]):
@@ -128,7 +128,7 @@ class OneVsRest(BaseRecalibrator):
         for_row_blocks(scores.array, work, block_bytes=1 << 21)
 
     def _described(self) -> dict[str, Any]:
-        """How many pieces the maps have, and the range of their values."""
+        """Return the number of maps, their numbers of points, and the range of their values."""
         sizes = [m.y.size for m in self.maps_]
         return {
             "maps": len(sizes),
@@ -139,11 +139,11 @@ class OneVsRest(BaseRecalibrator):
         }
 
     def curve(self, score: FloatArray, k: int = 0) -> FloatArray:
-        """The map of a class (with two classes: of class 1) at some scores, before normalising."""
+        """Return the map of class k (with two classes, of class 1) at scores of any shape, before normalisation."""
         return self.maps_[0 if len(self.maps_) == 1 else k](np.asarray(score))
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted map as plain values, ready for JSON."""
+        """Return the fitted map as plain values, ready for JSON."""
         fitted = {name: getattr(self, name) for name in self.fitted}
         try:
             for name in fitted:

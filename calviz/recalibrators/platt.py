@@ -20,14 +20,14 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     usual=True,
 )
 class PlattScaling(LogisticMaps):
-    """A logistic regression of the label on the log-odds; for more than two classes one against the rest each, normalised.
+    """A logistic regression of the label on the log-odds; with more than two classes fitted one-vs-rest, then normalised.
 
-    Log-odds, and not single logits, so that adding a constant to the logits of a row changes nothing.
+    It uses log-odds rather than single logits, so that adding a constant to the logits of a row changes nothing.
 
     Parameters
     ----------
     floor : float, "auto" or None
-        What a p or 1 - p of exactly 0 counts as before its logarithm, as in `TemperatureScaling`.
+        Value that a p or 1 - p of exactly 0 counts as in logarithms, as in `TemperatureScaling`.
     input : {"probabilities", "logits"}
         What X holds.
 

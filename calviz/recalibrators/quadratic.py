@@ -30,9 +30,10 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     mixed_up_to=20,
 )
 class QuadraticScaling(LogisticMaps):
-    """A logistic regression of the label on the log-odds and their square, by maximum likelihood; one class against the rest each, normalised.
+    """A logistic regression of the label on the log-odds and their square, by maximum likelihood; fitted one-vs-rest, then normalised.
 
-    The parabola turns at ``z = -b / (2 c)``: where that is among the calibration rows, the map is not monotone, and this is said.
+    The parabola turns at ``z = -b / (2 c)``: if that is within the range of the calibration rows, the map is not monotone, and a
+    warning says so.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class QuadraticScaling(LogisticMaps):
         self._warn_of_turns()
 
     def turns(self) -> FloatArray:
-        """The log-odds at which the map of each class turns, shape (C,); nan where that is not among its calibration rows."""
+        """Return the log-odds at which the map of each class turns, shape (C,); nan where that is outside the calibration rows."""
         b, c = self.coefficients_[:2]
         at = np.full(b.shape, np.nan)
         np.divide(-b, 2 * c, out=at, where=c != 0)
@@ -93,7 +94,7 @@ class QuadraticScaling(LogisticMaps):
         )
 
     def _described(self) -> dict[str, Any]:
-        """The coefficients, by name, and the scores at which the maps turn (None where they do not)."""
+        """Return the coefficients by name, and the scores at which the maps turn (None where they do not)."""
         turns = [None if np.isnan(z) else _score(z) for z in self.turns()]
         return super()._described() | {"turns_at": turns if len(turns) > 1 else turns[0]}
 
@@ -110,5 +111,5 @@ class QuadraticScaling(LogisticMaps):
 
 
 def _score(log_odds: float) -> float:
-    """The probability with these log-odds."""
+    """Return the probability with these log-odds."""
     return float(sigmoid(np.asarray(log_odds, dtype=np.float64)))

@@ -1,30 +1,30 @@
-"""Why a method is not among the first to try on some data: the reasons that several methods share.
+"""Reasons, shared by several methods, why a method is not suggested for some data.
 
-Each is a `RecalibratorSpec.left_out`.
+Each function is, or returns, a `RecalibratorSpec.left_out`.
 """
 
 from __future__ import annotations
 
 from calviz.specs.recalibrator import FitFacts, LeftOut
 
-#: Rows times the square of the classes up to which the search of the strengths of ODIR takes seconds.
+#: Largest value of rows times classes squared with which the search for the strengths of ODIR takes only seconds.
 QUICK_SEARCH = 3_000_000
-#: The same, up to which a few passes with a full matrix take seconds.
+#: The same for a few passes with a full matrix.
 QUICK_MATRIX = 2_000_000_000
 
 
 def variant(sentence: str) -> LeftOut:
-    """A method that is left out on any data."""
+    """Return the reason of a method that is left out on any data."""
     return lambda _: sentence
 
 
 def many_parameters(facts: FitFacts) -> str:
     """Why a matrix without ODIR is left out: many parameters."""
-    return f"{facts.parameters:,} free parameters; the form with ODIR holds them back."
+    return f"{facts.parameters:,} free parameters; the form with ODIR regularises them."
 
 
 def odir(*, for_logits: bool) -> LeftOut:
-    """Why a matrix with ODIR is left out: its form with logits suits only files that have logits, the other form the others."""
+    """Why a matrix with ODIR is left out: the form for logits suits only files that have logits, the other form all others."""
 
     def left_out(facts: FitFacts) -> str:
         if facts.logits != for_logits:
@@ -32,7 +32,7 @@ def odir(*, for_logits: bool) -> LeftOut:
         if facts.few:
             return f"{facts.few}, for {facts.parameters:,} parameters."
         if facts.rows * facts.classes**2 > QUICK_SEARCH:
-            return f"the search of its strengths over {facts.parameters:,} parameters takes long."
+            return f"the search for its strengths over {facts.parameters:,} parameters takes long."
         return (
             "for two classes it is Platt scaling or beta calibration." if facts.classes == 2 else ""
         )
@@ -53,19 +53,19 @@ def structured_matrix(facts: FitFacts) -> str:
 
 
 def each_class_alone(facts: FitFacts) -> str:
-    """Why a map of one column is left out with several classes."""
+    """Why a method that maps each class separately is left out with more than two classes."""
     if facts.classes == 2:
         return ""
     return "it looks at each class alone, which changes more predictions than it has to."
 
 
 def follows_noise(facts: FitFacts) -> str:
-    """Why a method with one flexible map per class is left out: it follows noise."""
+    """Why a method with a separate map per class is left out: with few rows it follows noise."""
     return f"{facts.few}: it would follow noise." if facts.few else ""
 
 
 def close_to_simpler(facts: FitFacts) -> str:
-    """Why a method made for many classes is left out with few."""
+    """Why a method made for many classes is left out with two."""
     if facts.classes > 2:
         return ""
     return "for two classes it comes close to temperature scaling or isotonic regression."

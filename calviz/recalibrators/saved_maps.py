@@ -27,13 +27,13 @@ def check_map(record: Any) -> None:
 
 
 def saved_parameters(cls: type[BaseEstimator], record: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that a saved map was fitted with; maps of versions without a cap have none."""
+    """Return the parameters of a saved map; maps saved before the parameter `cap` existed have ``cap=False``."""
     known = {p.name for p in parameters_of(cls.__init__)}
     return ({"cap": False} if "cap" in known else {}) | dict(record["parameters"])
 
 
 def plain(value: Any) -> Any:
-    """Arrays and NumPy numbers as lists and Python numbers."""
+    """Convert arrays and NumPy numbers to lists and Python numbers."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
@@ -46,7 +46,7 @@ def plain(value: Any) -> Any:
 
 
 def restored(value: Any) -> Any:
-    """Lists of numbers as arrays again; ragged lists stay lists of arrays."""
+    """Convert lists of numbers back to arrays; ragged lists become lists of arrays."""
     if not isinstance(value, list):
         return value
     if any(isinstance(v, dict | str) for v in value):

@@ -1,4 +1,4 @@
-"""Scaling-binning: a parametric map, and then bins that hold the mean of its outputs."""
+"""Scaling-binning: a parametric map, followed by bins that hold the mean of its outputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BinMeans(OneVsRest):
     """
 
     key = "bin-means"
-    #: Means of probabilities above 0 are above 0.
+    #: Nothing needs to be added: bin means of positive probabilities are positive.
     epsilon = 0.0
 
     def __init__(self, *, bins: int = 15, input: Input = "probabilities") -> None:
@@ -64,14 +64,14 @@ class BinMeans(OneVsRest):
     left_out=reasons_to_leave_out.variant("a variant of histogram binning."),
 )
 class ScalingBinning(Composition):
-    """A parametric map (Platt scaling), and then equal-mass bins that hold the mean of its outputs: its calibration error can be measured reliably.
+    """A parametric map (Platt scaling), then equal-mass bins that hold the mean of its outputs: the calibration error of such a map can be measured reliably.
 
     Parameters
     ----------
     base : str
         Key of the parametric recalibrator.
     bins : int
-        Equal-mass bins per class.
+        Number of equal-mass bins per class.
     floor : float, "auto" or None
         As in `PlattScaling`.
     input : {"probabilities", "logits"}
@@ -101,5 +101,5 @@ class ScalingBinning(Composition):
         return spec.make(input=self.input, floor=self.floor), BinMeans(bins=self.bins)
 
     def describe(self) -> dict[str, Any]:
-        """The fitted parameters of both parts."""
+        """Return the fitted parameters of both parts."""
         return {self.base: self.first_.describe(), "bins": self.second_.describe()}

@@ -1,4 +1,4 @@
-"""Which scores a map may be fitted on, or applied to."""
+"""Checks of the scores that a map is fitted on or applied to."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
 from calviz.numerics.blocks import row_blocks
 
-#: Rows of probabilities may sum to 1 up to this; data that go through `Predictions` are within it.
+#: Largest deviation of a row's sum from 1; data that went through `Predictions` are within it.
 SUM_TOLERANCE = 0.05
-#: Maps are fitted by sums of squares, in the type of the logits.
+#: Largest absolute logit: maps are fitted by sums of squares in the dtype of the logits, which must not overflow.
 LARGEST_LOGIT = 1e15
 
 
@@ -27,7 +27,7 @@ def check_logits(array: FloatArray) -> None:
 
 
 def check_probabilities(array: FloatArray) -> None:
-    """Raise InputError where a row holds a negative number, or does not sum to 1."""
+    """Raise InputError if a row holds a negative number, or does not sum to 1."""
     ones = np.ones(array.shape[1], dtype=array.dtype)
     for rows in row_blocks(array):
         block = array[rows]

@@ -1,4 +1,4 @@
-"""Structured matrix scaling: a linear map of all log-probabilities, held near one common temperature."""
+"""Structured matrix scaling: a linear map of all log-probabilities, shrunk towards one common temperature."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calviz.recalibrators.fitting.structured_loss import StructuredProblem
 from calviz.recalibrators.structured_maps import FOLDS, MULTIPLES, Strength, StructuredMaps
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
-#: Passes over the rows that a fit is reckoned to need, and one in cross-validation.
+#: Passes over the rows that a fit is assumed to need: the final one, and one in cross-validation.
 _PASSES, _SHORT_PASSES = 20, 5
 
 
@@ -32,14 +32,14 @@ _PASSES, _SHORT_PASSES = 20, 5
     mixed_up_to=100,
 )
 class StructuredMatrixScaling(StructuredMaps):
-    """Temperature scaling, and then a linear map of all log-probabilities, which stays near the identity unless the rows say otherwise.
+    """Temperature scaling, followed by a linear map of all log-probabilities that stays near the identity unless the data say otherwise.
 
     Parameters
     ----------
     strength : float or "cv"
         As in `StructuredVectorScaling`.
     max_seconds : float
-        A fit that would take longer is refused, with its estimate.
+        A fit that is estimated to take longer is refused, and the estimate is given.
     floor, input
         As in `TemperatureScaling`.
 
@@ -48,14 +48,14 @@ class StructuredMatrixScaling(StructuredMaps):
     temperature_, rows_, strength_, searched_
         As in `StructuredVectorScaling`.
     weights_ : ndarray, shape (K, K)
-        I + D: row k holds what class k takes from every log-probability.
+        I + D: row k holds the weights of all log-probabilities for class k.
     intercepts_ : ndarray, shape (K,)
         c.
 
     Notes
     -----
-    D and c minimise the mean negative log-likelihood plus ``strength / n`` times K (the squares of the diagonal of D, and of c) plus
-    K (K - 1) (all other squares): the more classes, the less they mix.
+    D and c minimise the mean negative log-likelihood plus ``strength / n`` times the sum of all squared parameters, each multiplied by
+    K (diagonal of D, and c) or by K (K - 1) (off-diagonal of D): the more classes, the less they mix.
     """
 
     key = "sms"

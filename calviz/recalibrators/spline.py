@@ -32,26 +32,26 @@ class SplineRecalibrator(OneMap):
     """A spline through the cumulative hits of the top label gives the recalibrated confidence; the rest of the row is rescaled.
 
     The predicted class is kept wherever the new confidence is at least 1/K: where the rescaled runner-up would
-    overtake it, the other classes are drawn together just as far as needed.
+    overtake it, the other classes are moved towards their mean, just as far as needed.
 
     Parameters
     ----------
     mode : {"top-label", "within-top-r"}
         What is recalibrated: the largest probability, or the sum of the `r` largest.
     r : int
-        For "within-top-r".
+        Number of classes, for "within-top-r".
     knots : int
-        Evenly spaced knots of the spline, at least 2.
+        Number of evenly spaced knots of the spline, at least 2.
     run_out : {"natural", "parabolic", "cubic"}
         How the second derivative continues beyond the outermost knots.
     bounded : bool
-        Whether to hold the derivative of the spline in [0, 1], by a quadratic programme (Gupta 2021, section 4.1).
+        Whether to constrain the derivative of the spline to [0, 1], by a quadratic programme (Gupta 2021, section 4.1).
     cap : bool
-        Whether to hold the recalibrated confidence in [1 / (2 (n + 1)), 1 - 1 / (2 (n + 1))], which is what n calibration rows
-        support, and to let no other class of a row be exactly 0. Where not, the spline is cut off at 0 and 1 only, as in the
-        paper: a single wrong row there has an infinite loss.
+        Whether to clip the recalibrated confidence to [1 / (2 (n + 1)), 1 - 1 / (2 (n + 1))], the range that n calibration rows
+        support, and to keep the other classes of a row above 0. If false, the spline is clipped to [0, 1] only, as in the
+        paper, and a single wrong row there has an infinite loss.
     floor : float, "auto" or None
-        With `cap`: what an exact 0 of another class counts as when the rest of the row is rescaled, as in `TemperatureScaling`.
+        With `cap`: value that an exact 0 of another class counts as when the rest of the row is rescaled, as in `TemperatureScaling`.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -89,21 +89,21 @@ class SplineRecalibrator(OneMap):
         return 1 if self.mode == "top-label" else self.r
 
     def _takes_logarithms(self) -> bool:
-        # None are taken, but zeros are read as where some are.
+        # No logarithms are taken, but with `cap` the zero floor is applied as if there were.
         return self.cap
 
     def _effect_of_zeros(self) -> str:
         return ""
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        # In their order from here on; as they came, they would need as much room again.
+        # Only the sorted events are kept: the unsorted ones would need as much memory again.
         self._through(BinaryEvents(*self._events(scores, labels)).ordered, None)
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
         self._through(*ordered_rows(*self._events(scores, labels), weights))
 
     def _events(self, scores: Scores, labels: IntArray) -> tuple[FloatArray, BoolArray]:
-        """What is recalibrated of each row, and whether the label is there, shape (n,) each."""
+        """Return the score to recalibrate of each row, and whether its label is among these classes, shape (n,) each."""
         n, k = scores.shape
         r = self._rank
         if r >= k:
@@ -145,7 +145,7 @@ class SplineRecalibrator(OneMap):
         held = row_sums(np.where(inside, block, 0)).astype(np.float64)
         out = block.astype(np.float64)
         out *= np.where(inside, (new / held)[:, None], 0)
-        # Nothing left over to rescale, or too little: the rest is shared evenly.
+        # Where the other classes have nothing to rescale, or too little, they share the rest evenly.
         even = others < smallest_normal(np.float64)
         factor = np.where(even, 0, (1 - new) / np.where(even, 1, others))
         rest = np.where(inside, 0, block) * factor[:, None]
@@ -155,7 +155,7 @@ class SplineRecalibrator(OneMap):
         out += np.where(inside, 0, rest)
         out = out.astype(block.dtype)
         if r == 1:
-            # Where it has to be a tie, the class that won keeps winning, rounding included.
+            # On a tie, the predicted class must stay the predicted one, despite rounding.
             won = top[:, 0]
             lost = np.flatnonzero((out.argmax(axis=1) != won) & (new >= 1 / k))
             out[lost, won[lost]] = np.nextafter(out[lost].max(axis=1), out.dtype.type(2))
@@ -190,14 +190,14 @@ def {name}_of(p):
 
 
 def _top(block: FloatArray, r: int) -> IntArray:
-    """The r largest classes of each row, the lowest index first on ties, shape (b, r)."""
+    """Return the r largest classes of each row, shape (b, r); on ties the lowest index comes first."""
     if r == 1:
         return np.asarray(block.argmax(axis=1)[:, None])
     return np.asarray(np.argsort(-block, axis=1, kind="stable")[:, :r])
 
 
 def _draw_together(rest: FloatArray, new: FloatArray, k: int) -> None:
-    """Mix the other classes with their mean until none exceeds the new confidence, where that can be (in place)."""
+    """Mix the other classes with their mean until none exceeds the new confidence, where possible, in place."""
     runner = rest.max(axis=1)
     mean = (1 - new) / (k - 1)
     close = np.flatnonzero((runner > new) & (new > mean))

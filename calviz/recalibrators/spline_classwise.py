@@ -24,19 +24,19 @@ from calviz.specs.recalibrator import Input, recalibrator
     left_out=reasons_to_leave_out.each_class_alone,
 )
 class ClasswiseSpline(OneVsRest):
-    """A spline through the cumulative hits of every class gives the recalibrated probability of each; then each row is normalised.
+    """A spline through the cumulative hits of every class gives its recalibrated probability; then each row is normalised.
 
     Parameters
     ----------
     knots : int
-        Evenly spaced knots of the spline, at least 2.
+        Number of evenly spaced knots of the spline, at least 2.
     run_out : {"natural", "parabolic", "cubic"}
         How the second derivative continues beyond the outermost knots.
     bounded : bool
-        Whether to hold the derivative of the spline in [0, 1], by a quadratic programme (Gupta 2021, section 4.1).
+        Whether to constrain the derivative of the spline to [0, 1], by a quadratic programme (Gupta 2021, section 4.1).
     cap : bool
-        Whether to hold the map in [1 / (K (n + 1)), 1 - 1 / (K (n + 1))], which is what n calibration rows of K classes
-        support. Where not, the spline is cut off at 0 and 1 only, as in the paper.
+        Whether to clip the map to [1 / (K (n + 1)), 1 - 1 / (K (n + 1))], the range that n calibration rows of K classes
+        support. If false, the spline is clipped to [0, 1] only, as in the paper.
     input : {"probabilities", "logits"}
         What X holds.
     """

@@ -1,4 +1,4 @@
-"""Strengths of penalties, found by cross-validation."""
+"""Cross-validated search for penalty strengths."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from calviz.recalibrators.fitting.minimise import minimise
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.softmax_loss import rounding_of
 
-#: Strengths that are looked at, the strongest first: each fit starts where the last one ended.
+#: Strengths that are tried, strongest first: each fit starts where the last one ended.
 GRID = (1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
-#: Passes over the rows that one of these fits may take, and how exact it has to be.
+#: Largest number of passes over the rows of one of these fits, and its tolerance.
 SHORT_PASSES = 25
 _LOOSE = 1e-6
 
@@ -26,22 +26,22 @@ S = TypeVar("S")
 
 
 class StrengthSearch(Generic[S]):
-    """The strengths of penalties with the lowest cross-validated loss, along paths of falling strength.
+    """Search for the penalty strengths with the lowest cross-validated loss, along paths of decreasing strength.
 
     Parameters
     ----------
     problem : MatrixProblem or VectorProblem
-        Of all calibration rows.
+        The problem on all calibration rows.
     start : ndarray
-        Where the first fits start.
+        Starting point of the first fits.
     folds : int
     penalty : callable
-        The penalty of a problem under given strengths.
+        Returns the penalty of a problem with given strengths.
 
     Attributes
     ----------
     losses : list of float
-        Of the last path: the cross-validated mean loss of the strengths that were looked at.
+        Cross-validated mean losses of the strengths that were tried on the last path.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class StrengthSearch(Generic[S]):
         penalty: Callable[[LinearProblem, S], Penalty],
     ) -> None:
         self.problem, self.penalty = problem, penalty
-        folds = min(folds, problem.labels.size)  # none of them without rows
+        folds = min(folds, problem.labels.size)  # no fold is empty
         fold_of = _folds(problem.labels, folds)
         self.fitted = [problem.of_rows(np.flatnonzero(fold_of != fold)) for fold in range(folds)]
         self.held_out = [problem.of_rows(np.flatnonzero(fold_of == fold)) for fold in range(folds)]
         for part in (*self.fitted, *self.held_out):
-            # Strengths are far apart: single precision is enough to tell them apart.
+            # Strengths are far apart: single precision is enough to compare them.
             part.dtype = np.float32
-        # One Hessian serves all folds and strengths: it only has to point the way.
+        # One Hessian serves all folds and strengths: it is only a preconditioner.
         self.blocks = (
             problem.blocks(start)
             if isinstance(problem, MatrixProblem) and problem.in_blocks
@@ -69,12 +69,12 @@ class StrengthSearch(Generic[S]):
         self.losses: list[float] = []
 
     def best(self, paths: Sequence[S], what: str) -> S:
-        """The best of these strengths; where the loss climbs twice, weaker ones are not looked at."""
+        """Return the best of these strengths; after the loss has risen twice in a row, weaker ones are not tried."""
         losses = self.losses = []
         lowest, reached = np.inf, self.reached
         for at, strengths in enumerate(paths, start=1):
             self.problem.penalty = self.penalty(self.problem, strengths)
-            # The inverses of the strength before are as large as the rows: they go before the next ones come.
+            # The inverses for the previous strength are as large as the data: free them before making new ones.
             shared = inverse = None
             if self.blocks is not None and isinstance(self.problem, MatrixProblem):
                 shared = self.problem.by_class(self.blocks)
@@ -106,7 +106,7 @@ class StrengthSearch(Generic[S]):
 
 
 def _folds(labels: IntArray, folds: int) -> IntArray:
-    """The fold of each row; every class is dealt out in turn."""
+    """Return the fold of each row; the rows of every class are dealt out in turn."""
     order = np.argsort(labels, kind="stable")
     fold = np.empty(labels.size, dtype=np.intp)
     fold[order] = np.arange(labels.size) % folds

@@ -1,4 +1,4 @@
-"""Structured scaling: a linear map of mixed log-probabilities whose penalties have a place to shrink to."""
+"""Structured scaling: a linear map of mixed log-probabilities that is shrunk towards the identity."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from calviz.recalibrators.strengths import StrengthSearch
 from calviz.recalibrators.vector import present_classes
 from calviz.specs.recalibrator import FloorChoice, Input
 
-#: What the strengths of all penalties are multiplied with: a number, or what cross-validation says.
+#: Multiplier of all penalties: a number, or "cv" to find it by cross-validation.
 Strength: TypeAlias = float | Literal["cv"]
 
-#: The multiples that cross-validation looks at, the strongest first, and its folds.
+#: Multipliers that cross-validation tries, strongest first, and its number of folds.
 MULTIPLES = tuple(2.0**power for power in range(4, -5, -1))
 FOLDS = 5
 
@@ -32,8 +32,9 @@ FOLDS = 5
 class StructuredMaps(BaseRecalibrator):
     """Base of structured vector and matrix scaling (Berta et al. 2026): a map of M, shape (n, K), near the identity.
 
-    M are the logarithms of the probabilities after temperature scaling mixed with the uniform distribution
-    (`MixedTemperature`). A method says what its parameters x are: `_problem`, `_rates`, `_start`, `_keep`, and how they map a block.
+    M holds the logarithms of the probabilities after temperature scaling, mixed with the uniform distribution
+    (`MixedTemperature`). A subclass defines its parameters x by `_problem`, `_rates`, `_start` and `_keep`, and how they map a block
+    by `_linear`.
     """
 
     needs = "logits"
@@ -56,31 +57,31 @@ class StructuredMaps(BaseRecalibrator):
         self.floor = floor
         self.input = input
 
-    # ---------------------------------------------------------------- for the methods
+    # ---------------------------------------------------------------- hooks for the methods
 
     def _problem(
         self, scores: Scores, labels: IntArray, weights: FloatArray | None
     ) -> LinearProblem:
-        """The mean loss of the map of `scores`, which are M, without its penalty; weights of the rows have shape (n,)."""
+        """Return the mean loss of the map without its penalty; `scores` hold M, and row weights have shape (n,)."""
         raise NotImplementedError
 
     def _rates(self, k: int, classes: int) -> FloatArray:
-        """What the squares of x are multiplied with, times the rows: of k classes with rows among all."""
+        """Return the penalty on the square of each parameter, multiplied by the number of rows; `k` of all `classes` have rows."""
         raise NotImplementedError
 
     def _start(self, k: int) -> FloatArray:
-        """The parameters of the identity."""
+        """Return the parameters of the identity."""
         raise NotImplementedError
 
     def _keep(self, x: FloatArray, present: IntArray, classes: int) -> None:
-        """Set `weights_` and `intercepts_`; classes that are not present stay as they are."""
+        """Set `weights_` and `intercepts_`; classes without rows keep those of the identity."""
         raise NotImplementedError
 
     def _refuse_if_slow(self, problem: LinearProblem, start: FloatArray) -> None:
         """Raise NotAvailable if the fit would take too long."""
 
     def _linear(self, block: FloatArray) -> FloatArray:
-        """The map before its softmax, of a block of M."""
+        """Multiply a block of M by the weights, without intercepts and softmax."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------- the fit
@@ -103,11 +104,11 @@ class StructuredMaps(BaseRecalibrator):
         classes = scores.shape[1]
         counts = np.bincount(labels, minlength=classes)
         if not scores.as_given and working_type(scores.array) is np.float64:
-            # The search for T goes through the rows several times: where there is room, logarithms are taken once.
+            # The search for T takes several passes over the rows: on small data, logarithms are taken only once.
             scores = Scores(scores.whole(), scores.wanted, scores.wanted)
-        mixed, said = fit_mixed_temperature(scores, labels, weights)
-        if said:
-            self._warn(said)
+        mixed, warning = fit_mixed_temperature(scores, labels, weights)
+        if warning:
+            self._warn(warning)
         self.temperature_, self.rows_ = mixed.temperature, mixed.rows
         logs = Scores(mixed.whole(scores), "logits", "logits")
         del scores
@@ -151,7 +152,7 @@ class StructuredMaps(BaseRecalibrator):
         return softmax(out)
 
     def _described(self) -> dict[str, Any]:
-        """Temperature, the share of the uniform distribution, the strength and how it was found, and the map."""
+        """Return the temperature, the share of the uniform distribution, the strength, and its cross-validated losses."""
         found: dict[str, Any] = {
             "temperature": self.temperature_,
             "uniform_share": 1 / (self.rows_ + 1),
@@ -162,7 +163,7 @@ class StructuredMaps(BaseRecalibrator):
         return found
 
     def _arrays(self, name: str) -> str:
-        """Source of the arrays of the map."""
+        """Return source that defines the arrays of the map."""
         return (
             f"{name}_w = {numpy_source.array(self.weights_)}\n"
             f"{name}_b = {numpy_source.array(self.intercepts_)}\n\n\n"

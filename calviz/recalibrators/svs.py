@@ -1,4 +1,4 @@
-"""Structured vector scaling: a factor and an offset for every class, held near one common temperature."""
+"""Structured vector scaling: a factor and an offset for every class, shrunk towards one common temperature."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from calviz.specs.recalibrator import ANY_CLASSES, recalibrator
     mixed_up_to=ANY_CLASSES,
 )
 class StructuredVectorScaling(StructuredMaps):
-    """Temperature scaling, and then a factor and an offset for every class, which stay near 1 and 0 unless the rows say otherwise.
+    """Temperature scaling, followed by a factor and an offset for every class that stay near 1 and 0 unless the data say otherwise.
 
     Parameters
     ----------
     strength : float or "cv"
-        What the penalties are multiplied with. "cv": the one of 16, 8, ..., 1/16 with the lowest negative log-likelihood in 5-fold
-        cross-validation (of the map; T is that of all rows).
+        Multiplier of the penalties. "cv": the one of 16, 8, ..., 1/16 with the lowest negative log-likelihood in 5-fold
+        cross-validation (of the map only; T is fitted to all rows).
     floor, input
         As in `TemperatureScaling`.
 
     Attributes
     ----------
     temperature_ : float
-        T, of the maximum likelihood.
+        T, fitted by maximum likelihood.
     rows_ : int
-        n, the calibration rows.
+        n, the number of calibration rows.
     weights_, intercepts_ : ndarray, shape (K,)
         1 + v and c.
     strength_ : float
     searched_ : ndarray, shape (m, 2)
-        Strengths that were looked at, and their cross-validated negative log-likelihood; empty for a given strength.
+        Strengths that were tried, and their cross-validated negative log-likelihood; empty for a given strength.
 
     Notes
     -----

@@ -44,9 +44,9 @@ class TemperatureScaling(BaseRecalibrator):
     loss : {"nll", "mse"}
         What T minimises on the calibration rows: the negative log-likelihood or the squared error.
     floor : float, "auto" or None
-        Without logits: what an exact probability of 0, and any below it, counts as before its logarithm. "auto": half of
-        the smallest positive probability of the calibration rows, at most 0.01 (see `automatic_floor`); rows without zeros
-        stay as they are. None: the smallest normal number of its type, 1.2e-38 in float32, 2.2e-308 in float64.
+        For input of probabilities: value that an exact probability of 0, and any smaller than this value, counts as in logarithms.
+        "auto": half of the smallest positive probability of the calibration rows, at most 0.01 (see `automatic_floor`); rows
+        without zeros stay as they are. None: the smallest normal number of the dtype, 1.2e-38 in float32, 2.2e-308 in float64.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -98,7 +98,7 @@ class TemperatureScaling(BaseRecalibrator):
 
 
 def bound_warning(found: Temperature) -> str | None:
-    """What to say about a temperature on the edge of its range."""
+    """Return a warning if the temperature is at a bound of its range, else None."""
     if found.bound == "low":
         return (
             f"T = {found.value:.3g} is the lower bound of its range ({RANGE:,.0f} times below the scale "

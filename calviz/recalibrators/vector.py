@@ -26,7 +26,7 @@ from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibra
     mixed_up_to=ANY_CLASSES,
 )
 class VectorScaling(BaseRecalibrator):
-    """A factor and an offset for the logit of every class, by maximum likelihood.
+    """A factor and an offset for the logit of every class, fitted by maximum likelihood.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class VectorScaling(BaseRecalibrator):
 
     Notes
     -----
-    Logits and their log-probabilities are not the same model: a constant that is added to the logits of a row
-    is multiplied by different factors.
+    Logits and their log-probabilities give different maps: a constant that is added to the logits of a row
+    is multiplied by a different factor in each class.
     """
 
     key = "vector"
@@ -62,7 +62,7 @@ class VectorScaling(BaseRecalibrator):
         counts = np.bincount(labels, minlength=k)
         step = max(1, scores.shape[0] // 20_000)
         warm = fit_temperature(scores.every(step), labels[::step])
-        # The search has the unit of the scores: logits times 100 take the same steps.
+        # Starting at 1/T makes the search independent of scale: logits times 100 take the same steps.
         present, some, own = present_classes(scores, labels, counts)
         start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
         problem = VectorProblem(some.whole(), own, weights=weights)
@@ -96,9 +96,9 @@ class VectorScaling(BaseRecalibrator):
 def present_classes(
     scores: Scores, labels: IntArray, counts: IntArray
 ) -> tuple[IntArray, Scores, IntArray]:
-    """The classes that have rows, their scores, and the labels counted among them.
+    """Return the classes that have rows, their scores, and the labels renumbered among them.
 
-    A class without rows takes no part: in the likelihood every offset that pushes it down would be a gain.
+    A class without rows is left out: lowering its offset would always increase the likelihood.
     """
     present = np.flatnonzero(counts)
     if present.size == counts.size:
@@ -108,5 +108,5 @@ def present_classes(
 
 
 def separated_below(loss: float) -> float:
-    """The mean loss below which calibration rows count as separable, from that of one temperature."""
+    """Return the mean loss below which calibration rows count as separable, given the loss of a single temperature."""
     return max(1e-3 * loss, 1e-6)

@@ -30,10 +30,10 @@ from calviz.specs.recalibrator import Input, recalibrator
     interval_columns=("p0", "p1"),
 )
 class VennAbers(OneVsRest):
-    """Isotonic regression with the row itself added, once as a miss (p0) and once as a hit (p1); the probability is between the two.
+    """Isotonic regression with the row itself added, once as a miss (p0) and once as a hit (p1); the probability lies between the two.
 
-    The pair is the point: one of the two is calibrated whatever the model, and they lie far apart where calibration rows are few.
-    `intervals` has both, and so has the calibrated file. One class against the rest each, normalised.
+    The pair is what matters: one of the two is calibrated whatever the model, and they are far apart where calibration rows are few.
+    `intervals` returns both, and the calibrated file contains them. Fitted one-vs-rest, then normalised.
 
     Parameters
     ----------
@@ -43,19 +43,19 @@ class VennAbers(OneVsRest):
     Attributes
     ----------
     lower_, upper_ : list of Piecewise
-        The maps of each class to p0 and to p1; with two classes those of class 1.
+        The maps of each class to p0 and to p1; with two classes, those of class 1 alone.
     maps_ : list of Piecewise
-        The maps to p1 / (1 - p0 + p1), which has the least regret of the log loss.
+        The maps to p1 / (1 - p0 + p1), which has the least worst-case regret in log loss.
 
     Notes
     -----
-    The two are step functions, exact and for all scores at once. Where rows have weights the added row counts as an average one. What differs from a calibration score by rounding only
-    counts as equal to it.
+    Both are exact step functions, computed for all scores at once. With row weights, the added row has the mean weight. A score that
+    differs from a calibration score by rounding only counts as equal to it.
     """
 
     key = "venn-abers"
     fitted = ("lower_", "upper_")
-    #: No probability is 0.
+    #: Nothing needs to be added: no probability is 0.
     epsilon = 0.0
     lower_: list[Piecewise]
     upper_: list[Piecewise]
@@ -108,7 +108,7 @@ class VennAbers(OneVsRest):
         return out
 
     def _described(self) -> dict[str, Any]:
-        """As of other maps, and how far p0 and p1 lie apart at most."""
+        """Return the description of other maps, and the largest distance between p0 and p1."""
         widths = [
             u(x) - low(x)
             for low, u, x in zip(

@@ -1,5 +1,6 @@
 """What can be registered (metrics, recalibrators, figures, checks, conventions), and their registries.
 
-A spec holds everything that others have to know about an entry, so that nobody asks for its key. What an entry computes is in its
-own room. Two registries are elsewhere, beside what they hold: formats in `calviz.data.format`, sections in `calviz.report.section`.
+A spec holds everything that other code needs to know about an entry, so that no code tests for particular keys. The computation
+itself is in the entry's own room. Two registries are elsewhere, beside their entries: formats in `calviz.data.format`, sections in
+`calviz.report.section`.
 """

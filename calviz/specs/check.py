@@ -15,7 +15,7 @@ About = Literal["scores", "bins", "classes", "slices"]
 
 @dataclass(frozen=True)
 class Check:
-    """A rule that looks at a sample and may have something to say.
+    """A rule that examines a sample and may yield findings.
 
     Attributes
     ----------
@@ -26,14 +26,14 @@ class Check:
     run : callable
         ``run(sample)`` yields findings.
     reference : str
-        The publication that it is from, if any.
+        The publication that it comes from, if any.
     about : {"scores", "bins", "classes", "slices"}
-        What its findings are about, which says where more of it is shown.
+        What its findings are about, which determines where more about them is shown.
     clusters, weights : bool
-        Whether it is right for rows that belong to clusters, and for rows with weights: a test of independent rows is not, and
-        is not asked then.
+        Whether it is valid for clustered rows, and for weighted rows: a test for independent rows is not, and is
+        then skipped.
     cells : bool
-        Whether it may be asked of a profile, although not of weights.
+        Whether it is valid for a profile, even if it is not for weights.
     """
 
     key: str
@@ -46,7 +46,7 @@ class Check:
     cells: bool = False
 
     def takes(self, data: Dataset) -> bool:
-        """Whether it may be asked of such rows."""
+        """Whether the check is valid for these data."""
         alike = data.weights is None or (self.cells and data.cells is not None)
         return (self.clusters or data.clusters is None) and (self.weights or alike)
 

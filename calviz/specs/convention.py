@@ -23,7 +23,7 @@ class Convention:
     key : str
         The stable name ("netcal").
     library, version : str
-        The library, and its version that this was checked with.
+        The library, and the version of it that this was checked against.
     call : str
         The function as its users know it ("ECE().measure").
     rule : str
@@ -33,7 +33,7 @@ class Convention:
     reference : str
         Address of the documentation of the function.
     value : callable
-        ``value(sample)`` gives the number; raises NotAvailable if the library could not.
+        ``value(sample)`` returns the number; raises NotAvailable if the library cannot compute it.
     """
 
     key: str
@@ -51,7 +51,7 @@ CONVENTIONS: Registry[Convention] = Registry("convention")
 
 @dataclass(frozen=True)
 class ConventionValue:
-    """One convention on one sample.
+    """The value of one convention on one sample.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ConventionValue:
         The value, a fraction; ``nan`` where it is not available, with the `reason`.
     noise : float
         What this convention would give on average if the model were perfectly calibrated, with as
-        many rows; ``nan`` where it was not asked for.
+        many rows; ``nan`` if it was not requested.
     reason : str or None
         Why there is no value.
     """
@@ -78,7 +78,7 @@ class ConventionValue:
 
 @dataclass(frozen=True)
 class Conventions:
-    """The same predictions' "ECE" by every convention; iterates over them.
+    """The "ECE" of the same predictions by every convention; iterating yields their values.
 
     Attributes
     ----------
@@ -91,13 +91,13 @@ class Conventions:
     ece : float
         calviz's own ECE, with which the others are compared.
     noise : float
-        What it would be on average for a calibrated model, the mean of the metric's noise floor; ``nan`` where it was not
-        asked for.
+        What it would be on average for a calibrated model, the mean of the metric's noise floor; ``nan`` if it was not
+        requested.
     params : mapping
         The bins of calviz's own ECE.
     redraws : int
-        How many times the labels were redrawn for the means of the other libraries' values; 0 where that was not asked for, or is
-        too much work on data of this size.
+        How many times the labels were redrawn for the means of the other libraries' values; 0 if these were not requested, or are
+        too much work for data of this size.
     values : tuple of ConventionValue
     """
 
@@ -130,7 +130,7 @@ class Conventions:
         return min(found), max(found)
 
     def frame(self) -> pd.DataFrame:
-        """One row per convention: value, difference to calviz's ECE, noise, what it is, why it differs."""
+        """Return one row per convention: value, difference from calviz's ECE, noise, rule, why it differs."""
         needs("pandas")
         import pandas as pd
 

@@ -21,16 +21,16 @@ class FigureSpec:
     Attributes
     ----------
     key : str
-        The stable name by which it is asked for.
+        The stable name by which it is requested.
     label : str
-        What it is called on screen.
+        The name on screen.
     summary : str
         What it shows, in one or two plain sentences.
     reference : str
         The source.
     compute : callable
-        ``compute(data, **parameters)`` gives the figure (see `calviz.figures.base.Figure`); its keyword-only parameters are the
-        user's.
+        ``compute(data, **parameters)`` returns the figure (see `calviz.figures.base.Figure`); its keyword-only parameters are
+        those that a user may set.
     """
 
     key: str
@@ -41,7 +41,7 @@ class FigureSpec:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What a user may set."""
+        """The parameters that a user may set."""
         return parameters_of(self.compute)
 
 
@@ -49,9 +49,9 @@ FIGURES: Registry[FigureSpec] = Registry("figure")
 
 
 def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T], T]:
-    """Register a class of figures, which makes itself by its ``compute`` (see `FigureSpec`).
+    """Register a figure class, whose ``compute`` makes the figure (see `FigureSpec`).
 
-    The views that it is made of refuse rows with weights and profiles where they do not take them; the figure itself does not.
+    The views that it is made from refuse weighted rows and profiles where they do not support them; the figure itself does not.
     """
 
     def register(made: T) -> T:

@@ -24,55 +24,55 @@ class View(Protocol):
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """What was used to make it, for the result (``{"bins": 15, "scheme": "equal-width"}``)."""
+        """The parameters that it was made with, for the result (``{"bins": 15, "scheme": "equal-width"}``)."""
         ...
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """`resamples` summaries of samples drawn with replacement from the rows."""
+        """Return `resamples` summaries of samples drawn with replacement from the rows."""
         ...
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """`resamples` summaries with the labels redrawn from the scores.
+        """Return `resamples` summaries with the labels redrawn from the scores.
 
         Raises NotAvailable if that has no meaning.
         """
         ...
 
-    # A large resampled view may have `parts()`, which gives its resamples in blocks, as views that
-    # stay in the cache while a metric goes through them. A view whose resamples are coarser than it
-    # is has `as_drawn()`: itself at their resolution, as one resample, to be compared with them.
+    # A large resampled view may have `parts()`, which yields its resamples in blocks, as views that
+    # stay in the cache while a metric processes them. A view whose resamples are coarser than itself
+    # has `as_drawn()`, which returns it at their resolution, as one resample, for comparison with them.
 
 
 V = TypeVar("V", bound=View)
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Weights of the rows, shape (n, b), to a function of the scale of the gaps that gives the view, with a leading axis of b;
-#: without a scale it is the view of rows that are drawn so often. Weights may be a `calviz.sample.row_draws.GroupWeights`.
+#: Takes row weights, shape (n, b), or a `calviz.sample.row_draws.GroupWeights`; returns a function of the scale of the gaps, which
+#: returns the view, with a leading axis of b. Without a scale (None) this is the view of rows that are drawn that often.
 Reweighted = Callable[[Any], Callable[[float | None], Any]]
 
-#: Random numbers, how the rows are drawn (`calviz.sample.row_draws.RowDraws`) and a number b to the view of b worlds in
-#: which the model is calibrated, with a leading axis of b.
+#: Takes a random generator, how the rows are drawn (`calviz.sample.row_draws.RowDraws`) and a number b; returns the view of b
+#: data sets simulated under a calibrated model, with a leading axis of b.
 Redrawn = Callable[[np.random.Generator, Any, int], Any]
 
 
 @dataclass(frozen=True)
 class Reweighting:
-    """How a view is made again from weights of the rows: what paired differences of its metrics are made of.
+    """How a view is recomputed from row weights, on which paired differences of its metrics are based.
 
     Attributes
     ----------
     make : callable
-        ``make(sample, view)`` gives the `Reweighted` of the view.
+        ``make(sample, view)`` returns the `Reweighted` of the view.
     check : callable
         ``check(sample)`` raises NotAvailable if that would take too long, before the view is made.
     redrawn : callable, optional
-        ``redrawn(sample, view)`` gives the `Redrawn` of the view: what a calibrated model would show on rows that are not
-        alike. Without it there is no noise floor for such rows.
+        ``redrawn(sample, view)`` returns the `Redrawn` of the view: what a calibrated model would show on weighted or
+        clustered rows. Without it there is no noise floor for such rows.
     weighted : bool
-        Whether the maker takes the weights of the sample's rows; one that does not is not asked where there are any.
+        Whether the maker supports weighted rows of the sample; if not, it is not called for them.
     grouped : bool
-        Whether `make` and `redrawn` add up rows by `calviz.sample.row_sums.RowSums` only, so that resamples of clusters need not
-        go through all rows.
+        Whether `make` and `redrawn` sum over rows by `calviz.sample.row_sums.RowSums` only, so that resamples of clusters need not
+        process all rows.
     """
 
     make: Callable[[Any, Any], Reweighted]
@@ -90,7 +90,7 @@ def reweighted_by(
     weighted: bool = False,
     grouped: bool = False,
 ) -> Callable[[F], F]:
-    """Say of the decorated maker of views how one is made again from weights (see `Reweighting`)."""
+    """Decorate a maker of views with how its view is recomputed from row weights (see `Reweighting`)."""
 
     def mark(maker: F) -> F:
         setattr(maker, _REWEIGHTING, Reweighting(make, check, redrawn, weighted, grouped))
@@ -100,29 +100,29 @@ def reweighted_by(
 
 
 def takes_weights(function: F) -> F:
-    """Say of a function of a sample that it takes the weights of the rows; others are not asked where there are any."""
+    """Mark a function of a sample as supporting weighted rows; other functions are not called for them."""
     setattr(function, _WEIGHTED, True)
     return function
 
 
 def knows_weights(function: Callable[..., Any]) -> bool:
-    """Whether a function of a sample takes the weights of the rows (`takes_weights`)."""
+    """Whether a function of a sample supports weighted rows (`takes_weights`)."""
     return bool(getattr(_plain(function), _WEIGHTED, False))
 
 
 def needs_rows(function: F) -> F:
-    """Say of a function of a sample that it looks at single rows: a profile, which holds their sums, does not do."""
+    """Mark a function of a sample as needing single rows: a profile, which holds only their sums, is not enough."""
     setattr(function, _ROWS, True)
     return function
 
 
 def knows_cells(function: Callable[..., Any]) -> bool:
-    """Whether a function of a sample takes a profile: one that takes weights, and not one that looks at or draws single rows."""
+    """Whether a function of a sample supports profiles: it supports weighted rows, and does not need single rows."""
     return knows_weights(function) and not getattr(_plain(function), _ROWS, False)
 
 
 def reweighting_of(maker: Callable[..., Any]) -> Reweighting | None:
-    """How a maker's view is made again from weights; None if that is unknown."""
+    """Return how a maker's view is recomputed from row weights; None if that is unknown."""
     return getattr(_plain(maker), _REWEIGHTING, None)
 
 
@@ -139,9 +139,9 @@ _ROWS = "needs_rows"
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]
 
-#: Tables that have room for few metrics: "fits", of maps and learning curves on the pages; "methods" and "models", of
-#: recalibrators and of models in the terminal and in reports; "rivals", of the page that compares models; "drawn", a report's
-#: pictures of differences and of learning curves.
+#: Tables with room for only a few metrics: "fits", for maps and learning curves on the pages; "methods" and "models", for
+#: recalibrators and models in the terminal and in reports; "rivals", for the page that compares models; "drawn", for the
+#: figures of differences and learning curves in a report.
 Table = Literal["fits", "methods", "models", "rivals", "drawn"]
 
 #: How values are written: a share in %, a difference of shares in percentage points, or the number itself.
@@ -156,18 +156,18 @@ DIRECTION_WORDS: Mapping[Direction, str] = {
     "none": "–",
 }
 
-#: How the resampled values become an interval: `calviz.sample.error_bars.interval` says what they are.
+#: How the resampled values become an interval, as described in `calviz.sample.error_bars.interval`.
 IntervalMethod = Literal[
     "percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out", "closed"
 ]
-#: The same in words, to stand after "interval:".
+#: The same in words, shown after "interval:".
 INTERVAL_WORDS: Mapping[IntervalMethod, str] = {
     "percentile": "percentiles of the bootstrap",
     "basic": "basic bootstrap, mirrored at the value",
     "inverted": "bootstrap without the upward bias (test inversion)",
     "half-inverted": "bootstrap, lower end without the upward bias (test inversion)",
     "inverted-unbiased": "bootstrap by test inversion",
-    "held-out": "bootstrap and refitted redrawn labels, by the one that reaches further",
+    "held-out": "bootstrap and refitted redrawn labels, whichever reaches further",
     "closed": "closed form",
 }
 
@@ -189,7 +189,7 @@ class Parameter:
 
 @lru_cache(maxsize=512)
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """The keyword-only parameters of a function that a user may still set (bound ones are not)."""
+    """Return the keyword-only parameters of a function that a user may still set (those bound by ``partial`` are left out)."""
     bound: set[str] = set()
     plain = function
     while isinstance(plain, partial):
@@ -214,7 +214,7 @@ class Metric:
     label : str
         The short name on screen ("ECE").
     family : str
-        The heading it stands under ("Binned").
+        The heading it is listed under ("Binned").
     direction : {"lower", "higher", "zero", "one", "none"}
         What is better: lower or higher values, values near 0 or near 1, or none of these (it
         describes the data).
@@ -231,46 +231,46 @@ class Metric:
     view : callable
         ``view(sample, **parameters)`` makes the view; its keyword-only parameters are the metric's.
     value : callable
-        ``value(view)`` gives the value, with the view's leading axis of resamples if it has one.
+        ``value(view)`` returns the value, with the view's leading axis of resamples if it has one.
     tail : {"upper", "two-sided"}
         Which values count as at least as extreme as the observed one in the noise-floor p-value.
     interval : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out"}
         How its interval is made. Percentiles suit means and ratios. An error that cannot fall below 0 is
         biased upwards by noise, and its resamples twice: "inverted" for averages of many gaps,
-        "half-inverted" for a largest gap and for few numbers, "inverted-unbiased" where the
-        estimator is corrected already, "held-out" where a fit to other rows takes something off it.
+        "half-inverted" for a largest gap or a few numbers, "inverted-unbiased" where the
+        estimator is already corrected, "held-out" where fitting on other rows makes the value too small.
     details : callable, optional
-        ``details(view)`` gives further numbers to show beside the value.
+        ``details(view)`` returns further numbers to show beside the value.
     undefined : str
         The sentence to show where the value is ``nan`` or infinite: on which rows that happens.
     closed_interval : callable, optional
-        ``closed_interval(view, level)`` gives the interval that its literature has in closed form, or None; it then stands in for the
-        bootstrap's, which is made where another kind is asked for.
+        ``closed_interval(view, level)`` returns the closed-form interval of the literature, or None. It replaces the bootstrap
+        interval, unless another kind is requested.
     note : callable, optional
-        ``note(view)`` gives a sentence to show beside the value where something about it has to be known, or None.
+        ``note(view)`` returns a sentence to show beside the value, if something about it has to be known, or None.
     tables : tuple of str
-        The tables of few metrics that it is in (`Table`); they have the order of the registry.
+        The tables of few metrics that include it (`Table`); they have the order of the registry.
     paired : bool
-        Whether it has paired differences where its view can be made again from weights (`reweighted_by`). Not where
-        each value is a fit, of which there would be one for each resample.
+        Whether it has paired differences, if its view can be recomputed from row weights (`reweighted_by`). False where
+        each value is a fit, because each resample would need one.
     criterion : int or None
-        Its place among the metrics that recalibrators are ranked and advised on by: the first of these that was measured
-        and resampled. None if it is not among them.
+        Its rank among the metrics by which recalibrators are ranked and recommended: the first of these that was measured
+        and resampled is used. None if it is not one of them.
     rare_losses : bool
-        Whether one row that did not occur may cost as much as all others together: resamples of the rows do not know
-        it, and `calviz.comparison.rare_losses` adds what they leave out to a difference.
+        Whether a single row that did not occur may cost as much as all others together: resamples of the rows cannot
+        contain it, and `calviz.comparison.rare_losses` adds the missing part to a difference.
     widening : float
-        What the deviations of an error that noise makes larger are multiplied with in paired differences: resampled rows
-        move a little less than new rows do, most of all where a largest gap or a bandwidth follows the rows (measured, see
+        Factor on the deviations, in paired differences, of an error that noise makes larger: resampled rows
+        vary slightly less than new rows, most of all where a largest gap or a bandwidth depends on the rows (measured, see
         `docs/uncertainty.md`).
     one_bin : bool
-        Whether the value is the gap of one bin, and judged as that bin is: by the interval of its share of hits.
+        Whether the value is the gap of one bin, and judged like that bin: by the interval of its share of hits.
         `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
     no_weights : str
-        Why it has no value on weighted rows although its view takes weights; empty if it has one.
+        Why it has no value on weighted rows although its view supports them; empty if it has one.
     bound : callable, optional
-        ``bound(sample, view)`` says how far the metric of a profile may be from that of its rows
-        (`calviz.sample.cell_bounds`), where its sums do not make it exact; without it no bound is known.
+        ``bound(sample, view)`` returns how far the metric of a profile may be from that of its rows
+        (`calviz.sample.cell_bounds`), where the sums do not determine it exactly; without it no bound is known.
     """
 
     key: str
@@ -306,16 +306,16 @@ class Metric:
 
     @property
     def reweighting(self) -> Reweighting | None:
-        """How its view is made again from weights; None if that is unknown, or would need a fit each time."""
+        """How its view is recomputed from row weights; None if that is unknown, or would need a fit each time."""
         return reweighting_of(self.view) if self.paired else None
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What a user may set."""
+        """The parameters that a user may set."""
         return parameters_of(self.view)
 
 
-#: The headings that metrics stand under, in the order in which they are shown.
+#: The headings that metrics are listed under, in display order.
 FAMILIES = (
     "Accuracy and proper scores",
     "Binned",
@@ -326,7 +326,7 @@ FAMILIES = (
     "Discrimination and decisions",
     "Tests and summaries",
 )
-#: Those of errors that say nothing about how often a model is right.
+#: Headings of the errors that say nothing about how often a model is right.
 CALIBRATION = ("Binned", "Bin-free", "Class-wise", "Over- and underconfidence")
 
 
@@ -338,13 +338,13 @@ class MetricRegistry(Registry[Metric]):
         return FAMILIES.index(entry.family) if known else len(FAMILIES), entry.value.__module__
 
     def in_table(self, table: Table) -> tuple[str, ...]:
-        """Keys of the metrics of a table that has room for few."""
+        """Keys of the metrics of a table with room for only a few."""
         return tuple(m.key for m in self if table in m.tables)
 
     def asked(
         self, metrics: Iterable[str] | Literal["all"] | None, table: Table
     ) -> tuple[str, ...] | None:
-        """What a comparison measures: the metrics of a table where nothing is asked for; None is all of them."""
+        """Keys of the metrics that a comparison measures: by default those of a table; None stands for all metrics."""
         if metrics is None:
             return self.in_table(table)
         if isinstance(metrics, str):
@@ -352,16 +352,16 @@ class MetricRegistry(Registry[Metric]):
         return tuple(metrics)
 
     def criteria(self) -> tuple[str, ...]:
-        """Keys of the metrics that recalibrators are ranked by, the one that is preferred first."""
+        """Keys of the metrics that recalibrators are ranked by, in order of preference."""
         places = {m.key: m.criterion for m in self if m.criterion is not None}
         return tuple(sorted(places, key=lambda key: places[key]))
 
 
-#: The metric that ranks where nothing else is asked for: a proper score, so that no model gains by saying anything but
-#: what it believes.
+#: The metric that ranks by default: a proper score, so that no model gains by reporting anything but what it
+#: believes.
 RANKED_BY = "nll"
 
-#: The calibration error that is shown first where one is chosen: the one that everybody quotes.
+#: The calibration error that is selected by default: the most widely quoted one.
 QUOTED = "ece"
 
 METRICS = MetricRegistry("metric")

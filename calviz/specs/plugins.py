@@ -7,29 +7,29 @@ from collections.abc import Callable
 
 from calviz.core.errors import lines_of
 
-#: The kinds of entries that other packages may bring along.
+#: The kinds of entries that other packages may provide.
 OPEN = ("metric", "recalibrator", "figure", "format")
 
 
 class PluginWarning(UserWarning):
-    """A plugin of another package could not be loaded, and is left out."""
+    """Warning that a plugin of another package could not be loaded, and is left out."""
 
 
 def load_plugins(kind: str, *, undo: Callable[[], None], done: Callable[[], None]) -> None:
-    """Import what other packages say that they have; a broken one is named in a warning and left out.
+    """Import the entries that other packages declare; a broken one is named in a warning and left out.
 
     Parameters
     ----------
     kind : str
-        Of the entries ("metric").
+        Kind of the entries ("metric").
     undo : callable
-        Takes out what a broken plugin has registered before it broke.
+        Removes what a broken plugin registered before it failed.
     done : callable
-        Called after each one that is whole.
+        Called after each plugin that loaded without an error.
     """
     if kind not in OPEN:
         return
-    # Not above: the first look into the installed packages takes longer than `import calviz`.
+    # Imported here: the first search of the installed packages takes longer than `import calviz`.
     from importlib.metadata import entry_points
 
     for entry in sorted(entry_points(group=f"calviz.{kind}s"), key=lambda e: e.name):

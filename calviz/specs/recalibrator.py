@@ -19,30 +19,30 @@ from calviz.specs.registry import Registry
 Input = Literal["probabilities", "logits"]
 #: What a method computes with; logits become probabilities, probabilities become logarithms.
 Needs = Literal["probabilities", "logits", "log-probabilities"]
-#: What an exact probability of 0 counts as before its logarithm: what the calibration rows say, a number, or (None) the
-#: smallest normal number of its type.
+#: The value that an exact probability of 0 counts as in logarithms: chosen from the calibration rows ("auto"), a number, or
+#: (None) the smallest normal number of its dtype.
 FloorChoice: TypeAlias = float | Literal["auto"] | None
 Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition", "Automatic"]
 
-#: Up to this a floor is that of calibration rows without zeros.
+#: Floors up to this value are those of calibration rows without zeros.
 _EPSILON = 2.220446049250313e-16
-#: The headings that recalibrators stand under, in the order in which they are shown.
+#: The headings that recalibrators are listed under, in display order.
 FAMILIES = ("Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition")
 
 
-#: The key of the scores as they are, which every comparison begins with.
+#: The key of the unchanged scores, the first entry of every comparison.
 UNCALIBRATED = "identity"
 
-#: `RecalibratorSpec.mixed_up_to` of what is quick with any number of classes.
+#: `RecalibratorSpec.mixed_up_to` of methods that are fast with any number of classes.
 ANY_CLASSES = 1_000_000
 
-#: Calibration rows per class from which a map of its own for each class follows more than noise.
+#: Calibration rows per class from which a separate map for each class follows more than noise.
 ROWS_PER_CLASS = 20
 
 
 @dataclass(frozen=True)
 class FitFacts:
-    """What is known of the data before a method is fitted; see `RecalibratorSpec.left_out`.
+    """What is known about the data before a method is fitted; see `RecalibratorSpec.left_out`.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class FitFacts:
 
     @property
     def parameters(self) -> int:
-        """Those of a matrix and an intercept for all classes, K (K + 1)."""
+        """Number of parameters of a matrix with an intercept per class, K (K + 1)."""
         return self.classes * (self.classes + 1)
 
     @property
@@ -72,12 +72,12 @@ class FitFacts:
         return f"{self.rows:,} rows for {self.classes:,} classes are {each:,.1f} each, fewer than {ROWS_PER_CLASS}"
 
 
-#: Why a method is not among the first to try on some data; "" if it is.
+#: Why a method is not suggested for some data; "" if it is.
 LeftOut = Callable[[FitFacts], str]
 
 
 def suggested(_: FitFacts) -> str:
-    """The `LeftOut` of a method that is worth trying on any data."""
+    """Leave nothing out: the `LeftOut` of a method that is worth trying on any data."""
     return ""
 
 
@@ -92,33 +92,33 @@ class Recalibrator(Protocol):
         ...
 
     def transform(self, X: npt.ArrayLike) -> FloatArray:
-        """Calibrated probabilities, shape (n, K); rows sum to 1."""
+        """Return calibrated probabilities, shape (n, K); rows sum to 1."""
         ...
 
     def intervals(self, X: npt.ArrayLike) -> FloatArray:
-        """Lower and upper probabilities per class, shape (n, C, 2); raises NotAvailable where the method has none."""
+        """Return lower and upper probabilities per class, shape (n, C, 2); raises NotAvailable if the method has none."""
         ...
 
     def describe(self) -> dict[str, Any]:
-        """The fitted parameters in a form that a person can read."""
+        """Return the fitted parameters in readable form."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted map as plain values, ready for JSON."""
+        """Return the fitted map as plain values, ready for JSON."""
         ...
 
     def snippet(self) -> str:
-        """Python source that does what `transform` does, with nothing but NumPy."""
+        """Return Python source that reproduces `transform` and needs only NumPy."""
         ...
 
 
 def zero_words(params: Mapping[str, Any]) -> str | None:
-    """What a fitted map reads an exact 0 as, in words; None if no calibration row has one.
+    """Return what an exact 0 counts as in a fitted map, in words; None if no calibration row has one.
 
     Parameters
     ----------
     params : mapping
-        What `Recalibrator.describe` says; of a composition, what it says of both parts.
+        The result of `Recalibrator.describe`; for a composition, those of both parts.
     """
     for name, value in params.items():
         if name == "floor" and value > _EPSILON:
@@ -139,14 +139,14 @@ class RecalibratorSpec:
     label : str
         The name on screen ("Temperature scaling").
     family : {"Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition"}
-        The heading it stands under; a composition is a parametric and then a non-parametric one, what is automatic chooses
-        among others.
+        The heading it is listed under; a composition is a parametric method followed by a non-parametric one, an automatic
+        method chooses among others.
     accuracy_preserving : bool
         Whether it keeps the predicted class of every row.
     needs : {"probabilities", "logits", "log-probabilities"}
         What it computes with. Logits are used where the data have them, log-probabilities where not.
     confidence_only : bool
-        Whether it has a meaning for a single score and a hit per row, which is all that
+        Whether it is defined for a single score and a hit per row, which is all that
         confidence-only data have.
     reference : str
         The source, with its equation.
@@ -155,17 +155,17 @@ class RecalibratorSpec:
     formula : str
         LaTeX.
     make : callable
-        ``make(input=..., **parameters)`` gives an unfitted recalibrator.
+        ``make(input=..., **parameters)`` returns an unfitted recalibrator.
     left_out : callable
-        ``left_out(facts)`` says why the method is not suggested for such data; "" if it is.
+        ``left_out(facts)`` returns why the method is not suggested for such data; "" if it is.
     usual : bool
-        Whether it is, where it is suggested, also among the few to begin with where each method is fitted many times: to several
-        models, or to few and to many labels.
+        Whether the method, if it is suggested, is also one of the few that are preselected where each method is fitted many times: to
+        several models, or to different numbers of labels.
     mixed_up_to : int
         The largest number of classes with which the automatic mixture tries it; 0 if it never does.
     interval_columns : tuple of str
-        Where `Recalibrator.intervals` has a pair per class: what files and tables call the lower and the upper one,
-        after `calviz.core.predictions.INTERVAL`. Else empty.
+        If `Recalibrator.intervals` gives a pair per class: the names of the lower and the upper one in files and tables,
+        after `calviz.core.predictions.INTERVAL`. Otherwise empty.
     """
 
     key: str
@@ -185,13 +185,13 @@ class RecalibratorSpec:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What a user may set."""
+        """The parameters that a user may set."""
         preset: dict[str, Any] = {}
         plain: Any = self.make
         while isinstance(plain, partial):
             preset = {**plain.keywords, **preset}
             plain = plain.func
-        # A class is asked through its constructor, where its annotations are.
+        # The annotations of a class are those of its constructor.
         function = plain.__init__ if inspect.isclass(plain) else plain
         return parameters_of(partial(function, **{**preset, "input": None}))
 
@@ -199,7 +199,7 @@ class RecalibratorSpec:
 class RecalibratorRegistry(Registry[RecalibratorSpec]):
     """Recalibrators by key, family by family; ``a+b`` is a composition, whether or not it is listed."""
 
-    #: Makes the entry of ``first+second``, or raises OptionError; what makes compositions sets it.
+    #: Makes the entry of ``first+second``, or raises OptionError; set by the module that defines compositions.
     composed: Callable[[str], RecalibratorSpec]
 
     def _place(self, entry: RecalibratorSpec) -> tuple[int, str]:
@@ -212,7 +212,7 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
         return super().__getitem__(key)
 
     def methods(self, *, confidence: bool) -> tuple[RecalibratorSpec, ...]:
-        """All recalibrators; for confidence-only data, those that are defined for them."""
+        """All recalibrators except the uncalibrated model; for confidence-only data, those that are defined for them."""
         return tuple(
             s for s in self if s.key != UNCALIBRATED and (s.confidence_only or not confidence)
         )
@@ -250,7 +250,7 @@ def recalibrator(
 ) -> Callable[[C], C]:
     """Register the decorated class; its docstring's first paragraph is the summary.
 
-    With a `preset` of parameters, one class stands under several keys.
+    With a `preset` of parameters, one class can be registered under several keys.
     """
 
     def register(cls: C) -> C:

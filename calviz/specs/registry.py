@@ -16,9 +16,9 @@ _PACKAGES: dict[str, str] = {}
 
 
 def look_in(**packages: str) -> None:
-    """Say where the entries of each kind register themselves: ``look_in(metric="calviz.metrics")``.
+    """Set the packages in which the entries of each kind register themselves: ``look_in(metric="calviz.metrics")``.
 
-    The registries lie below what is registered and do not know its place; `calviz/__init__.py`, above all, does.
+    The registries are a lower layer than the entries and do not know where these are; `calviz/__init__.py`, the top layer, does.
     """
     _PACKAGES.update(packages)
 
@@ -69,7 +69,7 @@ class Registry(Generic[T]):
     def _discover(self) -> None:
         if self._discovered:
             return
-        # Sessions of the app are threads: the second one waits here until all entries are in.
+        # Sessions of the app are threads: a second one waits here until all entries are registered.
         with self._lock:
             if self._discovered or self._discovering:
                 return
@@ -84,7 +84,7 @@ class Registry(Generic[T]):
                 self._discovering = False
 
     def _load_plugins(self) -> None:
-        """Add the entries of other packages; what a broken one has registered is taken out again."""
+        """Add the entries of other packages; what a broken plugin has registered is removed again."""
         whole = dict(self._entries)
 
         def undo() -> None:
@@ -116,7 +116,7 @@ class Registry(Generic[T]):
         return iter(sorted(self._entries.values(), key=self._place))
 
     def _place(self, entry: T) -> tuple[int, str]:
-        """What entries are sorted by; those of equal place stay in the order of their file."""
+        """Sort key of an entry; entries with equal keys stay in the order of their file."""
         return 0, entry.key
 
     def __len__(self) -> int:

@@ -14,16 +14,16 @@ from calviz.recalibrators.fitting.piecewise import Piecewise, halfway, steps_mer
 
 #: Pseudo-rows of the prior, spread over the bins (Naeini 2015).
 PRIOR_ROWS = 2.0
-#: Bins whose evidence is computed at a time, so that memory does not grow with their number.
+#: Number of bins whose evidence is computed at once, so that memory does not grow with their total number.
 _BINS_AT_A_TIME = 1 << 13
-#: Stirling's series for log Gamma in powers of 1 / x, the highest first.
+#: Coefficients of Stirling's series for log Gamma in powers of 1 / x, the highest first.
 _STIRLING = (-691 / 360_360, 1 / 1_188, -1 / 1_680, 1 / 1_260, -1 / 360, 1 / 12)
-#: Binnings with less than this share of the posterior of the best one change nothing that can be seen.
+#: Binnings whose posterior is below this share of the best one's are dropped.
 _NEGLIGIBLE = 1e-10
 
 
 def bin_counts(n: int) -> range:
-    """How many bins the binnings have: from n^(1/3) / 10 to 10 n^(1/3) (Naeini 2015)."""
+    """Return the numbers of bins of the binnings: from n^(1/3) / 10 to 10 n^(1/3) (Naeini 2015)."""
     root = n ** (1 / 3)
     return range(max(1, math.floor(root / 10)), min(math.ceil(10 * root), n) + 1)
 
@@ -40,13 +40,13 @@ def averaged_binnings(
     hits : ndarray, shape (n + 1,)
         ``hits[i]`` is the number of hits among the first i of them.
     below : ndarray, shape (n + 1,), optional
-        ``below[i]`` is the number of rows that the first i of them count as; i if left out.
+        ``below[i]`` is the sum of the (scaled) weights of the first i of them; i by default.
 
     Notes
     -----
     Every binning is a model: the hit rate of each bin has a Beta prior whose mean is the middle of
     the bin and whose weight is `PRIOR_ROWS` / bins, so that its marginal likelihood is a product of ratios of
-    gamma functions. Many binnings stand in one long array: each needs no more than its cuts and the sums.
+    gamma functions. Many binnings are stored in one long array: each needs only its cuts and sums.
     """
     counts = np.array(bin_counts(ordered.size if below is None else max(1, round(below[-1]))))
     groups = np.split(counts, np.flatnonzero(np.diff(np.cumsum(counts) // _BINS_AT_A_TIME)) + 1)
@@ -55,7 +55,7 @@ def averaged_binnings(
     weight[weight < _NEGLIGIBLE] = 0
     weight /= weight.sum()
     used = _Bins.of(ordered, hits, counts[weight > 0], below)
-    # The average steps wherever a binning does: add up the steps, in the order of the ranks.
+    # The average has a step wherever a binning has one: add up the steps in the order of the ranks.
     rate = (used.won + used.alpha) / (used.rows + used.alpha + used.beta)
     step = rate - np.where(used.start == 0, 0.0, np.roll(rate, 1))
     places, where = np.unique(used.start, return_inverse=True)
@@ -67,7 +67,7 @@ def averaged_binnings(
 
 @dataclass(frozen=True, eq=False)
 class _Bins:
-    """The bins of some binnings, one after the other: the binning of each, where it starts, rows, hits, and prior."""
+    """The bins of several binnings, one after the other: for each its binning, first rank, rows, hits, and prior."""
 
     model: IntArray
     start: IntArray
@@ -96,14 +96,14 @@ class _Bins:
         won = hits[cuts] - hits[start]
         rows: IntArray | FloatArray = cuts - start
         if below is not None:
-            # Two sums of the same weights may differ in their last digit.
+            # By rounding, the rows may fall below the hits in the last digit.
             rows = np.maximum(below[cuts] - below[start], won)
         return cls(model, start, rows, won, prior * centre, prior * (1 - centre))
 
     def evidence(self) -> FloatArray:
         """Log marginal likelihood of each binning."""
         parts = -log_rising(self.alpha + self.beta, self.rows)
-        # Most bins of one class against many have no hits at all.
+        # With many classes, most bins of a class have no hits at all.
         for prior, count in ((self.alpha, self.won), (self.beta, self.rows - self.won)):
             some = np.flatnonzero(count)
             parts[some] += log_rising(prior[some], count[some])
@@ -111,9 +111,9 @@ class _Bins:
 
 
 def log_rising(a: FloatArray, m: IntArray | FloatArray) -> FloatArray:
-    """``log(Gamma(a + m) / Gamma(a))`` for a > 0, to 12 digits and several times as fast as by SciPy's ``gammaln``."""
+    """``log(Gamma(a + m) / Gamma(a))`` for a > 0, to 12 digits and several times faster than by SciPy's ``gammaln``."""
     ends = np.stack([a, a + m])
-    # The product x (x + 1) ... (x + 7), in pairs from its ends, leads to x + 8, where Stirling's series is exact.
+    # The product x (x + 1) ... (x + 7), in pairs from both ends, shifts the argument to x + 8, where Stirling's series is accurate.
     pair = ends * (ends + 7)
     product = pair * (pair + 6)
     product *= pair + 10
@@ -131,7 +131,7 @@ def log_rising(a: FloatArray, m: IntArray | FloatArray) -> FloatArray:
 
 
 def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
-    """The score half-way between the rows before and after a cut above 0; 1 at the end."""
+    """Score half-way between the rows before and after each cut (a rank above 0); 1 for a cut at the end."""
     below = ordered[rank - 1].astype(np.float64)
     above = ordered[np.minimum(rank, ordered.size - 1)]
     return np.where(rank == ordered.size, 1.0, (below + above) / 2)
@@ -140,10 +140,10 @@ def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
 def _all_cuts(
     ordered: FloatArray, counts: IntArray, below: FloatArray | None
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Ends of the bins of binnings with the given numbers of bins, the binning of each, and the bins per binning.
+    """Return the ends of the bins of binnings with the given numbers of bins, the binning of each bin, and the bins per binning.
 
-    Cuts as ``np.array_split`` makes them, of rows that count as many as `below` says; one inside a group of ties, or a row, moves to its
-    end.
+    Cuts are those of ``np.array_split``, with rows counted by `below`; a cut inside a group of ties, or inside a row, moves to
+    its end.
     """
     model = np.repeat(np.arange(counts.size), counts)
     m = np.arange(model.size) - np.repeat(np.cumsum(counts) - counts, counts) + 1
@@ -152,7 +152,7 @@ def _all_cuts(
     size, larger = (part[model] for part in divmod(whole, counts))
     cuts: IntArray = m * size + np.minimum(m, larger)
     if below is not None:
-        # Up to the rounding of the sums.
+        # Tolerates the rounding of the sums.
         cuts = np.searchsorted(below, cuts * (below[-1] / whole) * (1 - 1e-12))
         cuts = np.clip(cuts, 1, n)
     inside = np.flatnonzero(ordered[cuts - 1] == ordered[np.minimum(cuts, n - 1)])

@@ -1,8 +1,8 @@
 """A latent function with a Gaussian-process prior, shared by the classes, under a softmax likelihood.
 
-The function has one argument, so that everything about it fits on a grid: every pass over the data
-reads the grid by interpolation and adds what it learned back onto it. Inducing points, their
-variational distribution and the kernel never meet the rows.
+The function has one argument, so it can be represented on a grid: every pass over the data
+reads the grid by interpolation and adds up its results on the grid. Inducing points, their
+variational distribution and the kernel work on the grid only, never on the rows.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _BLOCK_BYTES = 1 << 17
 
 
 def warp(x: FloatArray) -> FloatArray:
-    """Logarithms of probabilities on the scale of the kernel: fine near 0, coarse far below."""
+    """Transform log-probabilities to the scale of the kernel: fine near 0, coarse far below."""
     return -np.log1p(-np.minimum(x, 0))
 
 
 @dataclass(frozen=True, eq=False)
 class LatentFit:
-    """The posterior mean of the latent function.
+    """The posterior of the latent function, on a grid.
 
     Attributes
     ----------
@@ -54,17 +54,18 @@ class LatentProblem:
     Parameters
     ----------
     x : ndarray, shape (n, K)
-        Prior mean of the latent function at every pair: scaled log-probabilities.
+        Prior mean of the latent function at every (row, class) pair: scaled log-probabilities.
     labels : ndarray of int, shape (n,)
     inducing : int
         Number of inducing points.
     weights : ndarray, shape (n,), optional
-        As how many rows each counts: the power of its likelihood.
+        Row weights: the power to which the likelihood of each row is raised.
 
     Notes
     -----
     With q(f) normal at every pair, E log sum exp f <= log sum exp(mean + variance / 2) bounds the
-    likelihood from below, so that nothing is sampled and all gradients are exact.
+    likelihood from below, so no sampling is needed. Gradients are exact, except for central differences in the
+    two parameters of the kernel.
     """
 
     def __init__(
@@ -95,8 +96,8 @@ class LatentProblem:
         return counts
 
     def responsibilities(self, raised: FloatArray) -> tuple[float, FloatArray]:
-        """Sum over the rows of log sum exp(x + raised), and the probabilities added up on the grid."""
-        # A step of the search may go far too far, and has to come back from there.
+        """Return the sum over the rows of log sum exp(x + raised), and the probabilities added up on the grid."""
+        # A step of the search may overshoot by far; with a finite loss it is shortened again.
         left_of = np.clip(raised, -_FAR, _FAR).astype(np.float32)
         rise = np.append(np.diff(left_of), np.float32(0))
         self.passes += 1
@@ -129,7 +130,7 @@ class LatentProblem:
         return float(total[-1]), total[:-1]
 
     def features(self, log_length: float, log_scale: float) -> tuple[FloatArray, FloatArray]:
-        """The matrix from whitened inducing values to values on the grid, (G, M), and the remaining prior variance."""
+        """Return the matrix from whitened inducing values to values on the grid, (G, M), and the remaining prior variance."""
         length, scale = np.exp(log_length), np.exp(log_scale)
 
         def kernel(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -142,7 +143,7 @@ class LatentProblem:
         return a, np.maximum(scale - np.vecdot(a, a), 0)
 
     def negative_bound(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """The negative evidence lower bound per row, and its gradient."""
+        """Return the negative evidence lower bound per row, and its gradient."""
         m = self.inducing
         mean, lower = theta[:m], np.zeros((m, m))
         at = np.tril_indices(m)
@@ -179,7 +180,7 @@ class LatentProblem:
         """Maximise the bound."""
         m = self.inducing
         theta = np.zeros(m + m * (m + 1) // 2 + 2)
-        # Start from a narrow distribution: the prior's own would drown the softmax.
+        # Start from a narrow distribution: that of the prior would swamp the softmax.
         rows, columns = np.tril_indices(m)
         theta[m:-2][rows == columns] = np.log(0.1)
         theta[-2:] = 0.0, -1.0

@@ -1,4 +1,4 @@
-"""Losses of several methods on rows that they were not fitted on, and how often each is best."""
+"""Held-out losses of several methods, and how often each method is best."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 
-#: More rows than this tell methods apart no better than the choice needs.
+#: Largest number of rows to choose on: more would not improve the choice.
 MOST_ROWS = 20_000
 #: Bayesian bootstrap resamples, and how many are drawn at once.
 RESAMPLES, AT_ONCE = 1_000, 50
-#: Up to so many rows the division into folds is made so often: it decides, too, and fits take milliseconds.
+#: Below this many rows, they are divided into folds this many times: the division affects the choice, and fits take milliseconds.
 DIVISIONS = {1_000: 3, 2_000: 2}
-#: A held-out probability of 0 costs no more than this, as `nll` counts it.
+#: Lower limit of held-out probabilities in the log loss, as in the metric `nll`.
 LEAST = np.finfo(np.float64).eps
 
 
 def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
-    """An order that depends neither on that of the file nor on what the classes are called, shape (n,).
+    """Return an order of the rows, shape (n,), that depends neither on their order in the file nor on the numbering of the classes.
 
     Parameters
     ----------
@@ -29,25 +29,25 @@ def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
     """
     own = probs[np.arange(labels.size), labels]
     keys = (np.vecdot(probs, probs), probs.max(axis=1), own)
-    # Beyond rounding: one row may be given in single precision, or as logits with another constant.
+    # Rounded, because the same row may be given in single precision, or as logits with another constant.
     return np.lexsort([np.round(key.astype(np.float64), 6) for key in keys])
 
 
 def rows_to_choose_on(rows: int, most: int = MOST_ROWS) -> IntArray:
-    """Evenly spaced of so many ordered rows, at most `most`."""
+    """Return at most `most` evenly spaced positions among this many ordered rows."""
     return np.linspace(0, rows - 1, min(rows, most)).astype(np.intp)
 
 
 def divisions_of(rows: int) -> int:
-    """How often so many rows are divided into folds."""
+    """Return how often this many rows are divided into folds."""
     return next((often for most, often in DIVISIONS.items() if rows < most), 1)
 
 
 def folds_of(labels: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
-    """The fold of each row, shape (n,): the rows of every class are shuffled and dealt out in turn.
+    """Return the fold of each row, shape (n,): the rows of every class are shuffled and dealt out in turn.
 
-    Folds that were alike in the scores of every class too would also be alike in their noise, and a map that follows noise
-    would seem to hold.
+    Folds that were stratified by score as well would be alike in their noise too, and a map that follows noise
+    would seem to generalise.
 
     Parameters
     ----------
@@ -60,21 +60,21 @@ def folds_of(labels: IntArray, folds: int, rng: np.random.Generator) -> IntArray
     for k in np.unique(labels):
         rows = np.flatnonzero(labels == k)
         rows = rows[np.argsort(key[rows])]
-        first = int(folds * key[rows[0]] * rows.size)  # a random fold, whatever the class is called
+        first = int(folds * key[rows[0]] * rows.size)  # random, whatever the class number
         fold[rows] = (first + np.arange(rows.size)) % folds
     return fold
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Probabilities of M methods on n rows, each from maps that were fitted to the other folds; the first is the uncalibrated model.
+    """Held-out probabilities of M methods on n rows, by maps fitted to the other folds; the first method is the uncalibrated model.
 
     Attributes
     ----------
     own : ndarray, shape (n, M)
         Probability of the true class.
     products : ndarray, shape (n, M, M)
-        Inner products of the probabilities of every two methods, which a mixture's Brier score needs.
+        Inner products of the probabilities of every pair of methods, which the Brier score of a mixture needs.
     fold : ndarray of int, shape (n,)
         The fold that each row was held out in.
     """
@@ -87,46 +87,46 @@ class HeldOut:
     def of(
         cls, parts: Sequence[tuple[IntArray, Sequence[FloatArray]]], labels: IntArray
     ) -> HeldOut:
-        """Sum up held-out probabilities.
+        """Summarise held-out probabilities.
 
         Parameters
         ----------
         parts : sequence of (ndarray of int, shape (m,), sequence of ndarray, shape (m, K))
-            Rows of every fold, and what each method says of them.
+            Rows of every fold, and their probabilities by each method.
         labels : ndarray of int, shape (n,)
         """
         n, methods = labels.size, len(parts[0][1])
         own, fold = np.empty((n, methods)), np.empty(n, dtype=np.intp)
         products = np.empty((n, methods, methods))
-        for number, (rows, said) in enumerate(parts):
+        for number, (rows, probs) in enumerate(parts):
             fold[rows] = number
             at = np.arange(rows.size)
-            for i, one in enumerate(said):
+            for i, one in enumerate(probs):
                 own[rows, i] = one[at, labels[rows]]
                 for j in range(i + 1):
-                    inner = np.vecdot(one, said[j]).astype(np.float64)
+                    inner = np.vecdot(one, probs[j]).astype(np.float64)
                     products[rows, i, j] = products[rows, j, i] = inner
         return cls(own, products, fold)
 
     @property
     def folds(self) -> range:
-        """Their numbers."""
+        """Numbers of the folds."""
         return range(int(self.fold.max()) + 1)
 
     @property
     def losses(self) -> FloatArray:
-        """Log loss and Brier score, summed over the classes, of every row and method, shape (2, n, M)."""
+        """Log loss and Brier score (summed over the classes) of every row and method, shape (2, n, M)."""
         nll = -np.log(np.maximum(self.own, LEAST))
         brier = np.einsum("nmm->nm", self.products) - 2 * self.own + 1
         return np.stack([nll, brier])
 
     def gains(self, weights: Sequence[FloatArray]) -> FloatArray:
-        """What mixtures gain over the first method in both losses, shape (2, n).
+        """Return the gain of mixtures over the first method in both losses, per row, shape (2, n).
 
         Parameters
         ----------
         weights : sequence of ndarray, shape (M,)
-            Of each fold: those that the other folds give.
+            Weights of the mixture of each fold, found on the other folds.
         """
         of_row = np.array(weights)[self.fold]
         mixed = np.vecdot(self.own, of_row)
@@ -138,21 +138,21 @@ class HeldOut:
 def best_shares(
     losses: FloatArray, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> FloatArray:
-    """The share of Bayesian bootstrap resamples in which each method has the lowest mean loss, shape (S, M).
+    """Return the share of Bayesian bootstrap resamples in which each method has the lowest mean loss, shape (S, M).
 
-    Methods with the same loss share.
+    Tied methods share a resample equally.
 
     Parameters
     ----------
     losses : ndarray, shape (S, n, M)
-        By S scores, which are resampled together.
+        Losses by S scores, which are resampled together.
     rng : Generator
     resamples : int
     """
     _, n, methods = losses.shape
     shares = np.zeros((losses.shape[0], methods))
     for _ in range(resamples // AT_ONCE):
-        # Exponential weights, divided by their sum, are uniform on the simplex (Rubin 1981); no sum is needed to compare.
+        # Exponential weights, divided by their sum, are uniform on the simplex (Rubin 1981); a comparison does not need the division.
         means = rng.standard_exponential((AT_ONCE, n)) @ losses
         lowest = means.min(axis=-1, keepdims=True)
         ties = means <= lowest + 1e-12 * np.abs(lowest)

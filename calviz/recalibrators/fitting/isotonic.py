@@ -1,8 +1,8 @@
 """Isotonic regression of hits on scores, from the scores of the positives and a few counts.
 
-The hits of rows that lie between two neighbouring positives are all 0, so that they act as one
-point with a weight: the pool-adjacent-violators algorithm runs on at most twice as many points as there are
-positives, however many rows there are.
+All rows between two neighbouring positives are misses, so they act as one weighted
+point: the pool-adjacent-violators algorithm runs on about twice as many points as there are
+positives at most, however many rows there are.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from calviz.recalibrators.fitting.piecewise import Piecewise, supported
 
 @dataclass(frozen=True, eq=False)
 class Positives:
-    """The distinct scores of the positives; those that differ by rounding only are one.
+    """The distinct scores of the positives; scores that differ by rounding only are merged.
 
     Attributes
     ----------
     at : ndarray, shape (m,)
-        Distinct scores, ascending; the largest of those that are tied.
+        Distinct scores, ascending; the largest of each group of ties.
     count : ndarray of int64, shape (m,)
-        Positives at each.
+        Number of positives at each.
     low, high : ndarray, shape (m,)
-        The smallest and the largest score, of any row, that is tied with it. In single precision, which is coarser than
-        rounding, and where these ranges would meet, which is not rounding but many close scores, only equal scores are.
+        The smallest and the largest score, of any row, that counts as tied with it. Only equal scores are tied in single
+        precision, which is coarser than rounding, and where these ranges would meet, which means many close scores, not rounding.
     """
 
     at: FloatArray
@@ -41,7 +41,7 @@ class Positives:
 
     @classmethod
     def of(cls, score: FloatArray) -> Self:
-        """Of the scores of the positives, in any order."""
+        """Make from the scores of the positives, in any order."""
         ordered = np.sort(score)
         tied = tied_scores(ordered)
         last = np.flatnonzero(np.append(tied[1:] != tied[:-1], True))
@@ -58,16 +58,16 @@ class Positives:
 
 @dataclass(frozen=True, eq=False)
 class Between:
-    """How all scores lie around the distinct scores of the positives; sums and extremes, so they merge.
+    """Position of all scores relative to the distinct scores of the positives, as mergeable sums and extremes.
 
     Attributes
     ----------
     positives : Positives
         The m distinct scores.
     below, upto : ndarray of int64, shape (m,)
-        Scores below each and what is tied with it, and up to and with these.
+        Number of scores below each distinct score and its ties, and number up to and including these.
     under, over : ndarray, shape (m,)
-        The largest score below these and the smallest one above; -inf and inf where there is none.
+        The largest score below these ties and the smallest one above; -inf and inf where there is none.
     lowest, highest : float
         Smallest and largest score of all.
     n : int
@@ -85,7 +85,7 @@ class Between:
 
     @classmethod
     def of(cls, ordered: FloatArray, positives: Positives) -> Between:
-        """Of one run of ascending scores."""
+        """Make from one run of ascending scores."""
         n = ordered.size
         below = np.searchsorted(ordered, positives.low, side="left")
         upto = np.searchsorted(ordered, positives.high, side="right")
@@ -95,7 +95,7 @@ class Between:
         return cls(positives, below, upto, under, over, *ends, n)
 
     def merged(self, other: Between) -> Between:
-        """Of the two runs together."""
+        """Merge with another run of scores."""
         return Between(
             self.positives,
             self.below + other.below,
@@ -129,7 +129,7 @@ class Constant:
     last: FloatArray
 
     def joined(self, value: FloatArray, starts: IntArray) -> Constant:
-        """Neighbouring pieces made one, from each start to the next, with new values; all of shape (B',)."""
+        """Join the pieces from each start to the next, and give them new values; `value` and `starts` have shape (B',)."""
         return Constant(
             value,
             np.add.reduceat(self.rows, starts),
@@ -140,10 +140,10 @@ class Constant:
 
 
 def constant_pieces(between: Between) -> Constant:
-    """The isotonic regression of the hits: pieces whose values are their shares of hits."""
+    """Isotonic regression of the hits: constant pieces whose values are their shares of hits."""
     at = between.positives.at
     m = at.size
-    # In turns: the rows of misses before a positive score, then those at it; at last those after all.
+    # Alternating: the misses before a positive score, then the rows at it; finally the misses after all positives.
     weight = np.empty(2 * m + 1)
     hits = np.zeros(2 * m + 1)
     first = np.empty(2 * m + 1)
@@ -162,44 +162,44 @@ def constant_pieces(between: Between) -> Constant:
 
 
 def pooled(pieces: Constant, weight: FloatArray, rounding: float = 0.0) -> Constant:
-    """Pieces whose values ascend, by more than `rounding`, by pooling adjacent violators under weights of shape (B,)."""
+    """Pool adjacent violators, with weights of shape (B,), so that values ascend by more than `rounding`."""
     y = np.asarray(isotonic_regression(pieces.value, weights=weight).x)
     starts = np.append(0, np.flatnonzero(y[1:] - y[:-1] > rounding) + 1)
     return pieces.joined(y[starts], starts)
 
 
 def isotonic_map(between: Between, *, cap: bool = False) -> Piecewise:
-    """The isotonic regression, as a line between the ends of its constant pieces.
+    """Isotonic regression, as a piecewise linear map through the ends of its constant pieces.
 
     Parameters
     ----------
     between : Between
     cap : bool
-        Whether the outermost pieces are held within what their rows support (see `supported`), and not beyond the next piece.
+        Whether to limit the outermost pieces to what their rows support (see `supported`), but not beyond the next piece.
 
     Returns
     -------
     Piecewise
-        Between two pieces it is interpolated, beyond the outermost scores it is constant: scikit-learn's
-        ``IsotonicRegression(out_of_bounds="clip")``, to rounding.
+        Interpolated between pieces and constant beyond the outermost scores; without `cap` it equals scikit-learn's
+        ``IsotonicRegression(out_of_bounds="clip")`` up to rounding.
     """
     return through_pieces(constant_pieces(between), cap=cap)
 
 
 def weighted_pieces(score: FloatArray, hit: BoolArray, weights: FloatArray) -> Constant:
-    """The isotonic regression of the hits on the scores, each row with its weight above 0; all of shape (n,) and in any order."""
+    """Isotonic regression of hits on scores with row weights above 0; all of shape (n,), in any order."""
     order = np.argsort(score, kind="stable")
     tied = tied_scores(score[order])
     starts = np.flatnonzero(np.append(True, tied[1:] != tied[:-1]))
     rows = np.add.reduceat(weights[order], starts)
     hits = np.add.reduceat((weights * hit)[order], starts)
     at = tied[starts].astype(np.float64)
-    # Shares that are equal are so up to rounding of the weights.
+    # Equal shares may differ by the rounding of the weights.
     return pooled(Constant(hits / rows, rows, hits, at, at), rows, rounding=1e-12)
 
 
 def through_pieces(pieces: Constant, *, cap: bool = False) -> Piecewise:
-    """The line between the ends of constant pieces; see `isotonic_map`."""
+    """Piecewise linear map through the ends of constant pieces; see `isotonic_map`."""
     value = pieces.value
     if cap:
         held = supported(value, pieces.rows)
@@ -211,7 +211,7 @@ def through_pieces(pieces: Constant, *, cap: bool = False) -> Piecewise:
 
 
 def through(x: FloatArray, y: FloatArray) -> Piecewise:
-    """The line through ascending points, shape (m,), each once."""
+    """Piecewise linear map through ascending points, shape (m,); of points with equal x only the first is kept."""
     keep = np.append(True, x[1:] != x[:-1])
     return Piecewise(np.asarray(x[keep]), np.asarray(y[keep]))
 
@@ -219,9 +219,9 @@ def through(x: FloatArray, y: FloatArray) -> Piecewise:
 def centred_map(
     pieces: Constant, ordered: FloatArray, *, smooth: bool, weights: FloatArray | None = None
 ) -> Piecewise:
-    """Centered isotonic regression (Oron and Flournoy 2017): the line through one point per piece, its mean score and value.
+    """Centered isotonic regression (Oron and Flournoy 2017): lines through one point per piece, at its mean score and value.
 
-    Pieces of misses alone or of hits alone keep both ends, and the outermost pieces their outer end.
+    Pieces of misses alone or of hits alone keep both ends, and the outermost pieces keep their outer end.
 
     Parameters
     ----------
@@ -229,15 +229,15 @@ def centred_map(
     ordered : ndarray, shape (n,)
         All scores, ascending.
     smooth : bool
-        Whether a piece of n rows with H hits has the value (H + 1/2) / (n + 1), which is never 0 or 1; where these do not ascend,
-        neighbours are pooled once more, with n + 1 as weights.
+        If true, a piece of n rows with H hits has the value (H + 1/2) / (n + 1), which is never 0 or 1; where these values do not
+        ascend, neighbours are pooled again, with n + 1 as weights.
     weights : ndarray, shape (n,), optional
-        Those of the rows, in the order of their scores.
+        Row weights, in the order of the scores.
     """
     if smooth:
         rows = pieces.rows + 1
         pieces = pooled(replace(pieces, value=(pieces.hits + 0.5) / rows), rows)
-    # Sums of weights are equal up to rounding.
+    # Sums of weights are compared up to rounding.
     sure = (pieces.hits == 0) | (pieces.hits >= pieces.rows * (1 - 1e-12))
     if weights is None:
         starts = np.append(0, np.cumsum(pieces.rows[:-1])).astype(np.intp)

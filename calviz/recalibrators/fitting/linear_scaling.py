@@ -1,4 +1,4 @@
-"""How vector and matrix scaling are fitted: multinomial logistic regressions on the scores of all classes."""
+"""Fitting of vector and matrix scaling: multinomial logistic regressions on the scores of all classes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from calviz.recalibrators.fitting.vector_loss import VectorProblem
 
 LinearProblem = VectorProblem | MatrixProblem
 
-#: The mean loss is minimised to this many nats.
+#: Tolerance of the mean loss, in nats.
 TOLERANCE = 1e-12
-#: As far as single precision can tell.
+#: The same in single precision, which cannot resolve less.
 TOLERANCE_SINGLE = 1e-7
-#: Passes after which a fit of many classes is a hard one, and how many times as many passes, products with the Hessian
-#: included, it may take then.
+#: Passes after which a fit of many classes counts as hard, and the factor on the limit of passes that it may then use, with
+#: products with the Hessian counted as passes.
 _EASY, _HARD = 50, 4
-#: Passes in which classes with nothing in common are fitted.
+#: Largest number of passes in which the classes are treated as independent.
 _APART = 15
-#: A hard fit ends when this little, in nats over all rows, can still be gained: far below a standard error of its parameters.
+#: A hard fit ends when the possible gain is below this, in nats over all rows: far below a standard error of its parameters.
 _NATS = 0.1
-#: Large data are fitted to a part of their rows first.
+#: Large data are first fitted to a part of their rows: at least about this many.
 _WARM_ROWS = 8_000
 
 
@@ -39,14 +39,14 @@ def fit_linear(
     max_passes: int = 300,
     least: float = -np.inf,
 ) -> Minimum:
-    """Minimise; with many rows first on a part of them, and with a new Hessian on the way.
+    """Minimise the loss of a problem; with many rows first on a part of them, and with the Hessian recomputed on the way.
 
     Parameters
     ----------
     problem, start, tolerance, max_passes
-        As of `minimise`; the tolerance is that of the working precision if left out.
+        As in `minimise`; the default tolerance is that of the working precision.
     least : float
-        A mean loss below which the data count as separable, and the search ends.
+        Mean loss below which the data count as separable, and the search ends.
     """
     if tolerance is None:
         tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
@@ -56,12 +56,12 @@ def fit_linear(
 
 
 def warm_start(problem: LinearProblem, start: FloatArray, least: float = -np.inf) -> FloatArray:
-    """The minimum over some of the rows where there are many of them; else `start` itself."""
+    """Return the minimum over a part of the rows if there are many rows, else `start` itself."""
     rows = max(_WARM_ROWS, 100 * problem.k)
     if problem.n < 3 * rows:
         return start
     few = problem.every(problem.n // rows)
-    # No further than their own noise: their minimum is not that of all rows.
+    # Only to within their own noise: their minimum is not that of all rows.
     return _in_phases(few, start, (1e-3,), 30, least).x
 
 
@@ -78,7 +78,7 @@ def _in_phases(
     many = isinstance(problem, MatrixProblem) and problem.in_blocks
     hard = False
     for tolerance in tolerances:
-        # On the way single precision will do; where the search ends, it has what the data have.
+        # Single precision is enough on the way; the last phase has the precision of the data.
         problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
         accuracy: dict[str, Any] = {"least": least, "rounding": rounding_of(problem.dtype)}
         if isinstance(problem, VectorProblem) and problem.apart:
@@ -86,13 +86,13 @@ def _in_phases(
                 problem.at,
                 minimum.x,
                 problem.inverse(minimum.x),
-                # What such a Hessian promises is less than what can still be gained.
+                # The gain that such a Hessian predicts is less than the possible gain.
                 tolerance=0.1 * tolerance,
                 max_passes=min(_APART, max_passes),
                 **accuracy,
             )
             passes += minimum.passes
-            # Classes that move together: their common curvature has to be known.
+            # If not converged, some classes move together, and their common curvature is needed.
             problem.apart = minimum.converged
             if minimum.converged:
                 continue
@@ -121,10 +121,10 @@ def _in_phases(
 
 
 def seconds_of_a_pass(problem: LinearProblem, x: FloatArray) -> float:
-    """About how long one evaluation of the loss of all rows takes, from some of them."""
+    """Estimate the seconds of one evaluation of the loss on all rows, from some of them."""
     rows = min(problem.n, 2_000)
     part = problem.every(max(1, problem.n // rows))
-    # Of this thread's own time: on a busy machine the clock says little.
+    # Thread time, because wall-clock time says little on a busy machine.
     began = time.thread_time()
     part.likelihood(x)
     return (time.thread_time() - began) * problem.n / rows

@@ -15,13 +15,13 @@ from calviz.numerics.natural_spline import Basis, bends_of, natural_spline
 from calviz.numerics.penalised_logistic import penalised_logistic
 from calviz.numerics.runs import run_totals, runs
 
-#: Strengths of the penalty that are looked at, the strongest first; under the first one the spline is a straight line.
+#: Penalty strengths that are tried, strongest first; with the first one the spline is a straight line.
 STRENGTHS = (np.inf, *np.logspace(4, -2, 7))
-#: Rows share a cell where there are more different log-odds than this; a cell stands at their mean.
+#: With more distinct log-odds than this, rows are grouped into cells, each at its mean log-odds.
 CELLS = 1_000
-#: The decrement (in nats) at which a fit is done: when strengths are compared, and at last.
+#: Newton decrement (in nats) at which a fit ends: when strengths are compared, and in the final fit.
 _ROUGH, _FINE = 1e-4, 1e-10
-#: Keeps directions without rows where they are.
+#: Ridge that keeps directions without rows at 0.
 _RIDGE = 1e-8
 
 
@@ -32,9 +32,9 @@ class LogitSpline:
     Attributes
     ----------
     knots, values, bends : ndarray, shape (M,)
-        Knots, and the value and second derivative of g there.
+        Knots, and the values and second derivatives of g there.
     strength : float
-        Of the penalty; inf where g is a straight line.
+        Penalty strength; inf where g is a straight line.
     """
 
     knots: FloatArray
@@ -48,7 +48,7 @@ class LogitSpline:
         return cls(knots, values, bends_of(knots, values), strength)
 
     def __call__(self, z: FloatArray) -> FloatArray:
-        """The margin at log-odds of any shape."""
+        """Return the margin at log-odds of any shape."""
         added = natural_spline(self.knots, self.values[:, None], self.bends[:, None], z.ravel())
         return np.asarray(z + added.reshape(z.shape))
 
@@ -65,14 +65,14 @@ STRAIGHT = LogitSpline(np.array([-1.0, 1.0]), np.zeros(2), np.zeros(2), float(np
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Rows whose log-odds are equal, or close.
+    """Cells of rows whose log-odds are equal, or close.
 
     Attributes
     ----------
     z : ndarray, shape (M,)
-        Their mean log-odds, ascending.
+        Mean log-odds of each cell, ascending.
     rows, hits : ndarray, shape (M, F)
-        Rows and hits in each fold.
+        Rows and hits of each cell in each fold.
     """
 
     z: FloatArray
@@ -83,7 +83,7 @@ class Cells:
     def of(
         cls, z: FloatArray, hit: IntArray, folds: int, weights: FloatArray | None = None
     ) -> Self:
-        """Of log-odds (n,) and hits (n,), with weights (n,) above 0; rows are dealt out to the folds in the order of log-odds and hit."""
+        """Make from log-odds, hits and weights above 0, shape (n,) each; rows are dealt to the folds in the order of log-odds and hit."""
         if weights is None:
             return cls._counted(z, hit, folds)
         n = z.size
@@ -92,7 +92,7 @@ class Cells:
         own = weights[order]
         cell = np.append(0, np.cumsum(z[1:] > z[:-1]))
         if cell[-1] >= CELLS:
-            # Half of the cells by rank, half by value: of any width and of any number of rows there are few.
+            # Half of the cells by rank, half by value: no cell is wide, and none has many rows.
             by_rank = np.arange(n) * (CELLS // 2) // n
             by_value = ((z - z[0]) * (CELLS // 2 / (z[-1] - z[0]))).astype(np.intp)
             both = np.append(0, np.cumsum((np.diff(by_rank) > 0) | (np.diff(by_value) > 0)))
@@ -110,7 +110,7 @@ class Cells:
 
     @classmethod
     def _counted(cls, z: FloatArray, hit: IntArray, folds: int) -> Self:
-        """The same cells, of rows that count the same: sorted log-odds are all the room it takes."""
+        """Make the same cells for unweighted rows; the sorted log-odds are all the memory that it takes."""
         ordered, of_hits = np.sort(z), np.sort(z[hit.astype(np.bool_)])
         starts = cls._starts(ordered)
         ends = np.append(starts[1:], z.size)
@@ -130,9 +130,9 @@ class Cells:
 
     @staticmethod
     def _starts(z: FloatArray) -> IntArray:
-        """The first row of every cell, of ascending log-odds."""
+        """Return the first row of every cell of ascending log-odds."""
         n = z.size
-        # In runs that overlap by a row, so that all steps are seen.
+        # In runs that overlap by a row, so that no difference is missed.
         distinct = 1 + sum(
             int(np.count_nonzero(np.diff(z[part.start : part.stop + 1]))) for part in runs(0, n)
         )
@@ -144,7 +144,7 @@ class Cells:
             if part.start == 0:
                 at = np.append(0, at)
             if distinct > CELLS and at.size:
-                # Half of the cells by rank, half by value: of any width and of any number of rows there are few.
+                # Half of the cells by rank, half by value: no cell is wide, and none has many rows.
                 by_rank = at * (CELLS // 2) // n
                 by_value = ((z[at].astype(np.float64) - low) * (CELLS // 2 / width)).astype(np.intp)
                 new = np.diff(by_rank, prepend=before[0]) > 0
@@ -156,7 +156,7 @@ class Cells:
 
 
 def _dealt(rows: IntArray, folds: int) -> IntArray:
-    """How many of the first rows, shape (M,), each fold gets where they are dealt out in turn, shape (M, F)."""
+    """Return how many of the first `rows` rows, shape (M,), each fold gets when they are dealt out in turn, shape (M, F)."""
     return (rows[:, None] + np.arange(folds - 1, -1, -1)) // folds
 
 
@@ -170,15 +170,15 @@ def logit_spline(
     own_rows: float,
     strength: float | None,
 ) -> LogitSpline:
-    """The penalised fit to log-odds z, shape (n,), and hits, shape (n,); weights of the rows, shape (n,), have a mean of 1.
+    """Fit a penalised spline to log-odds z and hits, shape (n,) each; row weights, shape (n,), have a mean of 1.
 
     Parameters
     ----------
     knots, folds : int
     own_rows : float
-        Weight, in rows, of what the log-odds say themselves: so many rows, spread over the others, whose hits are as expected.
+        Weight of the original log-odds, in rows: this many rows are added, spread over the others, with hits as they predict.
     strength : float, optional
-        Of the penalty; by cross-validation if left out.
+        Penalty strength; found by cross-validation by default.
     """
     cells = Cells.of(z, hit, min(folds, z.size), weights)
     basis = Basis.of(cells.z, cells.rows.sum(axis=1), knots)
@@ -191,19 +191,19 @@ def logit_spline(
 
 
 class _Problem:
-    """Penalised losses of some divisions of the rows: one for each fold, of the rows outside of it, or one of all rows.
+    """Penalised losses on several subsets of the rows: the rows outside each fold, or all rows.
 
-    Per division: ``sum log(1 + exp(m)) - t m + strength |bent weights|^2 / 2`` over rows and own rows, with m = z + x theta.
+    Per subset: ``sum log(1 + exp(m)) - t m + strength |bent weights|^2 / 2`` over rows and own rows, with hits t and m = z + x theta.
     """
 
     def __init__(self, cells: Cells, x: FloatArray, bent: FloatArray, own_rows: float) -> None:
         self.cells, self.x, self.bent, self.own_rows = cells, x, bent, own_rows
 
     def best_strength(self) -> float:
-        """The largest strength whose held-out loss is within one standard error of the lowest one.
+        """Return the largest strength whose held-out loss is within one standard error of the lowest one.
 
-        The error is that of the difference to the lowest one, of the same rows: that of the loss itself is many times as large,
-        and says nothing about the strengths.
+        The standard error is that of the difference from the lowest loss, on the same rows: that of the loss itself is many times
+        as large, and says nothing about the strengths.
         """
         cells = self.cells
         if cells.rows.shape[1] < 2:
@@ -232,7 +232,7 @@ class _Problem:
         return float(STRENGTHS[best])
 
     def fitted(self, strength: float) -> FloatArray:
-        """The weights of the basis, shape (D,), fitted to all rows."""
+        """Return the weights of the basis, shape (D,), fitted to all rows."""
         rows, hits = (
             part.sum(axis=1, keepdims=True) for part in (self.cells.rows, self.cells.hits)
         )
@@ -241,7 +241,7 @@ class _Problem:
     def _fit(
         self, rows: FloatArray, hits: FloatArray, strength: float, theta: FloatArray, enough: float
     ) -> FloatArray:
-        """Newton's method for all divisions at once: rows and hits (M, F), weights (F, D)."""
+        """Fit all subsets at once by Newton's method: rows and hits (M, F), weights of the basis (F, D)."""
         z = self.cells.z[:, None]
         own = rows * (self.own_rows / np.maximum(rows.sum(axis=0), 1))
         weight, target = rows + own, hits + own * expit(z)

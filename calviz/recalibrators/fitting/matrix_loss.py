@@ -21,9 +21,9 @@ from calviz.recalibrators.fitting.softmax_loss import (
     working_type,
 )
 
-#: Up to this many parameters the Hessian is a matrix; above, a Kronecker product approximates it.
+#: Up to this many parameters the whole Hessian is computed.
 DENSE = 2_600
-#: Up to this many classes each class has a block of the Hessian; L-BFGS learns what classes share.
+#: Up to this many classes the Hessian has one block per class, and L-BFGS learns the rest; above, it is a Kronecker product.
 BLOCKS = 200
 _ROWS_PER_CLASS = 100
 _HESSIAN_BYTES = 1 << 20
@@ -41,9 +41,9 @@ class MatrixProblem:
         rows: IntArray | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        #: How much each of these rows counts, shape (n,), where not all count the same.
+        #: Row weights, shape (n,); None if all are equal.
         self.weights = weights
-        #: Only these rows, where given; they are converted block by block, never copied as a whole.
+        #: The rows to use, or None for all; they are converted block by block, never copied as a whole.
         self.rows = rows
         self.scores, self.labels, self.penalty, self.scale = scores, labels, penalty, scale
         self.n, self.k = labels.size, scores.shape[1]
@@ -51,23 +51,23 @@ class MatrixProblem:
 
     @property
     def dense(self) -> bool:
-        """Whether the whole Hessian is written down."""
+        """Whether the whole Hessian is computed."""
         return self.k * (self.k + 1) <= DENSE
 
     @property
     def in_blocks(self) -> bool:
-        """Whether the Hessian is written down class by class."""
+        """Whether the Hessian is computed class by class."""
         return not self.dense and self.k <= BLOCKS
 
     @property
     def phases(self) -> tuple[float, ...]:
-        """Tolerances at which the Hessian is worth computing anew."""
+        """Tolerances at which recomputing the Hessian is worthwhile."""
         if self.dense:
             return (1e-3,)
         return (1e-6,) if self.in_blocks else ()
 
     def every(self, step: int) -> Self:
-        """The problem of every `step`-th row."""
+        """Return the problem on every `step`-th row."""
         if self.rows is not None:
             return self.of_rows(np.arange(0, self.n, step))
         own = None if self.weights is None else self.weights[::step]
@@ -75,7 +75,7 @@ class MatrixProblem:
         return type(self)(*some, self.penalty, self.scale, weights=own)
 
     def of_rows(self, rows: IntArray) -> Self:
-        """The problem of some of these rows."""
+        """Return the problem on some of these rows."""
         own = rows if self.rows is None else self.rows[rows]
         weights = None if self.weights is None else self.weights[rows]
         return type(self)(self.scores, self.labels[rows], self.penalty, self.scale, own, weights)
@@ -88,13 +88,13 @@ class MatrixProblem:
         return z
 
     def at(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Penalised mean loss and gradient."""
+        """Return the penalised mean loss and its gradient."""
         loss, gradient = self.likelihood(x)
         loss, gradient = self.penalty.add(x, loss, gradient)
         return loss, gradient
 
     def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Mean loss and gradient, without the penalty."""
+        """Return the mean loss and its gradient, without the penalty."""
         turned: FloatArray = np.ascontiguousarray(x[:, :-1].T.astype(self.dtype))
         b: FloatArray = x[:, -1].astype(self.dtype)
         k = self.k
@@ -121,14 +121,14 @@ class MatrixProblem:
 
     @property
     def _block_bytes(self) -> int:
-        """Of blocks of many rows: each adds up a gradient of K (K + 1) numbers."""
+        """Size of a block: large, because each block adds up a gradient of K (K + 1) numbers."""
         return max(BLOCK_BYTES, 8 * self.k * self.k * self.scores.array.itemsize)
 
     def inverse(self, x: FloatArray) -> Inverse:
-        """The inverse Hessian, approximately, from some of the rows.
+        """Return an approximate inverse Hessian, from some of the rows.
 
-        With few classes it is exact on these rows; with more, each class has its block; with many,
-        a Kronecker product stands in for it.
+        With few classes it is exact on these rows; with more, it has one block per class; with many, it is a
+        Kronecker product.
         """
         if self.dense:
             return self._dense(*self._some(x))
@@ -137,7 +137,7 @@ class MatrixProblem:
         return self._kronecker(*self._some(x))
 
     def _part(self, rows: int) -> Self:
-        """The problem on a part of the rows, in the same precision."""
+        """Return the problem on about this many of the rows, in the same precision."""
         part = self.every(max(1, self.n // rows))
         part.dtype = self.dtype
         return part
@@ -149,7 +149,7 @@ class MatrixProblem:
     def _inputs_and_probabilities(
         self, x: FloatArray, rows: slice
     ) -> tuple[FloatArray, FloatArray]:
-        """Inputs, with a 1 at the end, and probabilities of some rows; inputs are multiplied with the root of the rows' weights."""
+        """Return inputs, with a 1 at the end, and probabilities of some rows; inputs are multiplied by the root of the row weights."""
         z = self._inputs(rows)
         u = z @ x[:, :-1].T.astype(self.dtype) + x[:, -1].astype(self.dtype)
         p, _ = probabilities(u, self.labels[rows])
@@ -159,7 +159,7 @@ class MatrixProblem:
         return inputs, p
 
     def hessian(self, x: FloatArray) -> Product:
-        """The Hessian at a point, in single precision: it only has to point the way."""
+        """Return the product with the Hessian at a point; single precision is enough for a search direction."""
         single = self._part(self.n)
         single.dtype = np.float32
         p = np.empty((self.n, self.k), dtype=np.float32)
@@ -205,15 +205,15 @@ class MatrixProblem:
         return lambda g: solve(g.ravel()).reshape(k, d)
 
     def blocks(self, x: FloatArray) -> FloatArray:
-        """The lower triangle of the block of the Hessian of each class, without the penalty, shape (K, D (D + 1) / 2)."""
-        # A class has few rows that are in doubt: of fewer rows some directions would have no curvature at all.
+        """Return the lower triangle of each class's block of the Hessian, without the penalty, shape (K, D (D + 1) / 2)."""
+        # Few rows are uncertain about any one class: with fewer rows some directions would have no curvature at all.
         part = self._part(max(HESSIAN_ROWS, _ROWS_PER_CLASS * self.k))
         part.dtype = np.float32
         lower = np.tril_indices(self.k + 1)
         blocks = np.zeros((self.k, lower[0].size), dtype=np.float32)
         for some in row_blocks(self.scores.array[: part.n], block_bytes=_HESSIAN_BYTES):
             inputs, p = part._inputs_and_probabilities(x, some)
-            # Of p (1 - p), so that each block is a product of a matrix with itself, which costs half.
+            # The root of p (1 - p): each block is then the product of a matrix with its own transpose, at half the cost.
             root = np.sqrt(p * (1 - p), out=p)
             for block, own in zip(blocks, root.T, strict=True):
                 rows = np.flatnonzero(own > 3e-3)
@@ -224,7 +224,7 @@ class MatrixProblem:
         return blocks
 
     def by_class(self, blocks: FloatArray) -> Inverse:
-        """The inverse of `blocks` and the penalty."""
+        """Return the inverse of `blocks` plus the penalty."""
         d = self.k + 1
         ridge = 2 * self.penalty.weights + 1e-5 / d
         inverses = np.empty((self.k, d, d), dtype=np.float32)
@@ -235,7 +235,7 @@ class MatrixProblem:
             held[:] = np.linalg.inv(held)
 
         def solve(g: FloatArray) -> FloatArray:
-            # It points the way: the scale of g is kept out of single precision.
+            # g is scaled first, so that it stays within the range of single precision.
             scale = float(np.abs(g).max()) or 1.0
             moved = (inverses @ (g / scale).astype(np.float32)[:, :, None])[:, :, 0]
             return np.asarray(moved * scale, dtype=np.float64)
@@ -245,7 +245,7 @@ class MatrixProblem:
     def _kronecker(self, inputs: FloatArray, p: FloatArray) -> Inverse:
         m = inputs.shape[0]
         of_classes = np.diag(p.sum(axis=0)) - p.T @ p
-        # Rows that are certain carry no curvature.
+        # Rows with certain predictions have no curvature.
         doubt = 1 - np.vecdot(p, p)
         of_inputs = (inputs * doubt[:, None]).T @ inputs
         total = max(float(doubt.sum()), 1e-12)

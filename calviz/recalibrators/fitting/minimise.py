@@ -1,4 +1,4 @@
-"""L-BFGS for convex functions whose every evaluation is a pass over the data."""
+"""L-BFGS for convex functions, each evaluation of which is a pass over the data."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from calviz.core.watch import checkpoint
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
 #: An approximate inverse Hessian, applied to a vector.
 Inverse = Callable[[FloatArray], FloatArray]
-#: Steps, how the gradient changed along each, and 1 over their product.
+#: Steps, the change of the gradient along each, and 1 over their inner product.
 Pairs = list[tuple[FloatArray, FloatArray, float]]
 
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Where the search ended.
+    """Result of a search.
 
     Attributes
     ----------
     x : ndarray
     value : float
     converged : bool
-        Whether the predicted decrease fell below the tolerance (or below what rounding hides).
+        Whether the predicted decrease fell below the tolerance (or below the rounding of the values).
     passes : int
-        Evaluations of the function.
+        Number of evaluations of the function.
     pairs : list
-        What the last steps have shown of the Hessian.
+        The last steps, with the changes of the gradient.
     """
 
     x: FloatArray
@@ -64,18 +64,18 @@ def minimise(
         The better it approximates the inverse Hessian, the fewer passes are needed; where it is
         exact, this is Newton's method.
     tolerance : float
-        The search ends when the quadratic model promises less than this.
+        The search ends when the quadratic model predicts a smaller decrease than this.
     max_passes : int
     memory : int
-        Pairs of steps that correct the preconditioner.
+        Number of past steps that correct the preconditioner.
     least : float
-        A value below which there is nothing left to gain.
+        Value below which the search ends.
     rounding : float
-        Relative error of the values; a step that promises less than it is not worth halving.
+        Relative error of the values; a step with a smaller predicted decrease is not shortened any more.
     known : list, optional
         `pairs` of an earlier search with the same preconditioner, in another precision.
     last_step : bool
-        Whether the step that promises less than the tolerance is still taken; the value is then that before it.
+        Whether to take the last step too, whose predicted decrease is below the tolerance; the value is then that before it.
     """
     x: FloatArray = np.array(start, dtype=np.float64)
     value, gradient = function(x)
@@ -116,16 +116,16 @@ def minimise(
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where a search along a direction ended.
+    """Result of a search along a direction.
 
     Attributes
     ----------
     x, gradient : ndarray
     value : float
     lower : bool
-        Whether enough was gained; otherwise this is the minimum as far as rounding lets it be seen, or `most` is spent.
+        Whether the decrease was sufficient; if not, this is the minimum up to rounding, or `most` evaluations were spent.
     passes : int
-        Evaluations of the function.
+        Number of evaluations of the function.
     """
 
     x: FloatArray
@@ -145,7 +145,7 @@ def descend(
     most: int,
     rounding: float,
 ) -> Descent:
-    """Go along a direction, with shorter and shorter steps until the decrease is sufficient (Armijo's rule)."""
+    """Backtracking search along a direction: shorten the step until the decrease is sufficient (Armijo's rule)."""
     length, passes = 1.0, 0
     while True:
         checkpoint()
@@ -153,11 +153,11 @@ def descend(
         new_value, gradient = function(trial)
         passes += 1
         lower = new_value <= value + 1e-4 * length * slope
-        # What is promised drowns in the rounding of the value: this is the minimum.
+        # The predicted decrease is below the rounding of the value: this is the minimum.
         lost = abs(length * slope) < rounding * (abs(value) + 1e-3)
         if lower or lost or passes >= most:
             return Descent(trial, new_value, gradient, lower, passes)
-        # Where a parabola through what is known has its minimum.
+        # The minimum of the parabola through both values and the slope.
         bend = new_value - value - length * slope
         wanted = -slope * length**2 / (2 * bend) if np.isfinite(bend) else 0.0
         length = float(np.clip(wanted, 0.1 * length, 0.5 * length))

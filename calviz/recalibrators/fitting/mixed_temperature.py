@@ -1,4 +1,4 @@
-"""Temperature scaling mixed with the uniform distribution: what structured scaling is applied to."""
+"""Temperature scaling mixed with the uniform distribution: the input of structured scaling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import fit_temperature, tempered
 
-#: Where the likelihood has no optimum, log(1/T) is this far from 0.
+#: Distance of log(1/T) from 0 where the likelihood has no optimum.
 FURTHEST = 16.0
 
 
@@ -25,21 +25,21 @@ class MixedTemperature:
     temperature : float
         T.
     rows : int
-        n, the rows of the fit: as if one more row said nothing.
+        n, the number of calibration rows: the mixture acts like one more row without information.
     """
 
     temperature: float
     rows: int
 
     def logs(self, block: FloatArray) -> FloatArray:
-        """Logarithms of the mixed probabilities of a block of logits, shape (b, K), in place."""
+        """Return the logarithms of the mixed probabilities of a block of logits, shape (b, K), in place."""
         tempered(block, self.temperature)
         block *= block.dtype.type(self.rows / (self.rows + 1))
         block += block.dtype.type(1 / ((self.rows + 1) * block.shape[1]))
         return np.log(block, out=block)
 
     def whole(self, scores: Scores) -> FloatArray:
-        """Those of all rows, shape (n, K), in the type of the scores, in which they are mapped as well."""
+        """Return the mixed logarithms of all rows, shape (n, K), in the dtype of the scores, as when the map is applied."""
         out: FloatArray = np.empty(scores.shape, dtype=scores.dtype)
 
         def work(rows: slice) -> None:
@@ -49,7 +49,7 @@ class MixedTemperature:
         return out
 
     def source(self) -> str:
-        """Python source of the mixed logarithms of the logits `z`."""
+        """Return Python source of the mixed logarithms of the logits `z`."""
         n = self.rows
         return f"np.log({n / (n + 1)!r} * softmax(z / {self.temperature!r}) + {1 / (n + 1)!r} / z.shape[1])"
 
@@ -57,9 +57,9 @@ class MixedTemperature:
 def fit_mixed_temperature(
     scores: Scores, labels: IntArray, weights: FloatArray | None = None
 ) -> tuple[MixedTemperature, str]:
-    """The T of the maximum likelihood (before mixing), and what to say about it: "" if nothing.
+    """Fit T by maximum likelihood (before mixing); return the mixture, and a warning about T ("" if there is none).
 
-    Where the loss falls without end towards one side, log(1/T) is `FURTHEST` from 0 (or further, where scores are very small
+    Where the loss decreases without end towards one side, log(1/T) is `FURTHEST` from 0 (or further, if the scores are very small
     or large).
 
     Parameters
@@ -68,14 +68,14 @@ def fit_mixed_temperature(
         Logits, or log-probabilities, shape (n, K).
     labels : ndarray of int, shape (n,)
     weights : ndarray, shape (n,), optional
-        How much each row counts, with a mean of 1.
+        Row weights, with a mean of 1.
     """
     found = fit_temperature(scores, labels, weights=weights)
-    value, said = found.value, ""
+    value, warning = found.value, ""
     if found.bound == "low":
         value = min(value, math.exp(-FURTHEST))
-        said = "the calibration rows are separable: before all else the scores are made as sharp as can be."
+        warning = "the calibration rows are separable: before the map is fitted, the scores are made as sharp as possible."
     elif found.bound == "high":
         value = max(value, math.exp(FURTHEST))
-        said = "the scores say nothing about the labels of the calibration rows: before all else they are made nearly uniform."
-    return MixedTemperature(value, labels.size), said
+        warning = "the scores say nothing about the labels of the calibration rows: before the map is fitted, they are made nearly uniform."
+    return MixedTemperature(value, labels.size), warning

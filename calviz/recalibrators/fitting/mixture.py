@@ -1,4 +1,4 @@
-"""The best weights of a mixture of three maps: on the simplex, exactly."""
+"""The best weights of a mixture of a few maps, exact on the simplex."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from calviz.core.arrays import FloatArray
 
 
 def faces(size: int) -> list[list[int]]:
-    """All non-empty subsets of the components, the whole first."""
+    """Return all non-empty subsets of the components, the full set first."""
     return [list(face) for r in range(size, 0, -1) for face in combinations(range(size), r)]
 
 
 def squared_error_weights(gram: FloatArray, own: FloatArray) -> FloatArray:
-    """The w on the simplex that minimises ``w' G w - 2 h' w``.
+    """Return the w on the simplex that minimises ``w' G w - 2 h' w``.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def squared_error_weights(gram: FloatArray, own: FloatArray) -> FloatArray:
     Notes
     -----
     The minimum is inside some face of the simplex, where it solves a linear system: with three
-    components there are seven faces, and looking at all of them is exact.
+    components there are seven faces, and trying all of them is exact.
     """
     best, least = np.zeros(own.size), np.inf
     for face in faces(own.size):
@@ -48,9 +48,9 @@ def squared_error_weights(gram: FloatArray, own: FloatArray) -> FloatArray:
 
 
 def likelihood_weights(own: FloatArray, of_rows: FloatArray | None = None) -> FloatArray:
-    """The w on the simplex that maximises ``sum log(own @ w)``; own has shape (n, J), weights of the rows have shape (n,).
+    """Return the w on the simplex that maximises ``sum log(own @ w)``; own has shape (n, J), row weights have shape (n,).
 
-    Newton's method inside each face; the likelihood is concave, so that the best face has the maximum.
+    Newton's method inside each face; the likelihood is concave, so the best face has the maximum.
     """
     count = own.shape[1]
     best, highest = np.full(count, 1 / count), -np.inf

@@ -1,4 +1,4 @@
-"""Newton's method for convex functions whose Hessian is never written down: each step by conjugate gradients."""
+"""Truncated Newton method for convex functions: each step by conjugate gradients, so the Hessian is never stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.watch import checkpoint
 from calviz.recalibrators.fitting.minimise import Function, Inverse, Minimum, descend
 
-#: Products with the Hessian that a step may take, and the residual at which it is good enough.
+#: Largest number of products with the Hessian per step, and the relative residual at which a step is accurate enough.
 _PRODUCTS, _RESIDUAL = 20, 0.2
 
 #: A Hessian, applied to a vector.
@@ -33,11 +33,11 @@ def truncated_newton(
     Parameters
     ----------
     function, start, tolerance, least, rounding
-        As of `minimise`.
+        As in `minimise`.
     inverse, hessian : callable
-        From a point to an approximate inverse Hessian there, and to the Hessian.
+        Return an approximate inverse Hessian at a point, and the Hessian there.
     max_passes : int
-        Evaluations of the function and products with the Hessian, in all.
+        Largest number of evaluations of the function and products with the Hessian together.
     """
     x: FloatArray = np.array(start, dtype=np.float64)
     value, gradient = function(x)
@@ -59,7 +59,7 @@ def truncated_newton(
 
 
 def _step(gradient: FloatArray, hessian: Product, precondition: Inverse) -> tuple[FloatArray, int]:
-    """Newton's step, nearly, and the products that it took."""
+    """Return an approximate Newton step, and the number of products that it took."""
     step = np.zeros_like(gradient)
     residual = -gradient
     turned = precondition(residual)

@@ -1,4 +1,4 @@
-"""How structured scaling is fitted: strictly convex, and the start is near."""
+"""Fitting of structured scaling: a strictly convex problem whose start is near its minimum."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from calviz.recalibrators.fitting.minimise import Minimum, minimise
 from calviz.recalibrators.fitting.softmax_loss import rounding_of
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
 
-#: Entries from which the mean loss is minimised to this many nats: calibrated probabilities are then known to about 1e-5.
+#: With more entries than this, the tolerance of the mean loss is this many nats: calibrated probabilities are then accurate to about 1e-5.
 _LARGE, _TOLERANCE_LARGE = 400_000, 1e-9
-#: Where single precision is left for double.
+#: Tolerance at which the search changes from single to double precision.
 _ROUGH = 1e-8
-#: Passes after which the Hessian is taken anew, and how often.
+#: Passes after which the Hessian is recomputed, and the largest number of Hessians.
 _PATIENCE, _HESSIANS = 25, 8
 
 
 def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
-    """Minimise a loss whose penalty holds all parameters, in single precision first.
+    """Minimise a loss with a penalty on every parameter, first in single precision.
 
-    One Hessian serves as long as it leads anywhere, and what the steps have shown of it is kept in double precision.
+    One Hessian is used as long as the search makes progress, and the step pairs that correct it are kept in double precision.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
         if minimum.converged:
             break
         if isinstance(problem, VectorProblem):
-            # Classes that move together: their common curvature has to be known.
+            # Some classes move together, and their common curvature is needed.
             problem.apart = False
     problem.dtype = exact
     return Minimum(minimum.x, minimum.value, minimum.converged, passes)

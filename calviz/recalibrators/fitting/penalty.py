@@ -16,16 +16,16 @@ class Penalty:
     Attributes
     ----------
     weights : ndarray
-        What the square of each parameter is multiplied with; shape like the parameters.
+        Factor of the square of each parameter; same shape as the parameters.
     centre : ndarray or float
-        Where the squares are 0: that much is taken from the parameters first.
+        Values of the parameters at which the penalty is 0.
     """
 
     weights: FloatArray
     centre: FloatArray | float = 0.0
 
     def add(self, x: FloatArray, value: float, gradient: FloatArray) -> tuple[float, FloatArray]:
-        """Value and gradient with the penalty."""
+        """Return value and gradient with the penalty added."""
         away = x - self.centre
         weighted = self.weights * away
         return value + float(np.vdot(weighted, away)), gradient + 2 * weighted

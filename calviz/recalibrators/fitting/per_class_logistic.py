@@ -13,29 +13,29 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.blocks import row_blocks, sum_over_blocks
 from calviz.numerics.scores import Scores, complement
 
-#: At this Newton decrement, in nats in all (with few rows, per row), parameters are a few thousandths of a
-#: standard error away, and one more step squares that.
+#: Newton decrement at which a fit ends, in nats over all rows, or per row if that is less: parameters are then a few thousandths
+#: of a standard error away, and one more step squares that.
 DECREMENT, DECREMENT_PER_ROW = 1e-5, 1e-9
-#: Or at this, in nats per row that is in doubt: then what one more step leaves is nothing, however many there are.
+#: A fit also ends at this decrement, in nats per uncertain row: what remains after one more step is then negligible.
 _PER_DOUBT = 1e-8
-#: On some of the rows that is less than their own noise.
+#: Decrement at which a fit to a part of the rows ends: below their own noise.
 DECREMENT_OF_SOME = 0.1
-#: Below this many nats in all the positives are separated, and parameters would grow for ever.
+#: Loss over all rows, in nats, below which the positives count as separated: parameters would grow without limit.
 SEPARATED = 1e-3
 MAX_PASSES = 100
-#: No slope or intercept is let further; log-odds have no unit, so that this is no matter of scale.
+#: Largest absolute slope and intercept; log-odds have no unit, so this does not depend on a scale.
 BOUND = 1e4
-#: Fewer rows than this of either kind do not start a search.
+#: Fits to a part of the rows give a starting point only with at least this many positives and negatives.
 _ENOUGH = 20
 _BLOCK_BYTES = 1 << 17
-#: When so small a part of the classes is left to fit, they are fitted on their own.
+#: When at most one in this many classes is left to fit, they are fitted on their own.
 _FEW = 8
 
 
 def log_parts(
     scores: Scores, rows: slice, dtype: type | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Log p and log(1 - p) of every class, shape (b, K); with two classes of class 1 alone, shape (b, 1)."""
+    """Return log p and log(1 - p) of every class, shape (b, K); with two classes, of class 1 alone, shape (b, 1)."""
     if scores.shape[1] == 2:
         both = Scores(scores.array, scores.given, "log-probabilities", scores.floor)
         block = both.block(rows, dtype)
@@ -68,7 +68,7 @@ def log_odds_and_squares(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
 
 
 FeatureKind: TypeAlias = Literal["log-odds", "beta", "quadratic"]
-#: By name.
+#: Features by kind.
 FEATURES: dict[FeatureKind, Features] = {
     "log-odds": log_odds,
     "beta": beta_parts,
@@ -102,7 +102,7 @@ def fit_logistic(
     non_negative: int = 0,
     intercept: bool = True,
 ) -> LogisticFit:
-    """Maximum likelihood for all classes, by Newton's method with halved steps.
+    """Maximum likelihood for all classes, by Newton's method with backtracking.
 
     Parameters
     ----------
@@ -110,11 +110,11 @@ def fit_logistic(
     labels : ndarray of int, shape (n,)
     features : callable
     start : ndarray, shape (D,)
-        Where to begin; it stays so for classes without rows.
+        Starting point; classes without rows stay there.
     non_negative : int
-        The number of first parameters that must not be negative.
+        How many of the first parameters must not be negative.
     intercept : bool
-        Whether the last parameter is fitted; where not, it stays at its start.
+        Whether the last parameter is fitted; otherwise it stays at its start.
     """
     problem = _Problem(scores, labels, features, start, scores.shape[1], intercept=intercept)
     theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], problem.count, axis=1)
@@ -178,19 +178,19 @@ class _Problem:
         self.hits = sum_over_blocks(scores.array, self._hits, block_bytes=_BLOCK_BYTES)
 
     def only(self, classes: IntArray) -> _Problem:
-        """The problem of a few of the classes, whose features are kept."""
+        """Return the problem of a few of the classes, with their features kept in memory."""
         other = copy(self)
         kept = np.empty((self.size - 1, self.n, classes.size), dtype=self.dtype)
         for rows in row_blocks(self.scores.array, block_bytes=self.block_bytes):
             kept[:, rows] = self._block(rows)[:, :, classes]
         other.kept, other.count = kept, classes.size
         other.positives, other.hits = self.positives[classes], self.hits[:, classes]
-        # As many numbers at a time as before.
+        # Blocks hold as many entries as before.
         other.block_bytes = self.block_bytes * self.count // classes.size
         return other
 
     def free(self) -> BoolArray:
-        """Which parameters may move: none of a class without rows, or that has all of them."""
+        """Whether each parameter is fitted: none of a class that has no rows, or all of them."""
         mixed = (self.positives > 0) & (self.positives < self.n)
         free = np.repeat(mixed[None], self.size, axis=0)
         free[-1] &= self.intercept
@@ -243,7 +243,7 @@ class _Problem:
             return sums
 
         def work_of_one(rows: slice) -> FloatArray:
-            # Products of matrices do the same for one class, in half the time.
+            # For one class, matrix products do the same in half the time.
             assert self.kept is not None
             return _sums_of_one(self.kept[:, rows, 0], weights[:, 0])
 
@@ -256,9 +256,9 @@ class _Problem:
         return loss, total[1 : 1 + size] - self.hits, hessian
 
     def better(self, found: FloatArray, begun: FloatArray, zero: BoolArray) -> FloatArray:
-        """Where to go on when parameters are set to 0: from what was found, or once more from the beginning.
+        """Return where to continue when parameters are set to 0: at the point found, or at the start if that has a lower loss.
 
-        Of steep maps that nearly separate the classes, what is left without one of the parameters may be so far off
+        For steep maps that nearly separate the classes, the point without one of the parameters may be so far off
         that its Hessian vanishes.
         """
         first, second = np.where(zero, 0.0, found), np.where(zero, 0.0, begun)
@@ -278,14 +278,14 @@ class _Problem:
             if done.all():
                 return LogisticFit(theta, separated, True)
             if _FEW * (rest := np.flatnonzero(~done)).size <= self.count:
-                # The last classes take many passes: those are over their own columns only.
+                # The last classes take many passes, which then read only their own columns.
                 found = self.only(rest).maximise(theta[:, rest], free[:, rest], enough)
                 theta[:, rest], separated[rest] = found.parameters, found.separated
                 return LogisticFit(theta, separated, found.converged)
             length[done] = 0
             trial = np.clip(theta + length * step, -BOUND, BOUND)
             new_loss, new_gradient, new_hessian = self.at(trial)
-            # What rounding adds to a sum of n terms is no reason to reject a step.
+            # The rounding of a sum of n terms must not reject a step.
             slack = 1e-12 * self.n + (1e-7 if self.dtype == np.float32 else 1e-13) * np.abs(loss)
             better = new_loss <= loss - 1e-4 * length * decrement + slack
             length[~better] /= 4
@@ -298,8 +298,8 @@ class _Problem:
             length[better] = 1
             separated |= better & (loss < SEPARATED)
             done |= separated | (length < 1e-9)
-            # The quadratic model is exact by now: one more step, unseen, squares the error. What is left then is the
-            # square of the decrement over the rows that are in doubt.
+            # The quadratic model is accurate by now: one more step, without an evaluation, squares the error. What then remains
+            # is the squared decrement divided by the number of uncertain rows.
             last = ~done & (decrement < np.maximum(enough, _PER_DOUBT * hessian[-1, -1]))
             theta = np.where(last, np.clip(theta + step, -BOUND, BOUND), theta)
             done |= last
@@ -307,12 +307,12 @@ class _Problem:
 
 
 def _sums_of_one(x: FloatArray, theta: FloatArray) -> FloatArray:
-    """What `_Problem.at` adds up, of some rows and one class; x has shape (D - 1, b)."""
+    """Return the sums of `_Problem.at` over a block of rows, for one class; x has shape (D - 1, b)."""
     size = theta.size
     margin = theta[:-1] @ x
     margin += theta[-1]
     size_of = np.abs(margin)
-    # exp(min(margin, 0)) is what tells a share from that of the other side; to pick elements would take longer.
+    # The sigmoid is exp(min(margin, 0)) / (1 + exp(-|margin|)); selecting elements by sign would take longer.
     share = margin - size_of
     share *= 0.5
     np.exp(share, out=share)
@@ -346,7 +346,7 @@ def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
 def _newton(
     gradient: FloatArray, hessian: FloatArray, free: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Newton steps of all classes, shape (D, C), and their decrements, shape (C,)."""
+    """Return the Newton steps of all classes, shape (D, C), and their decrements, shape (C,)."""
     size = gradient.shape[0]
     h = np.moveaxis(hessian, -1, 0).copy()
     f = free.T

@@ -1,4 +1,4 @@
-"""What the losses of vector and matrix scaling share: blocks of softmax, precision, and a solver."""
+"""Shared parts of the losses of vector and matrix scaling: softmax of blocks, precision, and a solver."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.scores import raise_to, row_sums
 
-#: Rows from which a Hessian is estimated.
+#: Number of rows from which a Hessian is estimated.
 HESSIAN_ROWS = 4_000
 BLOCK_BYTES = 1 << 18
 
 
 def rounding_of(dtype: type) -> float:
-    """Relative error of a mean loss in this type (its sums are in double precision)."""
+    """Return the relative error of a mean loss in this dtype (its sums are in double precision)."""
     return 1e-14 if dtype is np.float64 else 1e-8
 
 
 def working_type(z: FloatArray) -> type:
-    """Double precision if it is cheap, else the type of the array."""
+    """Return double precision if the array is small, else its own dtype."""
     return np.float64 if z.size <= 4_000_000 else z.dtype.type
 
 
 def dense_inverse(h: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Solve with a symmetric, positive semidefinite matrix."""
+    """Return a solver for a symmetric, positive semidefinite matrix, whose diagonal is changed in place."""
     diagonal = np.diag_indices(h.shape[0])
-    # The softmax does not notice a constant that is added to all classes: a small ridge holds it.
+    # Softmax is invariant to a constant that is added to all classes: a small ridge fixes it.
     ridge = 1e-9 * (1 + float(h[diagonal].max()))
     h[diagonal] += ridge
     while True:
@@ -53,7 +53,7 @@ def probabilities(
 def exponentiate(
     u: FloatArray, labels: IntArray, weights: FloatArray | None = None
 ) -> tuple[FloatArray, float]:
-    """Numerators of the softmax of a block, in place: their sum in each row, and the (weighted) sum of -log p of the labels."""
+    """Turn a block into numerators of its softmax, in place; return their row sums, and the (weighted) sum of -log p of the labels."""
     u -= u.max(axis=1, keepdims=True)
     of_label = u[np.arange(labels.size), labels]
     own = of_label.sum(dtype=np.float64)

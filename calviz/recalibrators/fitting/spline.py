@@ -16,32 +16,32 @@ from calviz.numerics.runs import RUN, ends_of_ties
 from calviz.recalibrators.fitting.piecewise import Piecewise, thinned
 
 RunOut = Literal["natural", "parabolic", "cubic"]
-#: Runs of arguments, ascending, the values there, and how much each counts (if left out, as much as any other).
+#: Runs of ascending arguments, the values there, and optionally their weights.
 Points = Iterable[tuple[FloatArray, ...]]
 
 #: The recalibrated score is computed at no more than this many calibration scores.
 MAX_POINTS = 4_000
-#: Points per interval at which the derivative is held in bounds.
+#: Points per interval at which the derivative is constrained.
 _HELD = 33
-#: What the line between the kept ones may be off at the others.
+#: Largest error of the line between the kept points at the other points.
 TOLERANCE = 1e-5
 
 
 def pieces(knots: int, run_out: RunOut) -> FloatArray:
-    """Coefficients of the cubic on each interval as matrices times the values at the knots.
+    """Return matrices from the values at the knots to the coefficients of the cubic on each interval.
 
-    Knots are 0, 1/(K - 1), ..., 1. The run-out says what the second derivative does beyond the
-    outermost knots: it vanishes (natural), stays (parabolic) or goes on as a line (cubic).
+    Knots are 0, 1/(K - 1), ..., 1. The run-out determines the second derivative beyond the
+    outermost knots: it vanishes (natural), stays constant (parabolic) or continues as a line (cubic).
 
     Returns
     -------
     ndarray, shape (K - 1, 4, K)
-        Of 1, u, u^2 and u^3, with u counted from the left knot.
+        For the coefficients of 1, u, u^2 and u^3, with u measured from the left knot.
     """
     at, values = np.linspace(0, 1, knots), np.eye(knots)
     ends: Any = "not-a-knot" if run_out == "cubic" and knots > 3 else "natural"
     if run_out == "parabolic" and knots > 2:
-        # Second derivatives at the ends that equal those at the knots beside them, which move with the ends.
+        # Second derivatives at the ends that equal those at the neighbouring knots, which depend on the ends.
         beside = at[[1, -2]]
         still = CubicSpline(at, values, bc_type="natural")(beside, 2)
         moved = [
@@ -54,12 +54,12 @@ def pieces(knots: int, run_out: RunOut) -> FloatArray:
 
 
 def fit_spline(points: Points, knots: int, run_out: RunOut) -> FloatArray:
-    """The cubics of the least-squares spline, shape (K - 1, 4).
+    """Return the cubics of the least-squares spline, shape (K - 1, 4).
 
     Parameters
     ----------
     points : iterable of (t, v, w)
-        Runs of points in [0, 1], ascending, the values there, and the weights of their squared residuals; all 1 if left out.
+        Runs of ascending points in [0, 1], the values there, and the weights of their squared residuals; all 1 if left out.
     """
     parts = pieces(knots, run_out)
     return parts @ np.linalg.lstsq(*_normal_equations(points, parts))[0]
@@ -70,7 +70,7 @@ def _normal_equations(points: Points, parts: FloatArray) -> tuple[FloatArray, Fl
     h = 1 / (knots - 1)
     inner = np.arange(1, knots - 1) * h
     square, product = np.zeros((knots - 1, 4, 4)), np.zeros((knots - 1, 4))
-    # Only sums of powers are needed: the design matrix is never there.
+    # Only sums of powers are needed: the design matrix is never built.
     for t, v, *own in points:
         bounds = [0, *np.searchsorted(t, inner).tolist(), t.size]
         for j, (first, last) in enumerate(pairwise(bounds)):
@@ -87,7 +87,7 @@ def _normal_equations(points: Points, parts: FloatArray) -> tuple[FloatArray, Fl
 def _gaps(ordered: Ordered, *, bounded: bool) -> Points:
     """Cumulative hits minus cumulative scores (or the hits alone) at the fractiles 1/n, 2/n, ..., 1.
 
-    Inside a group of ties the order is arbitrary: the sums go straight to its end, where they stay as they are.
+    Inside a group of ties the order is arbitrary: the sums are interpolated linearly up to its end.
     """
     score, hit = ordered
     n, start, before = score.size, 0, 0.0
@@ -109,7 +109,7 @@ def _gaps(ordered: Ordered, *, bounded: bool) -> Points:
 def _weighted_gaps(
     ordered: Ordered, weights: FloatArray, upto: FloatArray, ends: IntArray, *, bounded: bool
 ) -> Points:
-    """The same at the shares of the weights, shape (n,), that rows up to each have; a row counts in the fit as it does in the sums."""
+    """Weighted form of `_gaps`, at the cumulative shares of the weights, shape (n,); the weights apply to the sums and to the fit."""
     score, hit = ordered
     gap = np.subtract(hit, 0 if bounded else score, dtype=np.float64)
     gap = np.cumsum(weights * gap)
@@ -118,7 +118,7 @@ def _weighted_gaps(
 
 
 def _some_points(score: FloatArray, ends: IntArray) -> IntArray:
-    """`MAX_POINTS` of the groups of equal scores that end at these ranks, half of them evenly spaced and half by value."""
+    """Return `MAX_POINTS` of the groups of equal scores that end at these ranks, half evenly spaced in rank and half in score."""
     even = np.linspace(0, ends.size - 1, MAX_POINTS // 2).astype(np.intp)
     by_value = np.linspace(score[0], score[-1], MAX_POINTS // 2).astype(score.dtype)
     spread = np.searchsorted(ends, np.searchsorted(score, by_value), side="right")
@@ -126,9 +126,9 @@ def _some_points(score: FloatArray, ends: IntArray) -> IntArray:
 
 
 def fit_bounded(points: Points, knots: int, run_out: RunOut) -> FloatArray:
-    """The same with the derivative held in [0, 1]: a quadratic programme (Gupta 2021, section 4.1).
+    """`fit_spline` with the derivative constrained to [0, 1]: a quadratic programme (Gupta 2021, section 4.1).
 
-    The derivative is held at `_HELD` evenly spaced points of each interval, where a quadratic has no room to stray far.
+    The derivative is constrained at `_HELD` evenly spaced points of each interval, between which a quadratic cannot stray far.
     """
     parts = pieces(knots, run_out)
     gram, moment = _normal_equations(points, parts)
@@ -144,7 +144,7 @@ def fit_bounded(points: Points, knots: int, run_out: RunOut) -> FloatArray:
 def least_distance(
     gram: FloatArray, moment: FloatArray, constraints: FloatArray, least: FloatArray
 ) -> FloatArray:
-    """The a that minimises ``a' G a / 2 - m' a`` where ``C a >= d`` (Lawson & Hanson 1974, chapter 23)."""
+    """Return the a that minimises ``a' G a / 2 - m' a`` subject to ``C a >= d`` (Lawson & Hanson 1974, chapter 23)."""
     factor = np.linalg.cholesky(gram)
     free = np.linalg.solve(factor, moment)
     turned = np.linalg.solve(factor, constraints.T).T
@@ -156,7 +156,7 @@ def least_distance(
 
 
 def slopes(cubics: FloatArray, t: FloatArray) -> FloatArray:
-    """The derivative of a spline at points in [0, 1]."""
+    """Return the derivative of a spline at points in [0, 1]."""
     count = cubics.shape[0]
     j = np.clip((t * count).astype(np.intp), 0, count - 1)
     u = t - j / count
@@ -165,7 +165,7 @@ def slopes(cubics: FloatArray, t: FloatArray) -> FloatArray:
 
 
 def values(cubics: FloatArray, t: FloatArray) -> FloatArray:
-    """A spline at points in [0, 1]."""
+    """Return the values of a spline at points in [0, 1]."""
     count = cubics.shape[0]
     j = np.clip((t * count).astype(np.intp), 0, count - 1)
     u = t - j / count
@@ -181,14 +181,14 @@ def spline_map(
     bounded: bool = False,
     weights: FloatArray | None = None,
 ) -> Piecewise:
-    """The recalibrated score as a function of the score (Gupta 2021, section 4).
+    """Fit the recalibrated score as a function of the score (Gupta 2021, section 4).
 
     The spline is fitted to cumulative hits minus cumulative scores against the fractile; its derivative is
-    what has to be added to the score. Where `bounded`, it is fitted to the cumulative hits themselves, and its derivative,
-    held in [0, 1], is the recalibrated score. Tied scores share one value. The map is a line between as many of the calibration
-    scores as it takes to be right to `TOLERANCE` at the others (of no more than `MAX_POINTS`, half of them evenly
-    spaced in rank and half in score). With `weights` above 0 of the rows, shape (n,) and in the same order, a fractile is the share of
-    the weights up to a row.
+    the correction that is added to the score. If `bounded`, it is fitted to the cumulative hits themselves, and its derivative,
+    constrained to [0, 1], is the recalibrated score. Tied scores share one value. The map is piecewise linear through as many of the
+    calibration scores as needed for an error of at most `TOLERANCE` at the others (of at most `MAX_POINTS`, half of them evenly
+    spaced in rank and half in score). With row `weights` above 0, shape (n,) and in the same order, the fractile of a row is the share
+    of the weights up to it.
     """
     score = ordered.score
     n = score.size

@@ -1,4 +1,4 @@
-"""The loss of structured matrix scaling: few directions that the likelihood bends, many that the penalty does."""
+"""The loss of structured matrix scaling: curved by the likelihood in a few directions, and by the penalty in the others."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
 from calviz.recalibrators.fitting.minimise import Inverse
 from calviz.recalibrators.fitting.softmax_loss import dense_inverse
 
-#: Up to this many parameters the Hessian is a matrix.
+#: Up to this many parameters the whole Hessian is computed.
 DENSE = 700
-#: Directions of the off-diagonal weights of each class whose curvature is known exactly, besides diagonal and offset.
+#: Number of directions of the off-diagonal weights of each class with exact curvature, besides diagonal and offset.
 DIRECTIONS = 2
-#: Rows that curvatures are taken from.
+#: Number of rows from which curvatures are estimated.
 _ROWS = 2_500
 
 
 class StructuredProblem(MatrixProblem):
-    """`MatrixProblem` with one strength for all off-diagonal weights, which grows with the classes (Berta et al. 2026)."""
+    """`MatrixProblem` with one strength for all off-diagonal weights, which grows with the number of classes (Berta et al. 2026)."""
 
     @property
     def dense(self) -> bool:
-        """Whether the whole Hessian is written down."""
+        """Whether the whole Hessian is computed."""
         return self.k * (self.k + 1) <= DENSE
 
     @property
     def in_blocks(self) -> bool:
-        """Whether the Hessian is written down class by class: never."""
+        """Whether the Hessian is computed class by class: never."""
         return False
 
     def inverse(self, x: FloatArray) -> Inverse:
-        """The inverse Hessian: from some rows with few classes; with more, exact in a few directions of every class.
+        """Return an approximate inverse Hessian, from some rows: exact with few classes; with more, exact in a few directions per class.
 
-        Log-probabilities of a row go up and down together, so nearly all that the likelihood says about the off-diagonal weights of
-        a class is along the first principal directions of its inputs. There, and on diagonal and offsets, the Hessian is
-        written down for all classes; elsewhere the penalty outweighs it, and its diagonal will do.
+        Log-probabilities of a row rise and fall together, so nearly all that the likelihood says about the off-diagonal weights of
+        a class is along the first principal directions of its inputs. There, and for diagonal and offsets, the Hessian is
+        computed jointly for all classes; elsewhere the penalty dominates, and the diagonal is enough.
         """
         return self._dense(*self._some(x)) if self.dense else self._along_directions(x)
 
@@ -53,7 +53,7 @@ class StructuredProblem(MatrixProblem):
         u = np.repeat(principal[None], k, axis=0)
         u[each, each] = 0
         u = np.linalg.qr(u)[0].transpose(0, 2, 1)
-        # What the score of class k changes by along its diagonal weight, its offset and its directions.
+        # Derivatives of the score of class k along its diagonal weight, its offset and its directions.
         features = [z, np.ones_like(z), *(z @ u[:, a].T for a in range(DIRECTIONS))]
         weighted = [p * feature for feature in features]
         h = np.empty((len(features), k, len(features), k))
@@ -69,7 +69,7 @@ class StructuredProblem(MatrixProblem):
             [strengths[each, each], strengths[:, -1], *along]
         )
         solve_few = dense_inverse(flat)
-        # Elsewhere: the diagonal of the Hessian, without what the directions explain of it.
+        # Elsewhere: the diagonal of the Hessian, minus the part that the directions explain.
         spread = p * (1 - p)
         rest = (spread.T @ (z * z)).astype(np.float64)
         for a in range(DIRECTIONS):

@@ -1,4 +1,4 @@
-"""Equal-width bins of the probabilities of every class, from the few that are not in the first bin."""
+"""Equal-width binning of the probabilities of every class; only the few outside of the first bin are looked up."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from calviz.sample.binning import equal_width_edges
 
 
 def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatArray, FloatArray]:
-    """Rows and hits per class and bin, shape (K, M) each; scores hold probabilities.
+    """Return rows and hits per class and bin, shape (K, M) each; scores hold probabilities.
 
-    A row has fewer than M probabilities above 1/M, so that all others, the bulk of many classes,
-    need no more than a comparison: they are what is left in the first bin.
+    A row has fewer than M probabilities above 1/M. All others, the bulk with many classes, need
+    only a comparison: they are the remainder, in the first bin.
     """
     n, count = scores.shape
     edges = equal_width_edges(bins, scores.array.dtype)

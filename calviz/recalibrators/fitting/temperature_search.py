@@ -14,7 +14,7 @@ BINS = 15
 GRID = np.arange(-999, 1000) / 1000
 #: Up to this many exponentials the whole grid is tried.
 _EXHAUSTIVE = 4e8
-#: Rows of the first look in large data, gammas between two looks, and how many valleys are looked into.
+#: Coarse search on larger data: its entries (rows times classes), its step on the grid, and the number of its best gammas to refine.
 _FIRST_CELLS, _COARSE, _VALLEYS = 2_000_000, 10, 4
 _BLOCK_BYTES = 1 << 17
 
@@ -22,7 +22,7 @@ _BLOCK_BYTES = 1 << 17
 def ece_of_temperatures(
     scores: Scores, labels: IntArray, inverse: FloatArray, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Top-label ECE (15 equal-width bins) for each row of `inverse`, shape (G, K), of 1/T_k; with weights of the rows, shape (n,)."""
+    """Top-label ECE (15 equal-width bins) for each row of `inverse`, shape (G, K), of 1/T_k; row weights have shape (n,)."""
     n = scores.shape[0] if weights is None else weights.sum()
     dtype = scores.array.dtype
     inverse = inverse.astype(dtype)
@@ -43,7 +43,7 @@ def ece_of_temperatures(
             np.maximum(a, -80, out=a)
             np.exp(a, out=a)
             confidence = 1 / (a @ ones)
-            # One code for bin and hit would need two sums: the gap itself is what is summed.
+            # Summing the gap itself needs one sum per bin, not one of confidences and one of hits.
             gap = confidence - (winner == own)
             if each is not None:
                 gap = gap * each
@@ -62,10 +62,10 @@ def best_gamma(
     direction: FloatArray,
     weights: FloatArray | None = None,
 ) -> tuple[float, float]:
-    """The gamma whose temperatures ``T (1 + gamma * direction)`` have the lowest ECE, and that ECE; with weights of the rows, shape (n,).
+    """Return the gamma whose temperatures ``T (1 + gamma * direction)`` have the lowest ECE, and that ECE; row weights have shape (n,).
 
-    Small data: the whole grid. Larger data: every tenth gamma, on some of the rows where there are very many; then every
-    gamma around the best few, on all rows. Of equals, the one nearest to 0.
+    Small data: the whole grid. Larger data: every tenth gamma, on a part of the rows if there are very many; then every
+    gamma around the best few, on all rows. Among ties, the gamma nearest to 0.
     """
     n, k = scores.shape
 

@@ -17,7 +17,7 @@ from calviz.recalibrators.fitting.softmax_loss import (
     working_type,
 )
 
-#: Above this many classes they are first fitted as if independent.
+#: Above this many classes, the classes are first fitted as if they were independent.
 TOGETHER = 200
 
 
@@ -32,44 +32,45 @@ class VectorProblem:
         rows: IntArray | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        #: How much each of these rows counts, shape (n,), where not all count the same.
+        #: Row weights, shape (n,); None if all are equal.
         self.weights = weights
-        #: Only these rows, where given; they are taken block by block, never copied as a whole.
+        #: The rows to use, or None for all; they are taken block by block, never copied as a whole.
         self.rows = rows
         self.z, self.labels = z, labels
         self.n, self.k = labels.size, z.shape[1]
         self.penalty = Penalty(np.zeros((2, self.k))) if penalty is None else penalty
         self.dtype = working_type(z)
-        #: Tolerances at which the Hessian is worth computing anew.
+        #: Tolerances at which recomputing the Hessian is worthwhile.
         self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= TOGETHER else ()
-        #: Whether the Hessian is taken as if the classes had nothing in common.
+        #: Whether the Hessian treats the classes as independent.
         self.apart = self.k > TOGETHER
 
     def every(self, step: int) -> VectorProblem:
-        """The problem of every `step`-th row."""
+        """Return the problem on every `step`-th row."""
         if self.rows is not None:
             return self.of_rows(np.arange(0, self.n, step))
         own = None if self.weights is None else self.weights[::step]
         return VectorProblem(self.z[::step], self.labels[::step], self.penalty, weights=own)
 
     def of_rows(self, rows: IntArray) -> VectorProblem:
-        """The problem of some of these rows."""
+        """Return the problem on some of these rows."""
         own = rows if self.rows is None else self.rows[rows]
         weights = None if self.weights is None else self.weights[rows]
         return VectorProblem(self.z, self.labels[rows], self.penalty, own, weights)
 
     def at(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Mean loss and gradient, with the penalty."""
+        """Return the penalised mean loss and its gradient."""
         loss, gradient = self.likelihood(x)
         return self.penalty.add(x, loss, gradient)
 
     def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Mean loss and gradient, without the penalty."""
+        """Return the mean loss and its gradient, without the penalty."""
         k = self.k
 
         def work(rows: slice) -> FloatArray:
             z, e, total, loss = self._exponentials(x, rows)
-            # Residuals, times the sums: what nearly cancels is never added up apart, which single precision would not bear.
+            # Residuals, times the row sums: terms that nearly cancel are subtracted before they are added up over the rows, because
+            # single precision would lose the difference of the two sums.
             e[np.arange(total.size), self.labels[rows]] -= total
             weight = 1 / total
             if self.weights is not None:
@@ -92,7 +93,7 @@ class VectorProblem:
     def _exponentials(
         self, x: FloatArray, rows: slice
     ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Scores of a block, numerators of its probabilities, their sums, and the sum of -log p of the labels."""
+        """Return the scores of a block, numerators of its probabilities, their row sums, and the sum of -log p of the labels."""
         w, b = x.astype(self.dtype)
         z = self._scores(rows)
         e = z * w
@@ -102,7 +103,7 @@ class VectorProblem:
         return z, e, total, loss
 
     def inverse(self, x: FloatArray) -> Inverse:
-        """The inverse Hessian, from some of the rows."""
+        """Return an approximate inverse Hessian: from some of the rows, or class by class (see `apart`)."""
         if self.apart:
             return self._by_class(x)
         part = self.every(max(1, self.n // max(HESSIAN_ROWS, 6 * self.k)))
@@ -133,9 +134,9 @@ class VectorProblem:
         return lambda g: solve(g.ravel()).reshape(2, k)
 
     def _by_class(self, x: FloatArray) -> Inverse:
-        """The inverse of the two rows and columns of every class alone, from all rows.
+        """Return the inverse of the 2 x 2 block of every class, from all rows.
 
-        Where no group of classes moves together this is nearly all there is, and costs one pass.
+        Where no group of classes moves together, this is nearly the whole Hessian, and costs one pass.
         """
         k = self.k
 
@@ -154,7 +155,7 @@ class VectorProblem:
 
         constant, mixed, square = sum_over_blocks(self.z[: self.n], work) / self.n
         square, constant = (square, constant) + 2 * self.penalty.weights
-        # A class that no row is in doubt about has no curvature.
+        # A class about which no row is uncertain has no curvature.
         constant = constant + 1e-9 * (1 + constant.max())
         square = square + 1e-9 * (1 + square.max())
         determinant = square * constant - mixed * mixed

@@ -1,8 +1,8 @@
 """The two isotonic regressions of an inductive Venn-Abers predictor, for all scores at once.
 
-The value that isotonic regression gives to one more hit is the slope of a tangent: the regression is the greatest convex minorant
-of the cumulative hits against the cumulative rows, and the added hit moves all points behind it by (1, 1). So p1 is the largest
-slope from a point before the added one to the moved minorant behind its piece. One search per score finds it.
+The value of isotonic regression at an added hit is the slope of a tangent: the regression is the greatest convex minorant
+of the cumulative hits against the cumulative rows, and the added hit moves all later points by (1, 1). So p1 is the largest
+slope from a point before the added one to the moved minorant after its piece. One search per score finds it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from calviz.core.watch import checkpoint
 from calviz.numerics.runs import ends_of_ties, runs
 from calviz.recalibrators.fitting.piecewise import Piecewise, steps_merged
 
-#: Scores in single precision that lie within this of each other, as a share, differ by rounding only.
+#: Relative difference up to which scores in single precision differ by rounding only.
 _SINGLE = 2.0**-22
 
 
@@ -29,30 +29,30 @@ class Pair:
     Attributes
     ----------
     lower, upper : Piecewise
-        The isotonic regression at a score of the calibration rows with that score and a miss added (p0), or a hit (p1).
+        Isotonic regression of the calibration rows plus a row with the given score, a miss (p0) or a hit (p1), at that score.
     """
 
     lower: Piecewise
     upper: Piecewise
 
     def merged(self) -> Piecewise:
-        """The probability p1 / (1 - p0 + p1), which has the least regret of the log loss."""
+        """Return the map to p1 / (1 - p0 + p1), which has the least worst-case regret in log loss."""
         if not self.lower.is_steps:  # a map that changes nothing
             return self.lower
         x = np.union1d(self.lower.x, self.upper.x)
-        # A step holds its right edge; the last one goes on.
+        # A step includes its right edge; the last one has none.
         at = np.append(x, np.inf)
         p0, p1 = self.lower(at), self.upper(at)
         return steps_merged(x, p1 / (1 - p0 + p1))
 
 
 def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
-    """The pair of maps, exact, from calibration scores and hits in ascending order; O(n log n) with the sort.
+    """Return the exact pair of maps from calibration scores and hits in ascending order; O(n log n) including the sort.
 
-    With `weights` of the rows, shape (n,), in the same order and with a mean of 1, the row that is added counts 1, as an average one.
+    With row `weights`, shape (n,), in the same order and with a mean of 1, the added row has the weight 1.
 
-    Scores between those of two neighbouring calibration rows have the p0 of the one below and the p1 of the one above.
-    What differs from a calibration score by rounding only counts as equal to it.
+    Scores between those of two neighbouring calibration rows have the p0 of the lower and the p1 of the upper one.
+    A score that differs from a calibration score by rounding only counts as equal to it.
     """
     score, hit = ordered
     ends = ends_of_ties(score)
@@ -68,7 +68,7 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
         )
         rows = hits + misses
     upper, p1 = with_a_hit(rows, hits)
-    # The other way round: from the highest score down, and misses for hits.
+    # Mirrored: from the highest score down, and misses for hits.
     lower, p0 = with_a_hit(rows[-1] - rows[::-1], misses[-1] - misses[::-1])
     del rows, hits, misses
     last = ends.size - 1
@@ -94,31 +94,31 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
 def with_a_hit(
     rows: IntArray | FloatArray, hits: IntArray | FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """The isotonic regression at each group of equal scores with one hit added there: where it changes, and to what.
+    """Isotonic regression at each group of equal scores with one hit added there: where the value changes, and to what.
 
     Parameters
     ----------
     rows, hits : ndarray of int, shape (G + 1,)
-        Of all groups before each, in ascending order of their scores, and of all; or sums of weights.
+        Cumulative rows and hits (or sums of weights) before each group, in ascending order of scores, and in total.
 
     Returns
     -------
     first : ndarray of int, shape (S,)
-        The groups from which a value holds. Group G is for a hit above all scores.
+        The groups from which each value holds. Group G is for a hit above all scores.
     value : ndarray, shape (S,)
-        Ascending; the last one is 1.
+        The values, ascending; the last one is 1.
     """
     corner = _corners(rows, hits)[1:]
-    # Whole numbers are compared exactly, and their products need room.
+    # Integers are compared exactly; their products need 64 bits.
     exact = np.result_type(rows.dtype, np.int64)
-    # Corners of the minorant behind the added hit.
+    # Corners of the minorant after the added hit.
     cw, ch = (part[corner].astype(exact) + 1 for part in (rows, hits))
     dw, dh = np.diff(cw, append=0), np.diff(ch, append=0)
     first, value, least = [], [], -1.0
     for part in runs(0, rows.size):
         checkpoint()
         x, y = rows[part].astype(exact), hits[part].astype(exact)
-        # Of every point the first corner to which the slope is no more than that of the edge behind it: slopes fall until there.
+        # Find, for every point, the first corner to which the slope is at most that of the edge after it: slopes fall until there.
         low = np.searchsorted(corner, np.arange(part.start, part.stop), side="right")
         low = np.minimum(low, cw.size - 1)
         high = np.full(low.size, cw.size - 1)
@@ -137,7 +137,7 @@ def with_a_hit(
 
 
 def _corners(rows: IntArray | FloatArray, hits: IntArray | FloatArray) -> IntArray:
-    """The corners of the greatest convex minorant of hits against rows, shape (G + 1,) each: that of the corners of its parts."""
+    """Return the corners of the greatest convex minorant of hits against rows, shape (G + 1,) each, from the corners of its parts."""
 
     def pooled(at: IntArray) -> IntArray:
         count = np.diff(rows[at])

@@ -1,4 +1,4 @@
-"""Maximum likelihood with weights of the rows, for logistic maps."""
+"""Maximum likelihood with row weights, for logistic maps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calviz.recalibrators.fitting.per_class_logistic import (
     log_parts,
 )
 
-#: Below this many nats in all the positives are separated.
+#: Loss over all rows, in nats, below which the positives count as separated.
 _SEPARATED = 1e-3
 
 
@@ -29,7 +29,7 @@ def weighted_logistic(
     non_negative: int = 0,
     intercept: bool = True,
 ) -> LogisticFit:
-    """As `calviz.recalibrators.fitting.per_class_logistic.fit_logistic`, with weights of shape (n,)."""
+    """`calviz.recalibrators.fitting.per_class_logistic.fit_logistic` with row weights of shape (n,)."""
     log_p, log_rest = log_parts(scores, slice(0, scores.shape[0]), np.float64)
     every = features(log_p, log_rest)
     count = every.shape[2]

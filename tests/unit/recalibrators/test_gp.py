@@ -97,7 +97,7 @@ def test_is_temperature_scaling_where_that_is_right():
 def test_large_data_are_thinned_and_that_is_said():
     z, y = simulate(400, 5)
     fitted = GaussianProcess(max_pairs=1_000, input="logits").fit(z, y)
-    assert fitted.warnings_[0] == "fitted on every 2. row (200 of 400), for its cost."
+    assert fitted.warnings_[0] == "fitted on one row in 2 (200 of 400), to limit the time it takes."
 
 
 @pytest.mark.slow
