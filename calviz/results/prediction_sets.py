@@ -45,7 +45,7 @@ class SetsOf:
 
 @dataclass(frozen=True, eq=False)
 class PredictionSets:
-    """Prediction sets of the judged rows.
+    """Coverage and size of the prediction sets of the judged rows.
 
     Attributes
     ----------

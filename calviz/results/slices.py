@@ -66,7 +66,7 @@ class Slice:
     gap : float
         Score minus hits: above 0 overconfident, below 0 underconfident.
     interval : Interval
-        95 % interval of the gap, by the normal approximation.
+        Interval of the gap by the normal approximation, not adjusted for the number of slices.
     p_value : float
         Two-sided p-value of the gap (see `Slices.against`).
     adjusted : float
