@@ -1,12 +1,12 @@
 """Can I trust these probabilities? Calibration of any classifier, with its error bars.
 
-Begin with `audit`, which takes labels and what ``predict_proba`` gives, or predictions.
+Start with `audit`, which takes labels and the output of ``predict_proba``, or predictions.
 
-- What there is: `Predictions` (`from_arrays`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs.
-- Is it right? `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` for whom and since when; `conventions` is the ECE of other libraries.
-- What fixes it? `compare`, `recalibrate`, `learning_curve`; of more rows than fit into memory `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
-- Which model, and which answers? `compare_models`, `prediction_sets`.
-- Where does it go? `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
+- Data: `Predictions` (`from_arrays`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs; `profile` summarises any number of rows.
+- Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when; `conventions` computes the ECE of other libraries.
+- Recalibration: `compare`, `recalibrate`, `learning_curve`; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
+- Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`.
+- Output: `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
 
 >>> import calviz
 >>> p = calviz.Predictions(probs=[[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], labels=[0, 1, 1])
@@ -77,8 +77,8 @@ __all__ = [
     "verdict",
 ]
 
-# Where each public name lives. They are imported on first use, so that the command line starts
-# at once and a script that only measures never pays for the readers or for plotly.
+# Module of each public name. They are imported on first use, so that the command line starts
+# at once and a script that only evaluates imports neither the readers nor plotly.
 _HOMES = {
     "Calibrated": "calviz.comparison.calibrated",
     "ConfidencePredictions": "calviz.core.predictions",
@@ -105,7 +105,7 @@ _HOMES = {
 }
 
 
-# Where what can be registered registers itself; the modules there are imported when a registry is first asked.
+# Package of each registry; its modules, which register their entries, are imported on first access to the registry.
 look_in(
     check="calviz.checks",
     convention="calviz.peers",
@@ -116,7 +116,7 @@ look_in(
     section="calviz.report.sections",
 )
 
-# Where predictions are made of what is in memory.
+# Implementations of the constructors of `Predictions`.
 ways_in(
     arrays="calviz.data.making.arrays.from_arrays",
     estimator="calviz.data.making.estimators.from_estimator",

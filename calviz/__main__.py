@@ -1,4 +1,4 @@
-"""``python -m calviz``: the same as the command ``calviz``."""
+"""Run ``python -m calviz``, the same as the command ``calviz``."""
 
 if __name__ == "__main__":
     try:

@@ -1,4 +1,4 @@
-"""`evaluate`, `verdict` and `conventions`: what the app, the command line and the report all call."""
+"""`evaluate`, `verdict`, `explain` and `conventions`, which the app, the command line and the report all call."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from calviz.specs.metric import METRICS, Metric, Parameter, takes_weights
 
 
 def first_metrics(sample: Sample) -> tuple[str, ...]:
-    """Keys of the metrics that are asked for first: the cards of the Overview page, and of a report; a choice of theirs."""
+    """Keys of the main metrics: the cards of the Overview page and of a report, by default."""
     return "accuracy", sample.ece_key, "mcs", "nll", "brier"
 
 
-#: What guidelines have a validation report beside its pictures: a choice of the page Decisions, and of that section of a report
-#: (Van Calster et al. 2025).
+#: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page
+#: Decisions and in that section of a report.
 OF_VALIDATIONS = (
     "auroc",
     "auprc",
@@ -70,20 +70,20 @@ def evaluate(
 ) -> Evaluation:
     """Compute metrics of one set of predictions.
 
-    A metric's numbers depend on the data, its options and the seed alone: not on which other
-    metrics are asked for, nor on their order. What is computed for a `Sample` is kept with it, and not computed again.
+    A metric's numbers depend only on the data, its options and the seed, not on which other
+    metrics are requested or in which order. Results for a `Sample` are cached with it.
 
     Parameters
     ----------
     data : Predictions, ConfidencePredictions or Sample
-        With a sample, what is left out below is as the sample says.
+        With a sample, arguments that are left out are taken from it.
     metrics : iterable of str, optional
         Keys; all metrics if left out.
     reduction : Reduction or str, optional
-        Which (score, hit) pair the calibration metrics look at; if left out, the positive class of
-        two classes, else the top label.
+        Which (score, hit) pair the calibration metrics use; if left out, the positive class of
+        two classes, otherwise the top label.
     split : str, optional
-        Evaluate the rows of this split only.
+        Evaluate only the rows of this split.
     ci : bool
         Whether to compute bootstrap intervals.
     noise_floor : bool, optional
@@ -91,38 +91,38 @@ def evaluate(
     level : float
         Level of the intervals, between 0 and 1.
     interval : {"own", "percentile", "basic"}
-        How intervals are made: as suits each metric (`Metric.interval`), or all alike. See `docs/uncertainty.md`.
+        Method of the intervals: each metric's own (`Metric.interval`), or the same for all. See `docs/uncertainty.md`.
     resamples : int
-        Resamples behind each interval and each noise floor, 1,000 if left out; findings and verdict take 1,000 at
-        least.
+        Number of resamples for each interval and each noise floor, 1,000 if left out; findings and verdict use at
+        least 1,000.
     seed : int
         Seed of all resampling, 0 or more; 0 if left out.
     classes, findings : bool, optional
         Whether to add the table of classes, and the findings with the verdict, which may take longer than a metric;
-        if left out, they are there when all metrics are.
+        if left out, they are added if `metrics` is left out, too.
     bins : int
         Number of bins of the binned metrics, the findings and the table of classes; 15 if left out.
     scheme : {"equal-width", "equal-mass", "sturges"}
-        The bins that the findings look at, and metrics of equal-width bins (ECE, ECE², RMSCE, MCE): their
-        ``params`` say which they are of. A key that names its bins (``ece_equal_mass``) keeps them. With ``sturges``, the
-        class-wise metrics have as many bins.
+        The bins of the findings and of the metrics with equal-width bins (ECE, ECE², RMSCE, MCE); their
+        ``params`` say which were used. A key that names its bins (``ece_equal_mass``) keeps them. With ``sturges``, the
+        class-wise metrics have the same number of bins.
     clusters : str, Factor or array_like, shape (n,), optional
-        Which rows belong together: the name of a group column, "id", or a value per row. Intervals, noise floors and p-values
-        then resample clusters. Those of the data if left out.
+        Clusters of dependent rows: the name of a group column, "id", or one value per row. Intervals, noise floors and p-values
+        then resample whole clusters. If left out, those of the data.
     sample_weight : array_like, shape (n,), optional
-        How much each row counts (importance weights, of any scale); those of the data if left out. A metric that
-        does not take weights has no value then, and says so.
+        Importance weight of each row (of any scale); if left out, those of the data. A metric that does not support
+        weights then has no value, and a reason.
     **options
-        Parameters of the metrics (``coverage=0.8``), passed on to those that have them.
+        Parameters of metrics (``coverage=0.8``), passed to those that have them.
 
     Raises
     ------
     OptionError, InputError
         On an unknown metric, option, split, class or reduction.
     NotAvailable
-        Where the data do not have what the reduction needs (confidence-only data and any
-        reduction but the top label). A single metric that is not available is no error: its
-        value is ``nan`` and its ``reason`` says why.
+        If the data lack what the reduction needs (confidence-only data allow only the top
+        label). A single metric that is not available is not an error: its value is ``nan`` and its
+        ``reason`` says why.
     """
     chosen = _chosen(metrics)
     _check_options(options)
@@ -175,20 +175,20 @@ def verdict(
     ----------
     data : Predictions, ConfidencePredictions or Sample
     reduction : Reduction or str, optional
-        Which (score, hit) pair to judge; if left out, as `evaluate`.
+        Which (score, hit) pair to judge; if left out, as in `evaluate`.
     split : str, optional
-        Judge the rows of this split only.
+        Judge only the rows of this split.
     bins, scheme
-        The bins in which to look for the worst place.
+        The bins in which the worst place is searched.
     seed : int
         Seed of all resampling, 0 or more.
     clusters, sample_weight
-        As of `evaluate`.
+        As in `evaluate`.
 
     Raises
     ------
     OptionError, InputError, NotAvailable
-        As `evaluate`.
+        As in `evaluate`.
     """
     sample = Sample.of(
         data,
@@ -214,17 +214,17 @@ def explain(
     clusters: str | Factor | npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> tuple[str, ...]:
-    """Say what the verdict means, in five sentences for somebody who does not know the words.
+    """Explain the verdict in five sentences, for readers who do not know the terms.
 
     Parameters
     ----------
     data, reduction, split, bins, scheme, seed, clusters, sample_weight
-        As of `verdict`, whose numbers the sentences hold.
+        As in `verdict`; the sentences contain its numbers.
 
     Raises
     ------
     OptionError, InputError, NotAvailable
-        As `evaluate`.
+        As in `evaluate`.
     """
     asked = Sample.of(
         data,
@@ -249,9 +249,9 @@ def other_view(
     scheme: Scheme | None = None,
     seed: int | None = None,
 ) -> str | None:
-    """Say in one sentence what the other view of two classes shows, positive class or top label.
+    """Say in one sentence what the other reduction of two-class data shows (positive class or top label).
 
-    None if the data have no second view, and where the two show the same or nothing beyond noise.
+    None if the data have no second reduction, or if the two agree or differ only within noise.
     Parameters are those of `verdict`.
     """
     judged = verdict(data, reduction=reduction, split=split, bins=bins, scheme=scheme, seed=seed)
@@ -275,21 +275,21 @@ def conventions(
     ----------
     data : Predictions, ConfidencePredictions or Sample
     reduction : Reduction or str, optional
-        Which (score, hit) pair to hand to the libraries' binary functions; if left out, as
-        `evaluate`. With the top label they are given all classes, and their own defaults decide what is looked at.
+        Which (score, hit) pair to pass to the libraries' binary functions; if left out, as in
+        `evaluate`. With the top label they get all classes, and their own defaults decide what is measured.
     split : str, optional
         Only the rows of this split.
     bins, scheme
-        The bins of calviz's own ECE, with which the others are compared.
+        The bins of calviz's own ECE, which the others are compared with.
     noise : bool
-        Whether to add what each convention would give on average for a calibrated model.
+        Whether to add the noise floor of each convention: its mean for a calibrated model.
     seed, resamples : int
-        Of the redrawn labels; with those of an evaluation calviz's own mean is that of its noise floor.
+        Of the redrawn labels; with the values of an evaluation, the noise floor of calviz's own ECE is the same as there.
 
     Raises
     ------
     OptionError, InputError, NotAvailable
-        As `evaluate`. A convention that has no value on these data is no error: it has a reason.
+        As in `evaluate`. A convention that has no value on these data is not an error: it has a reason.
     """
     sample = Sample.of(
         data,
@@ -316,7 +316,7 @@ def _default(choice: bool | None, otherwise: bool) -> bool:
 
 
 def _judged(sample: Sample) -> Sample:
-    """The sample with resamples enough: with few of them nothing could be beyond noise once p-values are adjusted."""
+    """Return the sample with at least `RESAMPLES` resamples: with few, no adjusted p-value could be small enough."""
     return sample.but(resamples=max(sample.resamples, RESAMPLES))
 
 

@@ -1,4 +1,4 @@
-"""From arrays in one line: `audit`, and scorers for scikit-learn."""
+"""One-line entry points for arrays: `audit`, and scorers for scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calviz.results.evaluation import Evaluation
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 
-#: Options that make the sample, and their names in `Sample.of`.
+#: Options of the sample, with their names in `Sample.of`.
 _SETTINGS = {
     key: key for key in ("split", "reduction", "bins", "scheme", "seed", "resamples", "clusters")
 } | {"sample_weight": "weights"}
@@ -34,27 +34,27 @@ def audit(
     name: str = "predictions",
     **options: Any,
 ) -> Evaluation:
-    """Judge probabilities in one line: a verdict, the metrics that are asked for first, and findings.
+    """Evaluate probabilities in one call: verdict, main metrics, and findings.
 
     Parameters
     ----------
     y_true : array_like, shape (n,); or Predictions, ConfidencePredictions or Sample
-        True labels of any kind; or what holds both, and `y_prob` is left out.
+        True labels of any kind; or predictions, which hold labels and probabilities (leave out `y_prob`).
     y_prob : array_like, shape (n, K) or (n,)
-        Probabilities, as of `calviz.Predictions.from_arrays`.
+        Probabilities, as in `calviz.Predictions.from_arrays`.
     metrics : iterable of str or "all", optional
         Keys of metrics; accuracy, ECE, MCS, NLL and Brier score if left out.
     pos_label, class_names, kind, groups, name
-        As of `calviz.Predictions.from_arrays`; only with arrays.
+        As in `calviz.Predictions.from_arrays`; only with arrays.
     ci : bool
         Whether to compute intervals and noise floors.
     **options
-        As of `evaluate`.
+        As in `evaluate`.
 
     Raises
     ------
     InputError, OptionError
-        As `calviz.Predictions.from_arrays` and `evaluate`.
+        As in `calviz.Predictions.from_arrays` and `evaluate`.
 
     Examples
     --------
@@ -95,30 +95,30 @@ def audit(
 
 
 def _remedy(given: Any) -> str:
-    """What to do with something that holds no predictions by itself."""
+    """Suggest the right call for a single argument that is not predictions."""
     if isinstance(given, str | os.PathLike):
-        return "of a file: audit(calviz.load(path))"
+        return "for a file: audit(calviz.load(path))"
     if hasattr(given, "columns"):
-        return "of a frame: audit(calviz.Predictions.from_frame(df))"
+        return "for a frame: audit(calviz.Predictions.from_frame(df))"
     return "give true labels and probabilities: audit(y_true, y_prob)"
 
 
 class Scorer:
-    """A scorer for scikit-learn: ``scorer(estimator, X, y)`` is a number of which more is better (see `scorer`)."""
+    """A scorer for scikit-learn: ``scorer(estimator, X, y)`` returns a number, greater is better (see `scorer`)."""
 
     def __init__(self, metric: str, options: Mapping[str, Any], pos_label: Any) -> None:
         worse = badness(METRICS[metric].direction)
         if worse is None:
             raise OptionError(
-                f"'{metric}' only describes the data: neither more nor less of it is better, so it is no score."
+                f"'{metric}' only describes the data: neither more nor less of it is better, so it is not a score."
             )
         self.metric, self.options, self.pos_label = metric, dict(options), pos_label
         self._worse = worse
-        #: What is asked of scikit-learn's metadata routing; made when it first matters.
+        #: Request for scikit-learn's metadata routing; None until `set_score_request` is called.
         self._request: Any = None
 
     def __call__(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
-        """Minus the error of what the estimator says of X, or the metric itself where more is better."""
+        """Return minus the error of the predictions for X, or the metric itself if greater is better."""
         data = Predictions.from_estimator(
             estimator, X, y, pos_label=self.pos_label, sample_weight=sample_weight
         )
@@ -128,17 +128,17 @@ class Scorer:
         return -self._worse(result.value)
 
     def set_score_request(self, *, sample_weight: bool | str | None = None) -> Self:
-        """Ask scikit-learn's metadata routing for weights of the rows that are scored.
+        """Request the weights of the scored rows from scikit-learn's metadata routing.
 
         Parameters
         ----------
         sample_weight : bool or str or None
-            Whether weights that are handed to `cross_val_score` and its like get here, or under which name they are; None refuses them.
+            Whether weights passed to `cross_val_score` and the like are used, or their name; None raises an error if any are passed.
 
         Raises
         ------
         OptionError
-            Where routing is off (``sklearn.set_config(enable_metadata_routing=True)``).
+            If routing is off (``sklearn.set_config(enable_metadata_routing=True)``).
         """
         from sklearn import get_config
 
@@ -150,7 +150,7 @@ class Scorer:
         return self
 
     def get_metadata_routing(self) -> Any:
-        """What is asked of metadata routing, for scikit-learn."""
+        """Return the metadata request, for scikit-learn."""
         return self._request_of(None) if self._request is None else self._request
 
     def _request_of(self, sample_weight: bool | str | None) -> Any:
@@ -166,25 +166,25 @@ class Scorer:
 
 
 def scorer(metric: str = "ece", *, pos_label: Any = None, **options: Any) -> Scorer:
-    """Make a scorer for `cross_val_score`, `GridSearchCV` and whatever takes ``scoring=``.
+    """Make a scorer for `cross_val_score`, `GridSearchCV` and anything else that takes ``scoring=``.
 
-    As with scikit-learn's own, greater is better: errors are negative, and of those that are best at 0 or at 1 it is minus the
-    distance. It asks the estimator for `predict_proba` and for its ``classes_``, so a fold may lack a class. Weights of the rows are
-    its ``sample_weight``, which metadata routing hands over after ``scorer(...).set_score_request(sample_weight=True)``.
+    As with scikit-learn's own scorers, greater is better: errors are negated, and metrics that are best at 0 or 1 are scored by
+    minus the distance from it. It uses `predict_proba` and ``classes_`` of the estimator, so a fold may lack a class. Row weights
+    are its ``sample_weight``, which metadata routing passes on after ``scorer(...).set_score_request(sample_weight=True)``.
 
     Parameters
     ----------
     metric : str
         Key of a metric (``calviz metrics`` lists them).
     pos_label : optional
-        Of two classes, the positive one; the second of ``classes_`` if left out.
+        With two classes, the positive one; the second of ``classes_`` if left out.
     **options
-        As of `evaluate`: ``reduction="top-label"``, ``bins=10``.
+        As in `evaluate`: ``reduction="top-label"``, ``bins=10``.
 
     Raises
     ------
     OptionError
-        On an unknown metric, and one of which neither more nor less is better.
+        On an unknown metric, or one that only describes the data.
 
     Examples
     --------

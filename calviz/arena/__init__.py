@@ -1,8 +1,8 @@
 """The arena: every method on many data sets, and the leaderboard.
 
-It belongs here if it is about many experiments at once: finding them in files, folders, HDF5 or published results, carrying
-them out, keeping what is done, and turning their result table into winrates, Elo, ranks and intervals. One experiment is fitted and
-judged by `calviz.comparison` and `calviz.analysis`; what comes out is in `calviz.results`, and it is drawn by `calviz.figures`.
+Code belongs here if it is about many experiments at once: finding them in files, folders, HDF5 or published results, running
+them, saving finished ones, and turning their result table into winrates, Elo, ranks and intervals. A single experiment is fitted
+and judged by `calviz.comparison` and `calviz.analysis`; result types are in `calviz.results`, and figures in `calviz.figures`.
 """
 
 from calviz.arena.boards import judge

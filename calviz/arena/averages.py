@@ -1,4 +1,4 @@
-"""Means over experiments, then over benchmarks, and the same over data sets that are drawn again."""
+"""Means over experiments, then over benchmarks, and their bootstrap over data sets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.results.arena import Experiment
 from calviz.results.evaluation import Interval
 
-#: A benchmark with fewer data sets is resampled by experiment, as CalArena does with its images: draws of a handful
-#: are too coarse.
+#: A benchmark with fewer data sets is resampled by experiment, as CalArena does for images: draws of a handful
+#: of units are too coarse.
 FEWEST_DATA_SETS = 8
 RESAMPLES = 1_000
 LEVEL = 0.95
@@ -20,16 +20,16 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """A benchmark: its experiments, and what is drawn together.
+    """A benchmark: its experiments and their resampling units.
 
     Attributes
     ----------
     rows : ndarray of int, shape (m,)
-        Numbers of its experiments.
+        Indices of its experiments.
     units : ndarray of int, shape (m,)
-        The data set of each, 0, 1, ...; or its own number where experiments are drawn.
+        Resampling unit of each, from 0: its data set, or the experiment itself.
     by : str
-        "data sets" or "experiments".
+        Kind of unit: "data sets" or "experiments".
     """
 
     rows: IntArray
@@ -39,13 +39,13 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """How means over n experiments are taken.
+    """Means over n experiments.
 
     Attributes
     ----------
     groups : tuple of Group
     size : int
-        n.
+        Number of experiments, n.
     """
 
     groups: tuple[Group, ...]
@@ -53,7 +53,7 @@ class Averages:
 
     @classmethod
     def over(cls, experiments: Sequence[Experiment], *, pooled: bool = False) -> Averages:
-        """By benchmark, or with all experiments in one group."""
+        """Group experiments by benchmark, or put all into one group if `pooled`."""
         named: dict[str, list[int]] = {}
         for at, experiment in enumerate(experiments):
             named.setdefault("" if pooled else experiment.benchmark, []).append(at)
@@ -68,19 +68,19 @@ class Averages:
 
     @property
     def units(self) -> str:
-        """What is drawn again, in words."""
+        """Kind of resampling units, in words."""
         kinds = sorted({group.by for group in self.groups})
         return kinds[0] if len(kinds) == 1 else "data sets, or experiments where these are few"
 
     def mean(self, values: FloatArray, counts: FloatArray | None = None) -> FloatArray:
-        """Mean within each group, then over the groups in which there is a value.
+        """Return the mean within each group, then over the groups that have a value.
 
         Parameters
         ----------
         values : ndarray, shape (n, K)
-            nan does not count.
+            Entries that are nan are ignored.
         counts : ndarray, shape (B, n), optional
-            How often each experiment was drawn; once if left out.
+            How often each experiment was drawn; if left out, once.
 
         Returns
         -------
@@ -94,7 +94,9 @@ class Averages:
             weight = drawn[:, group.rows]
             size = weight @ there[group.rows].astype(np.float64)
             infinite = np.where(there[group.rows], values[group.rows], 0.0)
-            with np.errstate(invalid="ignore"):  # an infinite loss that was not drawn
+            with np.errstate(
+                invalid="ignore"
+            ):  # 0 times infinity: an infinite loss that was not drawn
                 part = weight @ infinite
             counted = size > 0
             total += np.where(counted, part / np.where(counted, size, 1.0), 0.0)
@@ -103,7 +105,7 @@ class Averages:
         return means if counts is not None else means[0]
 
     def weights(self, counts: FloatArray | None = None) -> FloatArray:
-        """Of each experiment, such that groups count alike; they sum to n.
+        """Return weights of the experiments, equal in sum for every group; they add up to n.
 
         Parameters
         ----------
@@ -122,7 +124,7 @@ class Averages:
         return weights if counts is not None else weights[0]
 
     def draw(self, rng: np.random.Generator, resamples: int = RESAMPLES) -> FloatArray:
-        """How often each experiment is drawn where units are drawn with replacement, in every group as many as it has.
+        """Bootstrap the units within every group, and return how often each experiment is drawn.
 
         Returns
         -------
@@ -137,12 +139,12 @@ class Averages:
 
     @property
     def can_vary(self) -> bool:
-        """Whether there is anything to draw: two units in some group."""
+        """Whether resampling makes a difference: some group has two units or more."""
         return any(group.units.max() > 0 for group in self.groups)
 
 
 def intervals(values: FloatArray, drawn: FloatArray) -> list[Interval | None]:
-    """Percentile intervals at 95 %, which hold the values.
+    """Return 95 % percentile intervals, extended to contain the values; None without a finite value or draws.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From a result table to leaderboards."""
+"""Leaderboards from a result table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from calviz.results.arena import SCORES, Experiment, ResultTable
 from calviz.results.leaderboard import Arena, CriticalDifference, Leaderboard, Standing
 from calviz.text.words import counted, listed
 
-#: Benchmarks that stand apart: few methods finish on a thousand classes.
+#: Prefix of benchmarks with a board of their own: few methods finish on a thousand classes.
 APART = "imagenet"
 #: Lower edges of the ranges of calibration rows and of classes.
 ROWS = (0, 1_000, 5_000, 20_000)
 CLASSES = (2, 3, 4, 10)
-#: Fewer experiments say nothing about a range.
+#: Smallest number of experiments for a leaderboard of a range.
 FEWEST_EXPERIMENTS = 5
 
 
@@ -33,13 +33,13 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
     ----------
     table : ResultTable
     resamples : int
-        Draws of the data sets for the intervals; 0 for none.
+        Number of bootstrap resamples for the intervals; 0 for none.
     seed : int
 
     Raises
     ------
     InputError
-        With a single method there is nobody to win against.
+        If there is only one method.
     """
     if len(table.methods) < 2:
         raise InputError(
@@ -65,7 +65,7 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
     return Arena(overall, tuple(boards), table, strata, tuple(_notes(boards)))
 
 
-#: What the boards are called on screen.
+#: Titles of the boards on screen.
 TITLES = {
     "all": "All experiments",
     "binary": "Two classes",
@@ -92,12 +92,12 @@ def leaderboard(
     table : ResultTable
     key, title : str
     pooled : bool
-        Whether means are over all experiments at once instead of over benchmarks.
+        Whether means are over all experiments directly, not over benchmarks.
     rated : bool
-        Whether to compute Elo and the critical difference, too.
+        Whether to compute Elo and the critical difference as well.
     resamples, seed : int
     left_out : tuple of str
-        Methods that are not on it.
+        Methods that are not on the board.
     """
     averages = Averages.over(table.experiments, pooled=pooled)
     counts = None
@@ -151,7 +151,7 @@ def _columns(
     *,
     rated: bool,
 ) -> dict[str, Sequence[object]]:
-    """What is computed for all methods at once, by the attribute of a `Standing`."""
+    """Compute winrates, Elo and gains of all methods at once; keys are attributes of `Standing`."""
     values, entered = table.scores[score], table.entered
     won = winrates(values, entered)
     mean = averages.mean(won)
@@ -190,7 +190,7 @@ def _columns(
 
 
 def kind_of(experiments: Sequence[Experiment]) -> str:
-    """The task: "binary", "multiclass" or, where there are both, "all"; "apart" is for very many classes."""
+    """Return the task: "binary", "multiclass", "all" if there are both, or "apart" for ImageNet."""
     if all(e.benchmark.casefold().startswith(APART) for e in experiments):
         return "apart"
     classes = {e.classes > 2 for e in experiments}
@@ -198,7 +198,7 @@ def kind_of(experiments: Sequence[Experiment]) -> str:
 
 
 def _boards(table: ResultTable) -> Mapping[str, list[int]]:
-    """The experiments of each board: a board per task, unless some benchmark mixes the tasks."""
+    """Return the experiments of each board: one board per task, unless some benchmark mixes tasks."""
     benchmarks: dict[str, list[int]] = {}
     for at, experiment in enumerate(table.experiments):
         benchmarks.setdefault(experiment.benchmark, []).append(at)
@@ -215,7 +215,7 @@ def _boards(table: ResultTable) -> Mapping[str, list[int]]:
 
 
 def _everywhere(table: ResultTable) -> tuple[str, ...]:
-    """Methods that take part in every benchmark."""
+    """Return the methods that take part in every benchmark."""
     names = np.array([e.benchmark for e in table.experiments])
     there = np.stack([table.entered[names == name].any(axis=0) for name in np.unique(names)])
     everywhere = np.flatnonzero(there.all(axis=0))
@@ -225,7 +225,7 @@ def _everywhere(table: ResultTable) -> tuple[str, ...]:
 def _joined(
     table: ResultTable, parts: Mapping[str, list[int]], boards: Sequence[Leaderboard]
 ) -> ResultTable:
-    """The experiments of all boards but those that stand apart, each with the methods of its board."""
+    """Join the experiments of all boards except "apart", each with the methods of its board."""
     some = [b for b in boards if b.key != "apart"] or list(boards)
     rows = sorted(i for b in some for i in parts[b.key])
     on_board = np.zeros((len(table), len(table.methods)), dtype=np.bool_)
@@ -245,13 +245,13 @@ def _joined(
 
 
 def in_range(values: Sequence[int], low: int, high: int | None) -> BoolArray:
-    """Which values are at least `low` and below `high`, shape (n,)."""
+    """Whether each value is at least `low` and below `high`, shape (n,)."""
     known = np.asarray(values)
     return np.asarray((known >= low) & (known < (np.inf if high is None else high)))
 
 
 def ranges(edges: Sequence[int]) -> tuple[tuple[int, int | None], ...]:
-    """The ranges that lower edges make; the last one is open.
+    """Return the ranges with given lower edges; the last one is open.
 
     >>> ranges((0, 1_000))
     ((0, 1000), (1000, None))
@@ -260,7 +260,7 @@ def ranges(edges: Sequence[int]) -> tuple[tuple[int, int | None], ...]:
 
 
 def range_words(low: int, high: int | None, noun: str) -> str:
-    """A range in words.
+    """Return a range in words.
 
     >>> range_words(0, 1_000, "rows"), range_words(4, 10, "classes"), range_words(10, None, "classes")
     ('below 1,000 rows', '4 to 9 classes', '10 classes and more')
@@ -311,4 +311,4 @@ def _notes(boards: Sequence[Leaderboard]) -> Iterator[str]:
                 "beats nobody there and gives nobody a win; in Elo and ranks it comes last."
             )
         if board.baseline is None:
-            yield f"{where}no method does nothing: there is no gain to compare with."
+            yield f"{where}there are no results without calibration, so no gain is shown."

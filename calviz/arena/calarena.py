@@ -1,4 +1,4 @@
-"""Results in the layout of CalArena: ``BENCHMARK/METHOD.csv``, a row per experiment.
+"""Results in the layout of CalArena: ``BENCHMARK/METHOD.csv``, one row per experiment.
 
 Columns: ``dataset, model, cal_size, test_size``, ``n_classes`` where there are more than two, and ``METHOD_brier``,
 ``METHOD_logloss``, ``METHOD_time`` (arXiv 2605.30188).
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from calviz.core.arrays import FloatArray
     from calviz.data.table import Table
 
-#: What CalArena calls the method that does nothing.
+#: CalArena's name of the method without calibration.
 BASELINE = "Base-model"
-#: What every file of results, and every list of experiments, begins with.
+#: First columns of every file of results and every list of experiments.
 KEYS = ("dataset", "model", "cal_size", "test_size")
-#: The ends of the names of a method's columns, by the key of the score.
+#: Suffixes of a method's columns, by score key.
 ENDS = {"brier": "_brier", "nll": "_logloss"}
 _TIME, _CLASSES = "_time", "n_classes"
 _FIRST = ",".join(KEYS[:2]).encode()
 
 
 def looks_like_results(head: bytes) -> bool:
-    """Whether a file begins like results or like a list of experiments."""
+    """Whether a file starts like results or like a list of experiments."""
     return head.removeprefix(b"\xef\xbb\xbf").startswith(_FIRST)
 
 
@@ -46,19 +46,19 @@ def read_results(
     ----------
     source : Source
     benchmark : str, optional
-        The name of its folder if left out.
+        If left out, the name of the folder.
 
     Returns
     -------
     results : list of (Experiment, list of Played)
         Empty for a list of experiments, which holds no results.
     baseline : str
-        What the method that does nothing is called.
+        Name of the method without calibration.
 
     Raises
     ------
     InputError
-        Where columns are missing, or a size is no whole number.
+        If columns are missing, or a size is not a whole number.
     """
     try:
         table = format_of(source).open(source)

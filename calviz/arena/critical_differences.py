@@ -1,4 +1,4 @@
-"""Friedman's test, and the critical difference of Nemenyi."""
+"""Friedman's test and Nemenyi's critical difference."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from calviz.arena.averages import Averages
 from calviz.core.arrays import FloatArray
 from calviz.results.leaderboard import CriticalDifference
 
-#: Chance of telling any two equal methods apart.
+#: Probability that any two equal methods are called different.
 ALPHA = 0.05
-#: Blocks and methods from which the approximations hold.
+#: Smallest numbers of blocks and methods for which the approximations hold.
 FEWEST_BLOCKS, FEWEST_METHODS = 5, 3
 
 
 def block_ranks(scores: FloatArray, averages: Averages) -> FloatArray:
-    """Ranks of the methods in each block, 1 for the best; ties share, and who has no score comes last.
+    """Return the ranks of the methods in each block, 1 for the best; ties share a rank, and methods without a score are last.
 
-    A block is what the intervals draw: the models of one data set are not independent, so that their ranks are averaged
-    and ranked again.
+    Blocks are the resampling units of the intervals: the models of one data set are not independent, so their ranks are
+    averaged and ranked again.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def block_ranks(scores: FloatArray, averages: Averages) -> FloatArray:
     """
     from scipy.stats import rankdata
 
-    # An infinite score is still better than none.
+    # An infinite score still ranks before no score.
     last = np.where(np.isinf(scores), np.finfo(np.float64).max, scores)
     ranks = rankdata(np.where(np.isnan(last), np.inf, last), axis=1)
     blocks = []
@@ -51,17 +51,17 @@ def block_ranks(scores: FloatArray, averages: Averages) -> FloatArray:
 def critical_difference(
     methods: Sequence[str], ranks: FloatArray, unit: str = "data sets"
 ) -> CriticalDifference | None:
-    """Test that all methods are alike, and say how far apart two have to be (Demšar 2006, JMLR 7, section 3.2.2).
+    """Test whether all methods are equal, and compute the critical difference of mean ranks (Demšar 2006, JMLR 7, section 3.2.2).
 
-    ``CD = q sqrt(K (K + 1) / (6 N))``, q the quantile of the studentised range for K groups and infinite degrees of freedom,
-    divided by ``sqrt(2)``.
+    ``CD = q sqrt(K (K + 1) / (6 N))``, where q is the quantile of the studentised range for K groups and infinite degrees of
+    freedom, divided by ``sqrt(2)``.
 
     Parameters
     ----------
     methods : sequence of str, K of them
     ranks : ndarray, shape (N, K)
     unit : str
-        What a block is.
+        Kind of blocks, in words.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def critical_difference(
     if blocks < FEWEST_BLOCKS or k < FEWEST_METHODS:
         return None
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # all ranks tied: no statistic
+        warnings.simplefilter("ignore")  # if all ranks are tied, there is no statistic
         test = friedmanchisquare(*ranks.T)
     means = ranks.mean(axis=0)
     order = sorted(range(k), key=lambda j: (means[j], methods[j]))
@@ -89,7 +89,7 @@ def critical_difference(
 
 
 def nemenyi(k: int, blocks: int) -> float:
-    """The difference of mean ranks from which two of k methods are told apart at 5 %.
+    """Return the difference of mean ranks from which two of k methods differ significantly at 5 %.
 
     >>> round(nemenyi(4, 14), 2)  # Demšar 2006, section 3.2.4: 1.25
     1.25

@@ -1,4 +1,4 @@
-"""Elo: strengths of methods from their duels, by the model of Bradley and Terry."""
+"""Elo: strengths of methods from pairwise wins, by the Bradley-Terry model."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
 
-#: Points to a factor of ten in the odds, and the mean of all methods.
+#: Points per factor of ten in the odds, and mean over all methods.
 SCALE, MEAN = 400.0, 1_000.0
-#: Newton's steps, the largest change of a strength in one, and the change at which it is done.
+#: Newton's method: largest number of steps, largest change of a strength per step, and convergence tolerance.
 _STEPS, _LONGEST, _CLOSE = 100, 2.0, 1e-10
 
 
 def duels(scores: FloatArray, entered: BoolArray) -> FloatArray:
-    """Wins of one method over another by experiment: 1, 0, or 1/2 for a tie.
+    """Return the wins of one method over another by experiment: 1, 0, or 1/2 for a tie.
 
     A method without a score loses to those that have one.
 
@@ -28,10 +28,10 @@ def duels(scores: FloatArray, entered: BoolArray) -> FloatArray:
     Returns
     -------
     ndarray, shape (n, K, K)
-        ``[i, j, k]``: what j wins against k; 0 both ways where there is no duel, or where both have no score.
+        ``[i, j, k]``: the win of j against k; 0 in both directions if one does not take part, or if both have no score.
     """
     there = ~np.isnan(scores) & entered
-    # After infinity, which is a score.
+    # Missing scores become infinity; `only` lets them lose against scores that are infinite.
     order = np.where(there, scores, np.inf)
     smaller = order[:, :, None] < order[:, None, :]
     equal = (order[:, :, None] == order[:, None, :]) & there[:, :, None] & there[:, None, :]
@@ -44,18 +44,18 @@ def duels(scores: FloatArray, entered: BoolArray) -> FloatArray:
 
 
 def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
-    """Maximum-likelihood strengths of Bradley and Terry (1952), as Elo.
+    """Return maximum-likelihood strengths of the Bradley-Terry model (1952) as Elo.
 
-    ``P(j beats k) = 1 / (1 + 10^((R_k - R_j) / 400))``, with a mean R of 1,000. The likelihood has a maximum only where
-    every method can be reached from every other by wins (Ford 1957); where it has none, a draw of each method with each
-    other is added.
+    ``P(j beats k) = 1 / (1 + 10^((R_k - R_j) / 400))``, with a mean R of 1,000. The likelihood has a maximum only if
+    every method is connected to every other by a chain of wins (Ford 1957); otherwise, a tie between each pair of methods
+    is added.
 
     Parameters
     ----------
     wins : ndarray, shape (..., K, K)
-        ``[j, k]``: what j has won against k, weighted.
+        ``[j, k]``: weighted number of wins of j against k.
     start : ndarray, shape (..., K), optional
-        Where Newton's method begins.
+        Starting point of Newton's method.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
 
     Examples
     --------
-    Nine wins to one are a factor of nine in the odds:
+    Nine wins to one correspond to a factor of nine in the odds:
 
     >>> elo(np.array([[0.0, 9.0], [1.0, 0.0]])).round(1)
     array([1190.8,  809.2])
@@ -78,7 +78,9 @@ def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
     if start is not None:
         theta += (np.asarray(start).reshape(-1, k) - MEAN) * math.log(10) / SCALE
     games = flat + flat.transpose(0, 2, 1)
-    gauge = games.sum(axis=(1, 2), keepdims=True) / k**3  # keeps the mean where it is
+    gauge = (
+        games.sum(axis=(1, 2), keepdims=True) / k**3
+    )  # makes the Hessian regular, with the mean fixed
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(theta[:, None, :] - theta[:, :, None]))
         gradient = (flat - games * p).sum(axis=2)
@@ -97,7 +99,7 @@ def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
 
 
 def _connected(wins: FloatArray) -> BoolArray:
-    """Whether wins lead from every method to every other, shape (B,)."""
+    """Whether chains of wins lead from every method to every other, shape (B,)."""
     k = wins.shape[-1]
     reach = ((wins > 0) | np.eye(k, dtype=np.bool_)).astype(np.float32)
     for _ in range(max(1, math.ceil(math.log2(k)))):

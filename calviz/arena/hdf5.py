@@ -1,6 +1,6 @@
 """Predictions in the layout of CalArena's HDF5 files.
 
-``DATASET/MODEL/{probas_cal, labels_cal, probas_test, labels_test}``; one dimension of probabilities is P(class 1) of two classes.
+``DATASET/MODEL/{probas_cal, labels_cal, probas_test, labels_test}``; one-dimensional probabilities are P(class 1) of two classes.
 The attributes ``source`` and ``problem_type`` of the file name the benchmark (arXiv 2605.30188).
 """
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 SUFFIXES = (".h5", ".hdf5", ".hdf")
-#: The splits by the ends of the names of their arrays.
+#: Splits, by the suffix of their arrays.
 SPLITS = {"cal": "calibration", "test": "test"}
 
 
 def members(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """The benchmark of a file, and data set and model of each of its experiments.
+    """Return the benchmark of a file, and the data set and model of each experiment.
 
     Raises
     ------
     InputError
-        Where h5py is not installed, or the file is damaged or has another layout.
+        If h5py is not installed, or the file is damaged or has another layout.
     """
     with _opened(path) as (h5py, file):
         found = []
@@ -42,7 +42,7 @@ def members(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
             group = _local(h5py, file, dataset)
             if not isinstance(group, h5py.Group):
                 raise InputError(
-                    f"'{shortened(dataset)}' is no folder of models",
+                    f"'{shortened(dataset)}' is not a folder of models",
                     remedy="the layout is DATASET/MODEL/probas_cal, labels_cal, probas_test, labels_test",
                 )
             found += [(dataset, model) for model in itertools.islice(group, MAX_ARRAYS.value + 1)]
@@ -54,12 +54,12 @@ def members(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 def read_member(path: Path, dataset: str, model: str) -> Predictions:
-    """The predictions of one experiment, with the splits "calibration" and "test"."""
+    """Read the predictions of one experiment, with the splits "calibration" and "test"."""
     with _opened(path) as (h5py, file):
         where = f"{dataset}/{model}"
         group = _local(h5py, _local(h5py, file, dataset), model)
         if not isinstance(group, h5py.Group):
-            raise InputError(f"'{shortened(where)}' is no group of arrays")
+            raise InputError(f"'{shortened(where)}' is not a group of arrays")
         probs, labels, splits = [], [], []
         for end, split in SPLITS.items():
             p = _array(h5py, group, f"probas_{end}", where)
@@ -103,18 +103,19 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
     except MemoryError:
         raise InputError("there is not enough memory to read it", file=path.name) from None
     except (OSError, RuntimeError, KeyError, ValueError, TypeError, UnicodeError, OverflowError):
-        # What the library says of a damaged file is about its own inside.
+        # The error messages of the library are about its internals.
         raise InputError(
             "the HDF5 file is damaged or incomplete", file=path.name, remedy="copy it again"
         ) from None
 
 
 def _local(h5py: Any, group: Any, name: str) -> Any:
-    """A member of the file itself; a link to another file is not followed."""
+    """Return a member of the file itself; links are refused."""
     kind = group.get(name, getlink=True)
     if not isinstance(kind, h5py.HardLink):
         raise InputError(
-            f"'{shortened(name)}' is a link", remedy="calviz reads what is in the file itself"
+            f"'{shortened(name)}' is a link",
+            remedy="calviz reads only what is stored in the file itself",
         )
     return group[name]
 
@@ -124,9 +125,9 @@ def _array(h5py: Any, group: Any, name: str, where: str) -> npt.NDArray[Any]:
         raise InputError(f"there is no array '{name}'", column=where)
     data = _local(h5py, group, name)
     if not isinstance(data, h5py.Dataset) or data.dtype.kind not in "fiub" or data.shape is None:
-        raise InputError(f"'{name}' is no array of numbers", column=where)
+        raise InputError(f"'{name}' is not an array of numbers", column=where)
     if data.external or data.is_virtual:
-        raise InputError(f"'{name}' lies in another file", column=where, remedy="copy it in")
+        raise InputError(f"'{name}' is stored in another file", column=where, remedy="copy it in")
     size = int(np.prod(data.shape, dtype=object)) * data.dtype.itemsize
     MAX_ARRAY.check(size, f"'{name}' of {shortened(where)} has {size_text(size)}")
     return np.asarray(data[()])

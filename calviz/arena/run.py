@@ -1,4 +1,4 @@
-"""Carry out experiments: every method is fitted on the calibration rows and judged on the others."""
+"""Run experiments: every method is fitted on the calibration rows and judged on the evaluation rows."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from calviz.numerics.threads import one_blas_thread
 from calviz.results.arena import SCORES, Experiment, Played, ResultTable
 from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
 
-#: ``progress(name, done, total, problem)`` after each file; the problem is "" if there was none.
+#: Called as ``progress(name, done, total, problem)`` after each file; `problem` is "" if there was none.
 Progress = Callable[[str, int, int, str], object]
 Options = Mapping[str, Mapping[str, Any]]
-#: Experiments that wait in line for each worker: few, so that a stop waits for little.
+#: Number of submitted sources per worker: few, so that a stop does not wait for many.
 _AHEAD = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What is fitted, on which rows.
+    """Which methods are fitted, and on which rows.
 
     Attributes
     ----------
     methods : tuple of str or "all"
         Keys of recalibrators; the uncalibrated model always takes part.
     division : Division
-        Where it says nothing, files need a calibration and a test split.
+        If it is the default, files need a calibration and a test split.
     drawn : bool
-        Whether files without these splits are divided at random instead.
+        Whether files without these splits are divided at random.
     options : mapping of str to mapping
         Parameters of single methods.
     """
@@ -64,13 +64,13 @@ class Rules:
 
     @property
     def specs(self) -> list[RecalibratorSpec]:
-        """The methods that are meant, the uncalibrated model first."""
+        """Specs of the methods, the uncalibrated model first."""
         return specs_of(self.methods)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a file: its experiments, or why there are none."""
+    """Outcome of one source: its experiments, or the problem if there are none."""
 
     name: str
     played: tuple[tuple[Experiment, dict[Key, Played]], ...] = ()
@@ -78,7 +78,7 @@ class Outcome:
 
 
 def play(source: Playable, rules: Rules, known: frozenset[Key] = frozenset()) -> Outcome:
-    """Carry out the experiments of one source; what is known already is not done again, and not in the outcome."""
+    """Run the experiments of one source; known results are not computed again and only have placeholders in the outcome."""
     try:
         members = list(source.members())
         played = [_experiment(member, rules, known) for member in members]
@@ -114,7 +114,7 @@ def _experiment(
     for spec in rules.specs:
         key = (digest, setting(spec.key, rules.options))
         if key in known:
-            found[key] = Played(spec.key)  # stands for what the state holds
+            found[key] = Played(spec.key)  # placeholder for the result in the state
             continue
         checkpoint(f"{member.dataset}, {member.model}: {spec.label}")
         found[key] = _method(data, spec, rows, rules.options.get(spec.key, {}))
@@ -151,13 +151,13 @@ def _check_splits(data: Dataset, member: Member) -> None:
 
 
 def digest_of(data: Dataset, division: Division) -> str:
-    """Names the rows of an experiment and how they are divided."""
+    """Return a hash of the rows of an experiment and of their division."""
     text = f"{data.fingerprint()} {sorted(division.given.items())!r}"
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def setting(method: str, options: Options) -> str:
-    """A method with its parameters, as a state names it."""
+    """Return a method with its parameters, as it is named in a state."""
     own = options.get(method, {})
     return f"{method} {sorted(own.items())!r}" if own else method
 
@@ -171,42 +171,42 @@ def play_all(
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> tuple[ResultTable, tuple[str, ...]]:
-    """Carry out all experiments.
+    """Run all experiments.
 
     Parameters
     ----------
     sources : sequence of Playable
     rules : Rules
     state : State, optional
-        Where what is done is kept, and what need not be done again.
+        Saves results as they come, and provides those of an earlier run.
     jobs : int, optional
-        How many at the same time; the number of available cores if left out. Files are played by processes, what is
-        open already by threads.
+        Number of parallel workers; if left out, the number of available cores. Files are run in processes, predictions in
+        memory in threads.
     progress : callable, optional
     stop : callable, optional
-        Asked all the time; where it says True, the table is of what was finished.
+        Polled during the work; once it returns True, the table holds only what is finished.
 
     Returns
     -------
     table : ResultTable
     problems : tuple of str
-        Files that could not be used, and why.
+        Why files could not be used.
 
     Raises
     ------
     InputError
-        Where nothing could be used.
+        If no source could be used.
     Stopped
-        Where it was stopped before anything was finished.
+        If it was stopped before anything was finished.
     """
-    specs = rules.specs  # unknown methods are an error before anything is done
+    specs = rules.specs  # raises on unknown methods before any work
     done = dict(state.done) if state is not None else {}
     known = frozenset(done)
     results: list[tuple[Experiment, list[Played]]] = []
     problems: list[str] = []
     asked = stop or (lambda: False)
     workers = max(1, min(jobs or available_cores(), len(sources)))
-    # Closed at once where the work ends early: no worker outlives it.
+    # Closed at once if the work ends early, so that no worker outlives it.
     with closing(_outcomes(sources, rules, known, workers, asked)) as outcomes:
         for finished, outcome in enumerate(outcomes, start=1):
             for experiment, played in outcome.played:
@@ -221,12 +221,12 @@ def play_all(
     if not results:
         if asked():
             raise Stopped
-        first = problems[0] if problems else "there is nothing to play."
+        first = problems[0] if problems else "there is nothing to run."
         several = (
             f"none of {len(problems):,} files can be used; the first: " if len(problems) > 1 else ""
         )
         raise InputError(f"{several}{first}", placed=True)
-    # By name: the order in which workers finish is chance.
+    # Sorted by name, because workers finish in random order.
     results.sort(key=lambda pair: pair[0])
     table = ResultTable.of(results, methods=[spec.key for spec in specs])
     return table, tuple(problems)
@@ -271,10 +271,10 @@ def _outcomes(
         processes.shutdown(wait=True)
     except BrokenProcessPool:
         raise CalvizError(
-            "a process that fitted methods was ended from outside, perhaps for want of memory; run it again with fewer jobs."
+            "a worker process was killed, perhaps because memory ran out; run it again with fewer jobs."
         ) from None
     except BaseException:
-        # Nobody waits for a fit of minutes.
+        # Running fits, which may take minutes, are not waited for.
         for process in list((processes._processes or {}).values()):
             process.terminate()
         processes.shutdown(wait=False, cancel_futures=True)
@@ -304,7 +304,7 @@ def _in_turn(
     workers: int,
     stop: Callable[[], bool],
 ) -> Iterator[Outcome]:
-    """Outcomes as they come; a few experiments wait in line, so that a stop waits for these alone."""
+    """Yield outcomes as they finish; only a few sources are submitted ahead, so that a stop does not wait for many."""
     left = iter(sources)
     waiting: set[Future[Outcome]] = set()
     while True:
@@ -332,7 +332,7 @@ _KNOWN: frozenset[Key] = frozenset()
 
 
 def _begin(rules: Rules, known: frozenset[Key]) -> None:
-    """Set up a worker; Ctrl+C is the business of the process that it works for."""
+    """Set up a worker process; Ctrl+C is handled by its parent."""
     global _RULES, _KNOWN
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _RULES, _KNOWN = rules, known

@@ -1,4 +1,4 @@
-"""An arena that is kept: results as they come, one experiment per line, and the JSON of a finished one."""
+"""Saved arenas: a state file with one experiment per line, written as results come, and the JSON of a finished arena."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calviz.core.whole_files import OutputError
 from calviz.data.file_bytes import Source
 from calviz.results.arena import SCORES, Experiment, Played, ResultTable
 
-#: How the first line of a kept arena, and the JSON of a finished one, begin.
+#: Start of the first line of a state file, and text that marks the JSON of a finished arena.
 MARK, JSON_MARK = '{"calviz_arena": ', '"format": "arena"'
 VERSION = 1
 
@@ -24,14 +24,14 @@ Key = tuple[str, str]
 
 
 def looks_saved(head: bytes) -> bool:
-    """Whether a file begins like a kept arena or like the JSON of one."""
+    """Whether a file starts like a state file or like the JSON of a finished arena."""
     text = head[:4096].decode("utf-8", "replace").lstrip("\ufeff \r\n\t")
     return text.startswith(MARK) or (text.startswith("{") and JSON_MARK in text)
 
 
 @dataclass
 class State:
-    """What is done, in a file to which each finished experiment is added.
+    """Finished results, in a file that each finished experiment is appended to.
 
     Attributes
     ----------
@@ -45,21 +45,21 @@ class State:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Continue a file, or begin it; what an interruption has left of its last line is cut off.
+        """Open a state file, or create it; an incomplete last line is cut off.
 
         Raises
         ------
         OptionError, OutputError
-            Where the path is no place for a file.
+            If no file can be written at the path.
         InputError
-            Where there is another file of that name.
+            If the file exists but is not a saved arena.
         """
         target = Path(path)
         if str(path) in ("", "-") or target.is_dir() or not target.absolute().parent.is_dir():
             raise OptionError(f"--state '{path}' is not a file that can be written.")
         try:
             head = f"{MARK}{VERSION}}}\n".encode()
-            # Also where it was interrupted before its first line was whole.
+            # Also if it was interrupted before the first line was complete.
             if not target.exists() or (
                 target.stat().st_size < len(head) and head.startswith(target.read_bytes())
             ):
@@ -82,7 +82,7 @@ class State:
         return state
 
     def add(self, experiment: Experiment, played: Mapping[Key, Played]) -> None:
-        """Write down what was done; the line is in the file when this returns."""
+        """Append the results of an experiment to the file."""
         self.done |= played
         line = json.dumps(
             {
@@ -104,7 +104,7 @@ class State:
 
 
 def _record(one: Played) -> dict[str, Any]:
-    # JSON knows no infinity.
+    # JSON has no infinity.
     scores = {
         k: None if math.isnan(v) else "inf" if math.isinf(v) else v for k, v in one.scores.items()
     }
@@ -113,7 +113,7 @@ def _record(one: Played) -> dict[str, Any]:
 
 
 def record(table: ResultTable) -> dict[str, Any]:
-    """A result table as plain values: what `read_saved` reads back.
+    """Return a result table as plain values, which `read_saved` reads.
 
     Parameters
     ----------
@@ -129,18 +129,18 @@ def record(table: ResultTable) -> dict[str, Any]:
 
 
 def read_saved(source: Source) -> tuple[list[tuple[Experiment, list[Played]]], str | None]:
-    """Read a kept arena, or the JSON of a finished one.
+    """Read a state file, or the JSON of a finished arena.
 
     Returns
     -------
     results : list of (Experiment, list of Played)
     baseline : str or None
-        The method that does nothing.
+        The method without calibration.
 
     Raises
     ------
     InputError
-        Where the file is neither, or damaged.
+        If the file is neither, or damaged.
     """
     from calviz.specs.recalibrator import UNCALIBRATED
 
@@ -156,16 +156,14 @@ def _lines(source: Source) -> Iterator[tuple[Experiment, list[Played], list[Key]
     text = _text(source)
     head, *lines = text.splitlines() or [""]
     if not head.startswith(MARK):
-        raise InputError(
-            "this file is no arena that was kept", remedy="give --state a file of its own"
-        )
+        raise InputError("this file is not a saved arena", remedy="give --state a file of its own")
     whole = text.endswith("\n")
     for number, line in enumerate(lines, start=2):
         try:
             entry = json.loads(line)
         except (json.JSONDecodeError, RecursionError):
             if number == len(lines) + 1 and not whole:
-                return  # cut off by an interruption
+                return  # incomplete because of an interruption
             raise InputError("the line is damaged", line=number, remedy="remove it") from None
         experiment, played = _entry(entry, line=number)
         keys = [(str(r.get("digest")), str(r.get("as"))) for r in entry["results"]]
@@ -180,7 +178,7 @@ def _document(source: Source) -> tuple[list[tuple[Experiment, list[Played]]], st
         entries, baseline = None, None
     if not isinstance(entries, list) or not (baseline is None or isinstance(baseline, str)):
         raise InputError(
-            "this is no arena that calviz has written",
+            "this is not an arena written by calviz",
             remedy="write one with 'calviz arena --json'",
         )
     return [_entry(entry) for entry in entries], baseline

@@ -1,4 +1,4 @@
-"""What there is to play: files of predictions, folders of them, HDF5, published results, and arenas that were kept."""
+"""Input of an arena: files and folders of predictions, HDF5 files, published results, and saved arenas."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from calviz.data.loaded import ReadingOptions
 from calviz.results.arena import Experiment, Played
 from calviz.specs.recalibrator import UNCALIBRATED
 
-#: The benchmark that files belong to which name none.
+#: Benchmark of files that do not name one.
 FILES = "files"
-#: Endings of files that are looked at in a folder, besides those of the formats.
+#: Suffixes of files that are read in a folder, in addition to those of the formats.
 _OWN = (".json", *hdf5.SUFFIXES)
 
 
@@ -43,15 +43,15 @@ class Member:
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """A file of predictions, of one model or more.
+    """A file of predictions of one or more models.
 
     Attributes
     ----------
     path : Path
     dataset : str
-        What its rows are called.
+        Name of the data set.
     model : str
-        What its model is called, where there is one.
+        Name of the model, if the file has a single one.
     reading : ReadingOptions
     """
 
@@ -62,11 +62,11 @@ class PredictionFile:
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Name for messages."""
         return self.model if self.dataset == self.model else f"{self.dataset}/{self.model}"
 
     def members(self) -> Iterator[Member]:
-        """Its models."""
+        """Read the models of the file."""
         models = read(self.path, options=self.reading).models
         for model, data in models.items():
             yield Member(data, FILES, self.dataset, self.model if len(models) == 1 else model)
@@ -83,18 +83,18 @@ class Hdf5Member:
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Name for messages."""
         return f"{self.dataset}/{self.model}"
 
     def members(self) -> Iterator[Member]:
-        """The one model."""
+        """Yield the single model."""
         data = hdf5.read_member(self.path, self.dataset, self.model)
         yield Member(data, self.benchmark, self.dataset, self.model)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Predictions that are open already."""
+    """Predictions in memory."""
 
     dataset: str
     model: str
@@ -102,28 +102,28 @@ class Loaded:
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Name for messages."""
         return self.model
 
     def members(self) -> Iterator[Member]:
-        """The one model."""
+        """Yield the single model."""
         yield Member(self.data, FILES, self.dataset, self.model)
 
 
-#: Something that `run` can carry out.
+#: A source of experiments that `run` can run.
 Playable = PredictionFile | Hdf5Member | Loaded
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What was found: experiments to carry out, or results.
+    """Experiments to run, or results.
 
     Attributes
     ----------
     playable : tuple of Playable
     results : tuple of (Experiment, list of Played)
     baseline : str or None
-        What the method is called that does nothing.
+        Name of the method without calibration.
     notes : tuple of str
     """
 
@@ -134,21 +134,21 @@ class Found:
 
 
 def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None = None) -> Found:
-    """Look at files and folders, and tell predictions from results.
+    """Search files and folders for predictions or results.
 
-    A data set is named by the folder of a file that lies in a folder of its own below one that is given, or where files of several
-    folders are given; else each file is one.
+    If files come from several folders, the folder of a file is the name of its data set (except directly in a folder that was
+    given); otherwise, each file is a data set.
 
     Parameters
     ----------
     paths : iterable of path
     reading : ReadingOptions, optional
-        How files of predictions are read.
+        Options for reading files of predictions.
 
     Raises
     ------
     InputError
-        Where there is nothing, or results come together with predictions.
+        If there is nothing, or if there are both predictions and results.
     """
     options = reading or ReadingOptions()
     playable: list[Playable] = []
@@ -172,7 +172,7 @@ def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None
             else:
                 lists.append(file.name)
         elif root is not None and file.suffix.lower() == ".json":
-            continue  # something else that lies in the folder
+            continue  # some other file of the folder
         else:
             stem = _stem(file)
             below = by_folder and (root is None or file.parent != root)
@@ -181,7 +181,7 @@ def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None
             )
     if playable and results:
         raise InputError(
-            "there are predictions and results",
+            "the files hold both predictions and results",
             remedy="give one kind at a time; keep both with --state",
         )
     if not playable and not results:
@@ -203,13 +203,13 @@ def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None
 def results_in(
     source: Source, benchmark: str | None = None
 ) -> tuple[list[tuple[Experiment, list[Played]]], str | None] | None:
-    """The results in a file, and what the method is called there that does nothing; None if it is no file of results.
+    """Return the results in a file, and its name of the method without calibration; None if it is not a file of results.
 
     Parameters
     ----------
     source : Source
     benchmark : str, optional
-        What results belong to that name none; the folder of the file if left out.
+        Benchmark of results that do not name one; if left out, the folder of the file.
     """
     head = source.head(4096)
     if looks_saved(head):
@@ -218,7 +218,7 @@ def results_in(
 
 
 def _files(given: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:
-    """Files, and the folder they were found in; in a folder only those whose names say that they can be read."""
+    """Yield files with the folder they were found in; in a folder, only files with readable suffixes."""
     endings = (*(s for f in FORMATS for s in f.suffixes), *_OWN)
     for path in given:
         if not path.is_dir():

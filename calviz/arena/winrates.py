@@ -8,27 +8,27 @@ from calviz.core.arrays import BoolArray, FloatArray
 
 
 def beats(scores: FloatArray, entered: BoolArray) -> BoolArray:
-    """Whether a method beats another: its score is strictly smaller.
+    """Whether a method beats another, that is, has a strictly smaller score.
 
     Parameters
     ----------
     scores : ndarray, shape (n, K)
-        Lower is better; nan where a method has none.
+        Lower is better; nan where a method has no score.
     entered : ndarray of bool, shape (n, K)
 
     Returns
     -------
     ndarray of bool, shape (n, K, K)
-        ``[i, j, k]``: in experiment i, j beats k. Who has no score beats nobody, and gives nobody a win.
+        ``[i, j, k]``: in experiment i, j beats k. A method without a score beats no other and gives no other a win.
     """
     taken = np.where(entered, scores, np.nan)
     return np.asarray(taken[:, None, :] > taken[:, :, None])
 
 
 def winrates(scores: FloatArray, entered: BoolArray) -> FloatArray:
-    """Share of the other methods of an experiment with a strictly larger score (CalArena 2026, arXiv 2605.30188).
+    """Return the share of the other methods of an experiment with a strictly larger score (CalArena 2026, arXiv 2605.30188).
 
-    ``sum_k [score_k > score_j] / (K - 1)``; K counts the methods that take part, also those without a score.
+    ``sum_k [score_k > score_j] / (K - 1)``; K counts the methods that take part, including those without a score.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def winrates(scores: FloatArray, entered: BoolArray) -> FloatArray:
     Returns
     -------
     ndarray, shape (n, K)
-        nan where a method does not take part, or is alone.
+        nan where a method does not take part, or is the only one.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Fit recalibrators on some rows and judge them on others; compare models on the same rows; advise.
 
-It belongs here if it decides which rows fit and which judge, fits a map, or compares several sets of probabilities.
-The methods themselves are in `calviz.recalibrators`, the numbers of one set of probabilities come from `calviz.analysis`, and what
-a comparison returns is in `calviz.results`.
+Code belongs here if it decides which rows fit and which judge, fits a map, or compares several sets of probabilities.
+The methods are in `calviz.recalibrators`, the numbers of one set of probabilities come from `calviz.analysis`, and the types of
+the results are in `calviz.results`.
 """
 
 from calviz.comparison.advice import advise, guideline

@@ -1,4 +1,4 @@
-"""Which recalibrator to take, and why: what wins on such data elsewhere, held against what was measured here."""
+"""Advice on a recalibrator: what wins on similar data in published experiments, combined with the comparison at hand."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 from calviz.text.words import decimal, decimals_for
 
-#: Zhang et al. call tasks of CIFAR-100 and of ImageNet complex, those of CIFAR-10 not.
+#: Number of classes of a complex task: for Zhang et al. those of CIFAR-100 and ImageNet are complex, that of CIFAR-10 is not.
 MANY_CLASSES = 100
-#: "A large calibration data set": where IROvA-TS overtakes in their figures 6 and 11 to 13, about.
+#: Rows of "a large calibration data set", overall and per class: about where IROvA-TS takes the lead in their figures 6 and 11-13.
 LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 
 
 def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
-    """What wins on data with as many classes and calibration rows, and what Zhang et al. (2020, appendix G) recommend.
+    """Return what wins on data with similar numbers of classes and calibration rows, and what Zhang et al. (2020, appendix G) recommend.
 
     Parameters
     ----------
     data : Predictions or ConfidencePredictions
     fit_rows : int
-        Calibration rows.
+        Number of calibration rows.
     keep_classes : bool
         Whether no predicted class may change.
     """
@@ -48,7 +48,7 @@ def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Gu
 
 
 def _zhang(classes: int, rows: int, keep_classes: bool) -> str:
-    """The published guideline, as one more source."""
+    """Return the guideline of Zhang et al. as a sentence."""
     large = rows >= max(LARGE_SET, LARGE_PER_CLASS * classes)
     if classes >= MANY_CLASSES and large and not keep_classes:
         what = (
@@ -60,24 +60,24 @@ def _zhang(classes: int, rows: int, keep_classes: bool) -> str:
 
 
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
-    """Hold what wins on such data elsewhere against a comparison, and say so if another method is better here.
+    """Choose a method by a comparison and by what wins on similar data elsewhere; the reasons say where the two differ.
 
-    The methods that are not told apart from the best one (all pairs taken into account) count as equal, if they are also better
-    than the uncalibrated model beyond noise, and their NLL is not worse than its. Among
-    them comes first: leaving the model as it is, what wins most often on data like these, the smaller value. The reasons state this rule.
+    Methods that are not told apart from the best one (adjusted for all pairs) count as equal if they are also better
+    than the uncalibrated model beyond noise and their NLL is not worse. Among equals the order is: the uncalibrated model,
+    the method that wins most often on similar data, the best value. The reasons state this rule.
 
     Parameters
     ----------
     comparison : Comparison
-        With paired intervals.
+        A comparison with paired intervals.
     data : Predictions or ConfidencePredictions
-        What was compared.
+        The compared data.
     keep_classes : bool
         Whether no predicted class may change.
     """
     rule = guideline(data, comparison.fit.rows, keep_classes=keep_classes)
     if not any(m.ok and m.key != UNCALIBRATED for m in comparison):
-        return Advice(UNCALIBRATED, ("No method was fitted, so there is no ground for a choice.",))
+        return Advice(UNCALIBRATED, ("No method was fitted, so there is no basis for a choice.",))
     criterion = comparison.criterion
     if criterion is None:
         return Advice(UNCALIBRATED, ("There are no paired intervals to judge by.", rule.reason))
@@ -89,7 +89,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     name = METRICS[criterion].label
     tied = comparison.tied[criterion]
     best = allowed[0]
-    # Where the best of all is ruled out, ties with it say nothing about those that are left.
+    # If the best method is not allowed, ties with it say nothing about the allowed ones.
     equal = [key for key in allowed if key in tied] if best in tied else [best]
     chosen = UNCALIBRATED
     if UNCALIBRATED not in equal:
@@ -102,7 +102,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
 
 
 def _objection(comparison: Comparison, key: str) -> str | None:
-    """Why a method that is tied with the best is no improvement all the same: what of it is worse or not better."""
+    """Say why a method that is tied with the best is still no improvement; None if it is one."""
     differences = comparison[key].differences
     nll = differences.get("nll")
     if nll is not None and nll.verdict == "worse":
@@ -115,7 +115,7 @@ def _objection(comparison: Comparison, key: str) -> str | None:
 
 
 def _first(sound: list[str], rule: Guideline) -> str:
-    """The one that wins most often on such data; the smaller value, of those that are not known."""
+    """Return the method that wins most often on such data, or the one with the best value if no experiments are known."""
     return next((key for key in rule.ranking if key in sound), next(iter(sound), UNCALIBRATED))
 
 
@@ -128,7 +128,7 @@ def _rule(
     equal: list[str],
     rule: Guideline,
 ) -> str:
-    """The rule and what decided, in the words of the table."""
+    """State the rule and the criterion that decided; empty without ties."""
     if len(equal) == 1:
         return ""
     share = comparison[best].best_share.get(criterion)
@@ -163,7 +163,7 @@ def _measured(
     rows = f"{comparison.evaluation.rows:,} evaluation rows"
     if chosen == UNCALIBRATED:
         if not any(m.ok for m in comparison if m.key != UNCALIBRATED):
-            return ["No method was fitted, so there is no ground for a choice."]
+            return ["No method was fitted, so there is no basis for a choice."]
         if UNCALIBRATED not in equal and (said := _objection(comparison, best)):
             return [f"{_label(best)} has the best {name} on {rows}, but its {said}."]
         if best == UNCALIBRATED:
@@ -181,10 +181,10 @@ def _measured(
     if chosen == best and len(equal) == 1:
         return [f"{_label(chosen)} has the best {name} on {rows}, {change}, beyond noise."]
     others = [_label(key) for key in equal if key != chosen]
-    # Labels have commas of their own.
+    # Semicolons, because labels contain commas.
     listed = "; ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
     return [
-        f"{_label(chosen)} takes the {name} {change} on {rows}; it cannot be told apart from {listed}."
+        f"{_label(chosen)} brings the {name} {change} on {rows}; it cannot be told apart from {listed}."
     ]
 
 
@@ -202,11 +202,11 @@ def _held_against(
     if recommended is None:
         return f"{rule.reason} {_not_compared(str(rule.method), comparison, data)}"
     if not recommended.ok:
-        return f"{rule.reason} There is no result of it here: {recommended.reason}"
+        return f"{rule.reason} It has no result here: {recommended.reason}"
     if rule.method in equal and (said := _objection(comparison, str(rule.method))):
         return f"{rule.reason} Here the {said} ({_label(str(rule.method))})."
     criterion = str(comparison.criterion)
-    # Ties are those with the best of all, which may be ruled out where classes must stay.
+    # Ties are with the best of all methods, which may not be allowed if classes must stay.
     if chosen == UNCALIBRATED or rule.method in (*equal, *comparison.tied[criterion]):
         return rule.reason
     best = comparison.ranking(criterion)[0]
@@ -214,7 +214,7 @@ def _held_against(
 
 
 def _not_compared(method: str, comparison: Comparison, data: Dataset) -> str:
-    """What to do about the recommended method if it was not tried."""
+    """Say what to do if the recommended method was not compared."""
     why = suggest(data, comparison.fit.rows).left_out.get(method)
     if why is not None:
         return f"{_label(method)} ('{method}') was not compared, and need not be: {why}"
@@ -231,7 +231,7 @@ def _keep_in_mind(comparison: Comparison, found: MethodResult) -> list[str]:
     if comparison.in_sample:
         said.append(
             "These are the rows that fitted the maps: flexible methods look better than they are, and this is "
-            "no ground for a choice."
+            "no basis for a choice."
         )
     elif found.key != UNCALIBRATED:
         said.append("The choice was made on the evaluation rows: fresh rows would confirm it.")

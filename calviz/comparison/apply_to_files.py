@@ -1,4 +1,4 @@
-"""A saved map on files of any size, block by block."""
+"""Apply a saved map to files of any size, block by block."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from calviz.data.profiling.sources import Files, find, scan
 from calviz.data.sampling.blocks import predictions_of
 from calviz.profiles.layout import Layout
 
-#: Numbers that are looked at at a time: rows times classes.
+#: Size of a block in entries (rows x score columns).
 BLOCK = 4_000_000
 
-#: Told a block and which column is what: the rows to be written, and columns of these.
+#: Function from a block and its layout to the rows to write, and to additional columns of these.
 Marks = Callable[[Any, Layout], tuple[Any, dict[str, Any]]]
 
 
@@ -37,9 +37,9 @@ def apply_to_files(
     options: ReadingOptions | None = None,
     marks: Marks | None = None,
 ) -> tuple[Path, ...]:
-    """Write each file again with calibrated scores, as Parquet; all other columns stay as they are.
+    """Write each file as Parquet with calibrated scores; all other columns stay unchanged.
 
-    In place of logits there are probabilities, ``p_CLASS``.
+    Logits are replaced by probabilities, ``p_CLASS``.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ def apply_to_files(
     record : mapping
         A map from `to_dict`.
     folder : str or PathLike
-        Where the files go, under their own names; each is written whole or not at all.
+        Output folder; files keep their names, and each is written whole or not at all.
     model : str, optional
-        Whose scores, where there are several.
+        Which model, if there are several.
     options : ReadingOptions, optional
     marks : callable, optional
-        Says which rows of each block are written, and makes columns of these.
+        Selects the rows of each block to write, and computes additional columns.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def apply_to_files(
     Raises
     ------
     InputError, OptionError
-        Naming the file, where the map does not fit or a row cannot be used.
+        If the map does not fit the data or a row cannot be used; the sentence names the file.
     """
     needs("pyarrow")
     import narwhals as nw
@@ -88,11 +88,13 @@ def apply_to_files(
 def target_names(
     sources: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str]
 ) -> list[str]:
-    """What files are called in the folder where they are written again; raises OptionError where two would be one."""
+    """Return the names of the output files; raises OptionError if two are equal, or if the folder is that of the sources."""
     paths = find(sources).paths
     names = [f"{path.stem}.parquet" for path in paths]
     if len(set(names)) < len(names):
-        raise OptionError("two of the files have the same name, and would be one in the folder.")
+        raise OptionError(
+            "two of the files have the same name and would overwrite each other in the folder."
+        )
     if any(path.resolve().parent == Path(folder).resolve() for path in paths):
         raise OptionError("the folder holds the files themselves; give another one.")
     return names
@@ -132,7 +134,7 @@ def _apply(file: Files, layout: Layout, record: Any, out: Path, marks: Marks | N
 
 
 def _predictions(block: Any, layout: Layout, before: int) -> Dataset:
-    """The scores of a block; a map does not look at labels."""
+    """Return the scores of a block as predictions, with dummy labels, which a map does not use."""
     scores = block.select(layout.columns).to_numpy()
     try:
         return predictions_of(scores, np.zeros(len(scores), dtype=np.int32), layout)
@@ -143,18 +145,18 @@ def _predictions(block: Any, layout: Layout, before: int) -> Dataset:
 
 
 def _with_scores(block: Any, calibrated: Dataset, layout: Layout) -> Any:
-    """The block with calibrated scores in place of its own."""
+    """Return the block with calibrated scores in place of its own."""
     import polars as pl
 
     scores, names = _scores(calibrated, layout), layout.scores
     if layout.logits:
-        # Called as `calviz.data.writing` calls them.
+        # The same names as in `calviz.data.writing`.
         names = tuple(f"p_{name}" for name in layout.class_names)
         block = block.drop(layout.logits)
         for name in names:
             if name in block.columns:
                 raise InputError(
-                    f"there is a column '{shortened(name)}' already, where the probabilities of logits go",
+                    f"the column '{shortened(name)}' exists already, and the probabilities of the logits need its name",
                     remedy="rename it",
                 )
     return block.with_columns(pl.Series(name, scores[:, k]) for k, name in enumerate(names))

@@ -1,4 +1,4 @@
-"""What experiments on many data sets say about recalibrators: which one wins on data like these, and how often it does harm."""
+"""Evidence from experiments on many data sets: which recalibrator wins on similar data, and how often it does harm."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from importlib.resources import files
 
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 
-#: Written by ``benchmarks/record_arena.py``; the first group that fits the data counts.
+#: Written by ``benchmarks/record_arena.py``; the first group that matches the data is used.
 _FILE = "arena_evidence.json"
 
 
 @dataclass(frozen=True)
 class Record:
-    """One method in a group of experiments.
+    """Record of one method in a group of experiments.
 
     Attributes
     ----------
     brier, nll : float
         Winrates: mean share of the other methods with a strictly larger score.
     worse_brier, worse_nll : float
-        Share of the experiments in which the score is larger than without calibration.
+        Share of the experiments in which the score is larger (worse) than without calibration.
     gain : float
         Mean gain in the Brier score over no calibration.
     """
@@ -36,23 +36,23 @@ class Record:
 
     @property
     def winrate(self) -> float:
-        """Mean of both."""
+        """Mean of the two winrates."""
         return (self.brier + self.nll) / 2
 
 
 @dataclass(frozen=True)
 class Group:
-    """Experiments that are alike in classes and calibration rows.
+    """Experiments with similar numbers of classes and calibration rows.
 
     Attributes
     ----------
     source : str
-        Whose they are, in words.
+        Source of the experiments, in words.
     experiments : int
     classes, rows : (int, int or None)
-        From the first up to below the second.
+        Range: from the first number up to, but not including, the second; None for no upper end.
     like : str
-        What they have in common, in words ("2 classes, 1,000 to 4,999 calibration rows").
+        The two ranges in words ("2 classes, 1,000 to 4,999 calibration rows").
     records : mapping of str to Record
         By the key of the method.
     """
@@ -65,7 +65,7 @@ class Group:
     records: Mapping[str, Record]
 
     def holds(self, classes: int, rows: int) -> bool:
-        """Whether data like these are in it."""
+        """Whether data with these numbers belong to the group."""
         return all(
             low <= value and (high is None or value < high)
             for value, (low, high) in ((classes, self.classes), (rows, self.rows))
@@ -73,16 +73,16 @@ class Group:
 
     @property
     def ranking(self) -> tuple[str, ...]:
-        """Keys of the methods, the highest mean winrate first; not that of the uncalibrated model."""
+        """Keys of the methods, highest mean winrate first, without the uncalibrated model."""
         keys = [key for key in self.records if key != UNCALIBRATED]
         return tuple(sorted(keys, key=lambda key: (-self.records[key].winrate, key)))
 
     def keeping(self) -> tuple[str, ...]:
-        """Those of the ranking that keep every predicted class."""
+        """Return the methods of the ranking that keep every predicted class."""
         return tuple(key for key in self.ranking if RECALIBRATORS[key].accuracy_preserving)
 
     def said_of(self, key: str) -> str:
-        """Winrates of a method and how often it does harm, in words."""
+        """Return the winrates of a method, and how often it does harm, in words."""
         found = self.records[key]
         share = round(100 * found.worse_brier)
         often = (
@@ -99,13 +99,13 @@ class Group:
 
 
 def evidence(classes: int, rows: int) -> Group:
-    """The experiments that are most like such data.
+    """Return the experiments that are most similar to the data.
 
     Parameters
     ----------
     classes : int
     rows : int
-        Calibration rows.
+        Number of calibration rows.
     """
     return next(group for group in _groups() if group.holds(classes, rows))
 

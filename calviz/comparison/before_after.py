@@ -1,4 +1,4 @@
-"""The same rows before and after recalibration, never those that the map was fitted on."""
+"""The same rows before and after recalibration, excluding those that the map was fitted on."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class BeforeAfter:
     before, after : Predictions or ConfidencePredictions
         The judged rows.
     fit_before, fit_after : Predictions or ConfidencePredictions
-        The rows that the map was fitted on: to choose a threshold, never to judge it.
+        The rows that the map was fitted on, for choosing a threshold, never for judging it.
     fit, evaluation : RowsUsed
-        Which rows these are.
+        Descriptions of the fitting rows and the judged rows.
     warnings : tuple of str
-        What the fit had to say.
+        Warnings of the fit.
     """
 
     rows: IntArray
@@ -51,7 +51,7 @@ def before_and_after(
     within: BoolArray | None = None,
     seed: int = 0,
 ) -> BeforeAfter:
-    """Fit a recalibrator on other rows than those that judge, and return the judged rows before and after.
+    """Fit a recalibrator on some rows, and return the others before and after recalibration.
 
     Parameters
     ----------
@@ -59,19 +59,19 @@ def before_and_after(
     method : str
         Key of a recalibrator, or ``first+second``.
     eval_split : str, optional
-        The split to judge. Fitted is on the split that `fit_split_beside` names; without one on a stratified half
-        of the rows, and the other half is judged.
+        The split to judge. The map is fitted on the split that `fit_split_beside` names; without one, on a stratified
+        half of the rows, and the other half is judged.
     within : ndarray of bool, shape (n,), optional
-        Judge only those of the rows that lie in here (a slice).
+        Judge only these rows (a slice).
     seed : int
         Of the random half.
 
     Raises
     ------
     InputError
-        Where there are too few rows to fit on, or none to judge.
+        If there are too few rows to fit on, or none to judge.
     NotAvailable
-        Where the method has no meaning for these data.
+        If the method is not defined for these data.
     """
     rows = Division.beside(data, eval_split, seed=seed).rows(data)
     fit, judged = rows.pairs[0]
@@ -79,7 +79,7 @@ def before_and_after(
         judged = judged[within[judged]]
     if judged.size == 0:
         raise InputError(
-            "none of the rows looked at are left to judge: the map was fitted on them",
+            "none of the selected rows are left to judge: the map was fitted on them",
             remedy="choose another evaluation split or slice",
         )
     spec = RECALIBRATORS[method]

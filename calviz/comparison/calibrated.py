@@ -1,4 +1,4 @@
-"""A classifier with a recalibrator behind it, in the scikit-learn way."""
+"""`Calibrated`: a classifier followed by a recalibrator, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from calviz.specs.recalibrator import RECALIBRATORS
 
 
 class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose probabilities go through a recalibrator.
+    """A classifier whose probabilities are recalibrated.
 
-    A classifier that is fitted already stands in a ``FrozenEstimator``, and `fit` fits the recalibrator on rows that the classifier has
-    not seen. Any other is fitted by `fit`, and the recalibrator on what it says of held-out folds of the same rows.
+    Wrap a classifier that is already fitted in a ``FrozenEstimator``: `fit` then fits only the recalibrator, on rows that the
+    classifier has not seen. Otherwise `fit` fits both, the recalibrator on cross-validated predictions for the same rows.
 
     Parameters
     ----------
     estimator : estimator
-        With ``predict_proba`` or, where it is asked for by name, ``decision_function``.
+        A classifier with ``predict_proba``, or with ``decision_function`` if `response_method` asks for it.
     method : str
         Key of a recalibrator ("auto", "temperature", ...; ``calviz methods`` lists them), or ``first+second``.
     response_method : {"predict_proba", "decision_function"}
-        Which one is asked; what "decision_function" gives is read as logits.
+        Method of the classifier to call; the output of "decision_function" is used as logits.
     cv : int
         Number of stratified folds for an estimator that is not frozen.
 
@@ -43,9 +43,9 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
     estimator_ : estimator
         The fitted classifier.
     recalibrator_ : transformer
-        The fitted map; its `describe`, `to_dict` and `snippet` say what it is.
+        The fitted map; see its `describe`, `to_dict` and `snippet`.
     n_features_in_ : int
-        Where the classifier has it.
+        If the classifier has it.
 
     Examples
     --------
@@ -79,18 +79,18 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         self.cv = cv
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the recalibrator, and first the classifier unless it is frozen.
+        """Fit the recalibrator and, unless it is frozen, the classifier.
 
         Parameters
         ----------
         X : array_like or data frame
-            What the classifier takes.
+            Input of the classifier.
         y : array_like, shape (n,)
 
         Raises
         ------
         InputError, OptionError
-            Where the classifier gives no scores or does not know a label, a class has too few rows, or a parameter is not allowed.
+            If the classifier gives no scores or does not know a label, a class has too few rows, or a parameter is not allowed.
         """
         check_choice(
             "response_method", self.response_method, ("predict_proba", "decision_function")
@@ -132,13 +132,13 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Calibrated probabilities, shape (n, K), in the order of `classes_`."""
+        """Return calibrated probabilities, shape (n, K), in the order of `classes_`."""
         check_is_fitted(self, "recalibrator_")
         found: FloatArray = self.recalibrator_.transform(self._scores(X))
         return found
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class with the largest calibrated probability of each row, shape (n,)."""
+        """Return the class with the largest calibrated probability for each row, shape (n,)."""
         probs = self.predict_proba(X)
         return np.asarray(self.classes_[probs.argmax(axis=1)])
 
@@ -146,7 +146,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         return _columns(responses(self.estimator_, X, self.response_method), self.response_method)
 
     def _held_out(self, X: Any, y: npt.NDArray[Any]) -> FloatArray:
-        """What the classifier says of folds that it was not fitted on; afterwards it is fitted on all rows."""
+        """Return cross-validated scores of the classifier, which is then fitted on all rows."""
         if not y.size:
             raise InputError("there are no rows", remedy="give rows of at least two classes")
         classes, counts = np.unique(y, return_counts=True)
@@ -162,7 +162,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
                 remedy="leave it out, or give more rows of it",
             )
         if not callable(getattr(self.estimator_, self.response_method, None)):
-            responses(self.estimator_, X, self.response_method)  # says what there is instead
+            responses(self.estimator_, X, self.response_method)  # raises and names the alternatives
         folds = StratifiedKFold(min(self.cv, int(counts[rarest])))
         found = cross_val_predict(self.estimator_, X, y, cv=folds, method=self.response_method)
         self.estimator_.fit(X, y)
@@ -191,7 +191,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
 
 
 def _columns(scores: FloatArray, method: str) -> FloatArray:
-    """One column per class: the first of two has the logit 0 where the classifier gives that of the second only."""
+    """Return one column per class; if the classifier gives only the logit of the second of two classes, the first has logit 0."""
     if scores.ndim == 1 and method == "decision_function":
         return np.stack([np.zeros_like(scores), scores], axis=1)
     if scores.ndim != 2:

@@ -1,4 +1,4 @@
-"""The same classes in the same order, for models that are compared."""
+"""Bring compared models to the same classes in the same order."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from calviz.text.words import listed, shorten
 
 
 def same_classes(models: Mapping[str, Dataset]) -> tuple[dict[str, Dataset], list[str]]:
-    """Put the classes of all models into the order of the first, and state what was assumed.
+    """Reorder the classes of all models like those of the first model with class names; return notes on assumptions, too.
 
     Raises
     ------
     InputError
-        Where models do not have the same classes.
+        If models do not have the same classes.
     """
     named = {name: m.class_names for name, m in models.items() if m.class_names}
     wanted_by = next((n for n, c in named.items() if not _numbered(c)), next(iter(named), None))
@@ -82,6 +82,6 @@ def _renamed(model: Dataset, wanted: tuple[str, ...]) -> Dataset:
 
 
 def _given(model: Predictions) -> dict[str, Any]:
-    """The scores as they came: probabilities that are the softmax of logits are made anew from them."""
+    """Return the original scores, without probabilities that are the softmax of the logits."""
     probs = None if model.kind == "logits" else model.probs
     return {"probs": probs, "logits": model.logits}

@@ -1,4 +1,4 @@
-"""Recalibrators side by side on the same rows."""
+"""Compare recalibrators on the same rows."""
 
 from __future__ import annotations
 
@@ -59,40 +59,40 @@ def compare(
 ) -> Comparison:
     """Fit recalibrators on some rows and compare them on others.
 
-    A method that fails is a row with its reason; the others still finish.
+    A method that fails has a row with the reason; the others are not affected.
 
     Parameters
     ----------
     data : Predictions, ConfidencePredictions or RowSample
-        A sample of a source that does not fit into memory says itself which of its rows fit and which judge.
+        A `RowSample`, of data that do not fit into memory, itself determines which of its rows fit and which judge.
     methods : iterable of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
     fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample
-        Which rows (see `calviz.comparison.rows.Division`).
+        Which rows fit and which judge (see `calviz.comparison.rows.Division`).
     metrics : iterable of str or "all", optional
-        Keys; those that the tables of a comparison show if left out.
+        Keys; if left out, those shown in the tables of a comparison.
     reduction : Reduction or str, optional
-        Which (score, hit) pair the calibration metrics look at; if left out, the positive class of
-        two classes, else the top label.
+        Which (score, hit) pair the calibration metrics use; if left out, the positive class of
+        two classes, otherwise the top label.
     bins, scheme
-        Of the binned metrics, as of `calviz.evaluate`.
+        Of the binned metrics, as in `calviz.evaluate`.
     ci : bool
         Whether to compute intervals, paired differences and shares of "best".
     resamples : int
     refits : int
-        How often each method is fitted again, to fitting rows that are drawn with replacement. Without, an interval is for
-        the fitted map; with some (such as 20), differences and verdicts include the variation of the fit as well.
+        Number of times each method is refitted, on fitting rows drawn with replacement. Without refits, intervals hold for
+        the fitted map; with refits (such as 20), differences and verdicts include the variation of the fit.
     options : mapping of str to mapping, optional
         Parameters of single methods.
     jobs : int, optional
-        Number of methods fitted at the same time; the number of available cores if left out.
+        Number of methods fitted at the same time; if left out, the number of available cores.
     progress : callable, optional
         Called as ``progress(result, done, total)`` after each method, from the thread that fitted it.
     activity : callable, optional
-        Called as ``activity(method, doing)`` while a method is worked at, from that thread.
+        Called as ``activity(method, doing)`` while a method is being fitted and judged, from that thread.
     stop : callable, optional
-        Asked all the time; where it says True, the methods that are not finished are rows with that reason, and the
-        differences of the others are of fewer resamples.
+        Polled during the work. Once it returns True, unfinished methods have a row with that reason, and the differences
+        of the others are based on fewer resamples.
     """
     plan = Plan(
         methods=methods if isinstance(methods, str) else tuple(methods),
@@ -125,7 +125,7 @@ def carry_out(
     activity: Activity | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Comparison:
-    """Fit and judge what is planned; parameters as of `compare`."""
+    """Carry out a plan; parameters as in `compare`."""
     if isinstance(data, RowSample):
         found = carry_out(
             _on_sample(plan, data),
@@ -169,11 +169,11 @@ def carry_out(
             try:
                 list(pool.map(run, specs))
             except BaseException:
-                interrupted.set()  # Ctrl-C waits for no fit
+                interrupted.set()  # Ctrl-C does not wait for running fits
                 raise
     results = {spec.key: finished[spec.key] for spec in specs}
     tied: dict[str, tuple[str, ...]] = {}
-    with watching(None):  # what was stopped still says what is finished
+    with watching(None):  # a stopped comparison still reports finished methods
         if plan.ci:
             results, tied = judging.paired(results, stop or (lambda: False))
     measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
@@ -199,10 +199,12 @@ def carry_out(
 
 
 def _on_sample(plan: Plan, sample: RowSample) -> Plan:
-    """The plan for drawn rows: they say which of them fit and which judge."""
+    """Return the plan for a sample of rows, which determines which of them fit and which judge."""
     seed = plan.division.seed
     if plan.division.given.keys() - {"seed"}:
-        raise OptionError("a sample says itself which rows fit and which judge: leave that out.")
+        raise OptionError(
+            "a sample determines which rows fit and which judge: leave out the options for that."
+        )
     if not sample.judged.any():
         raise InputError(
             "the sample has no rows to judge on", remedy="draw some: sample_rows(..., judged=...)"
@@ -222,11 +224,11 @@ class _Judging:
     rows: Rows
     reduction: Reduction
     plan: Plan
-    #: Metrics of the refits, by method and metric, shape (R,).
+    #: Metrics after refits, by method and metric, shape (R,).
     varied: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
 
     def result(self, spec: RecalibratorSpec) -> MethodResult:
-        """Fit and evaluate one method; whatever goes wrong becomes its reason."""
+        """Fit and evaluate one method; any error becomes the reason of its result."""
         options = self.plan.options.get(spec.key, {})
         try:
             checkpoint("fitting")
@@ -275,12 +277,12 @@ class _Judging:
     def _refitted(
         self, spec: RecalibratorSpec, options: Mapping[str, Any], metrics: tuple[str, ...]
     ) -> dict[str, FloatArray]:
-        """Metrics on the evaluation rows after fits to resampled fitting rows, the same ones for all methods."""
+        """Return metrics on the evaluation rows after fits to resampled fitting rows, which are the same for all methods."""
         if self.data.cells is not None:
-            raise NotAvailable("fitting again needs the rows: a profile holds their sums only.")
+            raise NotAvailable("refitting needs the rows: a profile holds their sums only.")
         found: dict[str, list[float]] = {key: [] for key in metrics}
         for at in range(self.plan.refits):
-            checkpoint(f"fitting again: {at + 1} of {self.plan.refits}")
+            checkpoint(f"refit {at + 1} of {self.plan.refits}")
             rng = np.random.default_rng([self.plan.division.seed, 5, at])
             pairs = tuple(
                 (_drawn_again(self.data, fit, rng), judged) for fit, judged in self.rows.pairs
@@ -299,7 +301,7 @@ class _Judging:
 
     @property
     def before(self) -> Dataset:
-        """The evaluation rows as they came."""
+        """The uncalibrated evaluation rows."""
         if len(self.rows.pairs) > 1:
             return self.data
         return self.data.take(self.rows.pairs[0][1])
@@ -307,7 +309,7 @@ class _Judging:
     def paired(
         self, results: dict[str, MethodResult], stop: Callable[[], bool]
     ) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]]]:
-        """Differences to the uncalibrated model, shares of best, and ties, on common resamples."""
+        """Add differences from the uncalibrated model, shares of being best, and ties, from common resamples."""
         there = {
             key: r.calibrated for key, r in results.items() if r.ok and r.calibrated is not None
         }
@@ -364,7 +366,7 @@ def _changed(before: Dataset, after: Dataset) -> int:
 
 
 def _gain(before: Dataset, after: Dataset) -> float:
-    """Squared error before minus after (Zhang 2020, eq. 8); of confidence-only data that of the confidence."""
+    """Mean squared error before minus after (Zhang 2020, eq. 8); for confidence-only data, that of the confidence."""
 
     def error(data: Dataset) -> float:
         if isinstance(data, Predictions):
@@ -378,7 +380,7 @@ def _gain(before: Dataset, after: Dataset) -> float:
 
 
 def _drawn_again(data: Dataset, rows: IntArray, rng: np.random.Generator) -> IntArray:
-    """As many of the rows, drawn with replacement; of clustered rows, as many clusters."""
+    """Draw as many rows with replacement as there are; for clustered rows, as many clusters."""
     if data.clusters is None:
         return np.sort(rng.choice(rows, size=rows.size))
     levels, cluster = np.unique(data.clusters.codes[rows], return_inverse=True)

@@ -1,10 +1,10 @@
-"""Differences of two errors by test inversion: which pairs of true errors do not contradict what was seen.
+"""Intervals of the difference of two errors by test inversion: the pairs of true errors that the data do not contradict.
 
-An error such as the ECE is the size of a vector of gaps. Noise makes it larger, by an amount that depends on
-the gaps themselves, and resampling adds the same noise again: percentiles of resampled differences do not hold
-the true difference. Here the gaps that were seen are multiplied by a scale, and the deviations that resampling
-makes are added once: a *world* of which the true error is known, and what it would show. Two sets of
-probabilities on the same rows share the resamples, so that deviations that both have cancel.
+An error such as the ECE is the norm of a vector of gaps. Noise makes it larger, by an amount that depends on
+the gaps themselves, and resampling adds the same noise again: percentile intervals of resampled differences do not
+cover the true difference. Here the observed gaps are multiplied by a scale, and the deviations of the resamples
+are added once. This gives a *world* whose true error is known, together with the errors that would be observed in it.
+Two sets of probabilities on the same rows share the resamples, so that common deviations cancel.
 """
 
 from __future__ import annotations
@@ -20,36 +20,37 @@ from scipy.special import ndtri
 from calviz.core.arrays import FloatArray
 from calviz.results.evaluation import Interval
 
-#: Scales of the gaps to begin with; larger ones follow until the observed error is too small for them.
+#: Scales of the gaps that are always tried; larger ones follow until the observed error is too small for them.
 SCALES = (0.0, 0.3, 0.65, 1.0, 1.4)
-#: The scale of these at which the gaps are those seen: what plain resampling of the rows would show.
+#: Index of the scale 1, at which the gaps are the observed ones, as in plain resampling of the rows.
 AS_SEEN = SCALES.index(1.0)
-#: Larger scales, each tried where the one before does not rule the observed error out.
+#: Larger scales; each is tried if the one before does not rule out the observed error.
 MORE_SCALES = (2.0, 3.0, 5.0, 8.0, 16.0, 32.0)
-#: A world is ruled out on its own where the observed error is this many standard deviations off.
+#: A world is ruled out, regardless of the other set, if the observed error is this many standard deviations off.
 ALONE = 2.3
-#: Standard deviations of a 95 % interval.
+#: Half-width of a 95 % interval in standard deviations.
 Z = float(ndtri(0.975))
-#: The middle 95 %, and a little more for one of many comparisons: quantiles of 250 resamples vary, the more the further out.
+#: Quantiles of the central 95 %, and of a slightly wider range for one of many comparisons: quantiles of 250 resamples vary more
+#: the further out they are.
 TAILS, TAILS_OF_MANY = (0.025, 0.975), (0.02, 0.98)
-#: Probability, before the data are seen, that there is no error at all, for the estimate.
+#: Prior probability that the true error is 0, for the estimate.
 NONE = 0.3
-#: Points between the smallest and the largest scale at which worlds are compared.
+#: Number of points, from the smallest to the largest scale, at which worlds are compared.
 POINTS = 41
 
 
 @dataclass(frozen=True, eq=False)
 class Worlds:
-    """What an error would show if the true gaps were multiples of the gaps seen.
+    """Observed errors that would result if the true gaps were multiples of the observed gaps.
 
     Attributes
     ----------
     value : float
-        The error seen.
+        The observed error.
     truth : ndarray, shape (S,)
         The true error at each scale, from 0 upwards.
     drawn : ndarray, shape (S, B)
-        The error in B samples at each scale. Sample b is of the same resampled rows in all sets.
+        The errors of B samples at each scale. Sample b has the same resampled rows in all sets.
     """
 
     value: float
@@ -59,22 +60,22 @@ class Worlds:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Worlds of one set, summed up.
+    """Summary of the worlds of one set.
 
     Attributes
     ----------
     value : float
-        The error seen.
+        The observed error.
     truth, mean, sd : ndarray, shape (F,)
-        True error, and mean and standard deviation of what it shows, at `POINTS` scales.
+        True error, and mean and standard deviation of the error observed with it, at `POINTS` scales.
     off : ndarray, shape (S, B)
-        Deviations from the mean at the scales that were drawn, of the same resampled rows in all sets.
+        Deviations of the resamples from the mean at each of the S scales; the same resampled rows in all sets.
     at : int
-        The scale of the F at the estimate.
+        Index, among the F points, of the world of the estimate.
     estimate : float
-        The error without the noise in it: the median of the true errors, given the value (see `_without_noise`).
+        The error without its noise: posterior median of the true error given the value (see `_without_noise`).
     draws : ndarray, shape (B,)
-        Estimates in resamples: the estimate with the deviations of its world.
+        Resampled estimates: the estimate plus the deviations of its world.
     """
 
     value: float
@@ -88,11 +89,11 @@ class Spread:
 
     @classmethod
     def of(cls, worlds: Worlds, widening: float = 1.0) -> Spread:
-        """Sum up; deviations are multiplied by `widening` (see `Metric.widening`)."""
+        """Summarise worlds; deviations are multiplied by `widening` (see `Metric.widening`)."""
         mean = worlds.drawn.mean(axis=1)
         off = widening * (worlds.drawn - mean[:, None])
         between = _between(worlds.truth.size)
-        # The mean rises with the scale; where noise makes it dip, the running maximum does.
+        # The mean increases with the scale; the running maximum removes dips that are due to noise.
         fine, truth = np.maximum.accumulate(between @ mean), between @ worlds.truth
         sd = between @ off.std(axis=1, ddof=1)
         estimate = _without_noise(worlds.value, truth, fine, sd)
@@ -101,26 +102,26 @@ class Spread:
 
 
 def _without_noise(value: float, truth: FloatArray, mean: FloatArray, sd: FloatArray) -> float:
-    """Median of the true error, which is 0 with a probability of `NONE` and anything else with equal density.
+    """Posterior median of the true error, under a prior with probability `NONE` at 0 and a uniform density elsewhere.
 
-    An error that matches the value on average would be too large: noise alone often shows a little more than its
-    average, and only a large error adds as little to that.
+    The true error whose mean observed error equals the value would be too large an estimate: noise alone often exceeds
+    its mean slightly, and near 0 only a large true error raises the mean by as much.
 
     Parameters
     ----------
     value : float
     truth, mean, sd : ndarray, shape (F,)
-        True errors, ascending, and what they show: normal, about.
+        True errors, ascending, and mean and standard deviation of the observed error, which is about normal.
     """
     where_matched = float(np.interp(value, mean, truth, left=truth[0]))
     if sd[0] <= 0 or truth[-1] <= truth[0]:
         return where_matched
     spread = np.maximum(sd, 1e-3 * sd.max())
     off = (value - mean) / spread
-    # Relative to the best: far from 0 the densities themselves vanish.
+    # Relative to the best fit, because the densities themselves may underflow.
     likely = np.exp(-0.5 * (np.square(off) - np.square(off).min())) / spread
     slab = likely * np.gradient(truth)
-    if not slab.any():  # errors that are nothing but rounding stand still between the scales
+    if not slab.any():  # errors that are only rounding do not vary with the scale
         return where_matched
     none = NONE * likely[0]
     some = (1 - NONE) * slab.sum() / truth[-1]
@@ -130,7 +131,7 @@ def _without_noise(value: float, truth: FloatArray, mean: FloatArray, sd: FloatA
 
 @lru_cache(maxsize=64)
 def _between(scales: int) -> FloatArray:
-    """Linear interpolation from the scales to `POINTS` places between the first and the last, shape (F, S)."""
+    """Matrix of linear interpolation from the S scales to `POINTS` points between the first and the last, shape (F, S)."""
     at = np.linspace(0, scales - 1, POINTS)
     return np.asarray(np.maximum(1 - np.abs(at[:, None] - np.arange(scales)), 0))
 
@@ -138,22 +139,22 @@ def _between(scales: int) -> FloatArray:
 def difference(one: Spread, other: Spread, z: float) -> Interval:
     """Interval of the true error of `one` minus that of `other`.
 
-    A pair of worlds is accepted where the observed difference lies within the middle 95 % of the differences that
-    it shows, and each error within max(z, `ALONE`) standard deviations of its own. The interval is the range of
+    A pair of worlds is accepted if the observed difference lies within the central 95 % of the differences in these
+    worlds, and each error within max(z, `ALONE`) standard deviations of its own mean. The interval is the range of
     the true differences of accepted pairs (test inversion, Carpenter 1999, with two scales and paired deviations).
 
-    The interval also holds the difference of the two values, with z standard deviations of the paired resamples on both
-    sides: of equal sets, the one that looks better has gaps that are small and uneven by luck, which noise enlarges
-    more than its true ones, and which no longer show how strongly the two errors move together.
+    The interval also covers the difference of the two values plus and minus z standard deviations of the paired
+    resamples. If two sets are equally good, the one that looks better has gaps that happen to be small and uneven. Noise
+    enlarges these more than its true gaps, and they no longer show how strongly the two errors are correlated.
 
-    For one of many comparisons (z above `Z`), worlds within z standard deviations are accepted too, because
-    quantiles of the resamples vary so far out.
+    For one of many comparisons (z above `Z`), pairs of worlds within z standard deviations are accepted as well, because
+    quantiles of the resamples vary too much that far out.
 
     Parameters
     ----------
     one, other : Spread
     z : float
-        1.96 for 95 %; with a larger one the middle is wider in proportion.
+        1.96 for 95 %; a larger value widens the central range in proportion.
     """
     alone = max(z, ALONE)
     kept = [np.abs(s.value - s.mean) <= alone * s.sd + 1e-12 for s in (one, other)]
@@ -181,14 +182,14 @@ def difference(one: Spread, other: Spread, z: float) -> Interval:
 def critical(
     draws: Mapping[str, FloatArray], pairs: Iterable[tuple[str, str]] | None = None
 ) -> float:
-    """Standard deviations that no pair's difference exceeds in 95 % of resamples, at least 1.96 (max-T).
+    """Critical value in standard deviations, which no pair's difference exceeds in 95 % of the resamples; at least 1.96 (max-T).
 
     Parameters
     ----------
     draws : mapping of str to ndarray, shape (B,)
-        Of each set, on common resamples.
+        Resampled values of each set, on common resamples.
     pairs : iterable of (str, str), optional
-        The comparisons that are made; all pairs if left out (Tukey's family).
+        The comparisons; if left out, all pairs (Tukey's family).
     """
     pairs = list(combinations(draws, 2) if pairs is None else pairs)
     largest: FloatArray | None = None

@@ -20,7 +20,7 @@ from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorS
 
 
 def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> Any:
-    """An unfitted recalibrator for these data; raises NotAvailable if the method has no meaning for them."""
+    """Return an unfitted recalibrator for these data; raises NotAvailable if the method is not defined for them."""
     if not isinstance(data, Predictions) and not spec.confidence_only:
         raise NotAvailable(
             "not available for confidence-only data: it needs the scores of all classes."
@@ -36,9 +36,9 @@ def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> A
 
 
 def scores_of(data: Dataset) -> tuple[FloatArray, IntArray]:
-    """What recalibrators are fitted on: scores, shape (n, K), and labels.
+    """Return the input of recalibrators: scores, shape (n, K), and labels, shape (n,).
 
-    Logits where there are any. Confidence-only data are a problem of two classes, "wrong" and "right".
+    Scores are the logits, if there are any. Confidence-only data become a problem with two classes, "wrong" and "right".
     """
     if isinstance(data, Predictions):
         return (data.probs if data.logits is None else data.logits), data.labels
@@ -48,9 +48,9 @@ def scores_of(data: Dataset) -> tuple[FloatArray, IntArray]:
 def with_probabilities(
     data: Dataset, probs: FloatArray, numbers: Mapping[str, FloatArray] | None = None
 ) -> Dataset:
-    """The same rows with calibrated probabilities (and without logits), and what else the method says of each row.
+    """Return the same rows with calibrated probabilities, without logits, and with the method's further numbers per row.
 
-    What was said of the old probabilities (`Predictions.numbers`) is left out.
+    `Predictions.numbers` of the old probabilities are dropped.
     """
     beside = dict(numbers or {})
     if isinstance(data, Predictions):
@@ -73,14 +73,14 @@ def with_probabilities(
 
 
 def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Dataset:
-    """The rows after a fitted map, with the columns of its intervals where it has any.
+    """Apply a fitted map, and add the columns of its intervals, if it has any.
 
     Parameters
     ----------
     recalibrator : transformer
     data : Predictions or ConfidencePredictions
     scores : ndarray, shape (n, K)
-        What the map takes, of these rows (see `scores_of`).
+        Scores of these rows (see `scores_of`).
     """
     numbers = interval_columns(recalibrator, data, scores)
     return with_probabilities(data, recalibrator.transform(scores), numbers)
@@ -89,12 +89,12 @@ def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Datas
 def interval_columns(
     recalibrator: Any, data: Dataset, scores: FloatArray
 ) -> Mapping[str, FloatArray]:
-    """The intervals of a fitted map for some rows, by the names of their columns; empty where it has none."""
+    """Return the intervals of a fitted map for some rows, by column name; empty if it has none."""
     names = RECALIBRATORS[recalibrator.key].interval_columns
     if not names:
         return {}
     pairs = recalibrator.intervals(scores)
-    # Of two classes there is one map, and no need to say whose.
+    # With two classes there is one map, and column names need no class.
     classes = data.class_names if pairs.shape[1] > 1 else ("",)
     return {
         f"{INTERVAL}{name}_{of}" if of else f"{INTERVAL}{name}": np.ascontiguousarray(
@@ -107,7 +107,7 @@ def interval_columns(
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Calibrated rows and how they came about."""
+    """Calibrated rows, with the map, times and warnings."""
 
     calibrated: Dataset
     recalibrator: Any
@@ -117,7 +117,7 @@ class Fitted:
 
 
 def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
-    # A run of neighbouring rows is a view; its ends alone do not tell whether the rows between are in order.
+    # Consecutive rows are taken as a view. Checking the ends is not enough: the rows between may be unordered.
     if rows.size and rows[-1] - rows[0] + 1 == rows.size and bool((np.diff(rows) == 1).all()):
         return array[rows[0] : rows[-1] + 1]
     return np.asarray(array[rows])
@@ -126,7 +126,7 @@ def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
 def fit_and_apply(
     data: Dataset, spec: RecalibratorSpec, rows: Rows, options: Mapping[str, Any]
 ) -> Fitted:
-    """Fit on some rows and apply to the others; under cross-fitting the folds are concatenated."""
+    """Fit on some rows and apply to the others; under cross-fitting, the folds are combined in the original order."""
     scores, labels = scores_of(data)
     fit_seconds = apply_seconds = 0.0
     warnings: list[str] = []
@@ -158,13 +158,13 @@ def fit_and_apply(
         numbers = {
             name: _in_place(rows, [some[name] for some in beside], data.n) for name in beside[0]
         }
-    # The uncalibrated model is the data themselves, to the last digit.
+    # The uncalibrated model must equal the data to the last digit.
     calibrated = taken if spec.key == UNCALIBRATED else with_probabilities(taken, probs, numbers)
     return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings))
 
 
 def _in_place(rows: Rows, parts: Sequence[FloatArray], n: int) -> FloatArray:
-    """What belongs to the judged rows of each fold, in the order of all n rows."""
+    """Combine arrays for the judged rows of each fold into one in the order of all n rows."""
     out = np.empty_like(parts[0], shape=(n, *parts[0].shape[1:]))
     for (_, judged), part in zip(rows.pairs, parts, strict=True):
         out[judged] = part
@@ -183,9 +183,9 @@ def recalibrate(
 ) -> Dataset:
     """Fit a recalibrator on some rows and apply it to all.
 
-    The rows that fitted the map stay in the result, under their split: evaluate the others. Where
-    the data have no splits, the result has: "calibration" and "evaluation". Under cross-fitting no row was seen by
-    the map that calibrated it.
+    The rows that fitted the map stay in the result, under their split: evaluate only the others. If
+    the data have no splits, the result has the splits "calibration" and "evaluation". Under cross-fitting, no row was
+    seen by the map that calibrated it.
 
     Parameters
     ----------
@@ -195,11 +195,11 @@ def recalibrate(
     fit_split : str, optional
         The split to fit on.
     fit_fraction : float, optional
-        Instead: the stratified share of rows to fit on.
+        Alternatively, the stratified share of rows to fit on.
     cross_fit : int, optional
-        Instead: the number of folds.
+        Alternatively, the number of folds.
     seed : int
-        Of the random division.
+        Seed of the random division.
     **options
         Parameters of the recalibrator.
     """
@@ -224,7 +224,7 @@ def calibrate(
     seed: int = 0,
     **options: Any,
 ) -> Fitted:
-    """Like `recalibrate`, with the fitted map and its warnings."""
+    """Like `recalibrate`, but return the fitted map and its warnings, too."""
     spec = RECALIBRATORS[method]
     whole = fit_split is not None and data.split_names == (fit_split,)
     rows = Division(
@@ -243,13 +243,13 @@ def calibrate(
 
 
 def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
-    """Apply a fitted map to all rows, those that fitted it under their split (see `recalibrate`).
+    """Apply a fitted map to all rows; those that fitted it are marked by their split (see `recalibrate`).
 
     Parameters
     ----------
     data : Predictions or ConfidencePredictions
     recalibrator : transformer
-        Fitted on these data, as of a `MethodResult`.
+        Fitted on these data, such as that of a `MethodResult`.
     rows : Rows
         Which rows fitted it.
     """
@@ -258,7 +258,7 @@ def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
 
 
 def _marked(data: Dataset, fit: IntArray) -> Dataset:
-    """If there are no splits, mark the rows that fitted the map."""
+    """If the data have no splits, mark the rows that fitted the map."""
     if data.splits is not None:
         return data
     names = np.full(data.n, "evaluation", dtype=object)

@@ -24,7 +24,7 @@ from calviz.results.learning_curve import LearningCurve, LearningPoint
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED
 
-#: Resamples of the evaluation rows behind the verdict on one point.
+#: Number of resamples of the evaluation rows for the verdict on one point.
 VERDICT_RESAMPLES = 300
 
 
@@ -46,19 +46,19 @@ def learning_curve(
     progress: Callable[[int, int], object] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> LearningCurve:
-    """Metrics against the number of calibration rows, always on the same evaluation rows (Zhang 2020, figure 6).
+    """Compute metrics against the number of calibration rows, always on the same evaluation rows (Zhang 2020, figure 6).
 
     Parameters
     ----------
     sizes : sequence of int, optional
-        Numbers of calibration rows; six steps up to all of them if left out.
+        Numbers of calibration rows; if left out, six steps up to all of them.
     repeats : int
-        Stratified draws of calibration rows per size; every method gets the same ones. Of all rows
-        there is one draw.
+        Number of stratified draws of calibration rows per size, the same for every method. The size of all
+        rows has a single draw.
     progress : callable, optional
         Called as ``progress(done, total)`` after every fit.
 
-    Others as of `compare`.
+    The other parameters are as in `compare`.
     """
     specs = specs_of(methods)
     rows = Division(
@@ -68,7 +68,7 @@ def learning_curve(
     if sizes is None:
         least = min(pool.size, max(50, pool.size // 64))
         steps = np.geomspace(least, pool.size, 6)
-        # Two digits are easier to read; all rows are all rows.
+        # Two digits are easier to read; the last size is exactly all rows.
         rounded = {int(float(f"{size:.2g}")) for size in steps[:-1]} | {pool.size}
         sizes = sorted(size for size in rounded if LEAST_ROWS <= size <= pool.size)
     for size in sizes:
@@ -136,7 +136,7 @@ def learning_curve(
 def _beyond_noise(
     sets: Mapping[str, Dataset], metrics: Sequence[str], seed: int, how: Mapping[str, Any]
 ) -> Iterator[tuple[str, Verdict]]:
-    """The first set against the second, by metric."""
+    """Yield each metric with the verdict on the first set against the second."""
     one, other = sets
     if sets[one].n < 2:
         return

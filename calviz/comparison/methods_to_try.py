@@ -1,4 +1,4 @@
-"""Which recalibrators are worth trying first on some data, and why the others are left out."""
+"""Which recalibrators to try first on given data, and why the others are left out."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from calviz.comparison.arena_evidence import Group, evidence
 from calviz.core.predictions import Dataset, Predictions
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, FitFacts
 
-#: So many of the methods that win most often on such data are suggested, besides the usual ones that keep every predicted class.
+#: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
 BEST = 5
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A set of recalibrators to begin with.
+    """A set of recalibrators to start with.
 
     Attributes
     ----------
     methods : tuple of str
         Keys, in the order of the registry.
     usual : tuple of str
-        Those of them to begin with where each is fitted many times (`RecalibratorSpec.usual`).
+        Those to start with if each method is fitted many times (`RecalibratorSpec.usual`).
     left_out : mapping of str to str
-        Of methods that work on these data and are not among them: why.
+        Reason for each method that works on these data but is not suggested.
     impossible : mapping of str to str
-        Of methods that have no meaning for these data: why.
+        Reason for each method that is not defined for these data.
     """
 
     methods: tuple[str, ...]
@@ -36,13 +36,13 @@ class Suggestion:
 
 
 def suggest(data: Dataset, fit_rows: int) -> Suggestion:
-    """Choose methods by the kind of data, and by what wins on data with as many classes and calibration rows.
+    """Choose methods by the kind of data, and by what wins on data with similar numbers of classes and calibration rows.
 
     Parameters
     ----------
     data : Predictions or ConfidencePredictions
     fit_rows : int
-        Rows that the methods will be fitted on.
+        Number of rows that the methods will be fitted on.
     """
     confidence = data.kind == "confidence"
     facts = FitFacts(
@@ -67,7 +67,7 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
     specs = [RECALIBRATORS[key] for key in possible]
     winning += [s.key for s in specs if s.usual and s.accuracy_preserving]
     winning += [s.key for s in specs if s.family == "Automatic"]
-    # A method that the experiments do not know is not held against it.
+    # Methods that the experiments do not include are suggested.
     methods = [key for key in possible if key in winning or key not in known.records]
     left_out |= {key: _rank(key, known) for key in possible if key not in methods}
     usual = tuple(key for key in methods if RECALIBRATORS[key].usual)

@@ -1,4 +1,4 @@
-"""Names that tell the models of several files apart."""
+"""Unique names for the models of several files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calviz.core.predictions import Dataset
 def named_models(
     files: Sequence[tuple[str, Mapping[str, Dataset]]],
 ) -> dict[str, Dataset]:
-    """All models of all files, each under a unique name.
+    """Return all models of all files, each under a unique name.
 
     Parameters
     ----------
@@ -21,8 +21,8 @@ def named_models(
     Returns
     -------
     dict
-        Of one file: its models' names. Of several: the file's name without its ending, and the
-        model's where the file has more than one; numbered where that is not enough.
+        For one file, the names of its models. For several, the file name without its suffix, followed by the
+        model's name if the file has several models; numbered if that is not unique.
     """
     named: dict[str, Dataset] = {}
     for file, models in files:

@@ -1,4 +1,4 @@
-"""Models side by side on the same rows."""
+"""Compare models on the same rows."""
 
 from __future__ import annotations
 
@@ -55,31 +55,31 @@ def compare_models(
     Parameters
     ----------
     models : mapping of str to Predictions, sequence of Predictions, or Alignment
-        At least two; of a sequence the names of the predictions count.
+        At least two; models in a sequence are called by the names of their predictions.
     metrics : iterable of str or "all", optional
-        Keys; those of the tables if left out: accuracy, proper scores, ECE, KS error, MCS and AURC.
+        Keys; if left out, those of the tables: accuracy, proper scores, ECE, KS error, MCS and AURC.
     split : str, optional
         Only the rows of this split, in each model that has it.
-    where : (str, str), optional
-        Only the rows whose group column (the first) holds a level (the second).
+    where : tuple of (str, str), optional
+        Only the rows of a slice: pairs of group column and value, all of which hold.
     reduction : Reduction or str, optional
-        Which (score, hit) pair the calibration metrics look at; if left out, the positive class of
-        two classes, else the top label.
+        Which (score, hit) pair the calibration metrics use; if left out, the positive class of
+        two classes, otherwise the top label.
     bins, scheme
-        Of the binned metrics, as of `calviz.evaluate`.
+        Of the binned metrics, as in `calviz.evaluate`.
     ci : bool
         Whether to compute intervals, paired differences, ranks and shares of "best".
     resamples, seed : int
     progress : callable, optional
         Called as ``progress(name, done, total)`` after each model.
     stop : callable, optional
-        Asked before each model; where it says True, the models that are left are not evaluated.
+        Called before each model; once it returns True, the remaining models are not evaluated.
 
     Raises
     ------
     InputError, OptionError
-        Where the models cannot be matched (see `align`), or an argument is wrong. A model that
-        cannot be evaluated is a row with its reason.
+        If the models cannot be matched (see `align`), or an argument is wrong. A model that
+        cannot be evaluated has a row with the reason.
     """
     aligned = same_rows(models, split=split, where=where)
     seen_as = Reduction.of(reduction, *aligned.models.values())
@@ -152,11 +152,11 @@ def compare_methods(
         Keys of recalibrators; the uncalibrated model always comes first.
     metrics : iterable of str
     fit_split, eval_split, fit_fraction, seed, reduction, bins, scheme, options
-        As of `compare`.
+        As in `compare`.
     progress : callable, optional
         Called as ``progress(words, done, total)`` after each method of each model.
     stop : callable, optional
-        Asked before each method; where it says True, what is left is not fitted.
+        Called before each method; once it returns True, the remaining methods are not fitted.
     """
     aligned = same_rows(models)
     plan = Plan(
@@ -186,7 +186,7 @@ def compare_methods(
         except (InputError, NotAvailable) as error:
             failures[name] = str(error)
             continue
-        # Only numbers are kept: the calibrated rows of all methods of all models would be large.
+        # Only numbers are kept, because the calibrated rows of all methods of all models would take much memory.
         light = {m.key: replace(m, calibrated=None) for m in comparison}
         found[name] = replace(comparison, methods=light)
     return ModelsByMethods(aligned, found, failures)
@@ -235,7 +235,7 @@ def same_rows(
     split: str | None = None,
     where: Where = (),
 ) -> Alignment:
-    """The models on the rows that they have in common (see `align` and `compare_models`)."""
+    """Return the models on their common rows (see `align` and `compare_models`)."""
     if isinstance(models, Alignment):
         aligned = models
     else:

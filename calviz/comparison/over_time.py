@@ -1,4 +1,4 @@
-"""A metric over time: each period with its error bars, changes beyond chance, and recalibration on the past."""
+"""A metric over time: each period with its error bars, changes beyond chance, and recalibration on past rows."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.specs.recalibrator import RECALIBRATORS
 
-#: Periods with fewer rows are counted, not measured.
+#: Periods with fewer rows are only counted.
 MIN_ROWS = 30
-#: More periods than this cannot be looked at.
+#: Largest number of periods.
 MOST_PERIODS = 400
-#: Periods up to which the shortest is taken where nothing is asked for.
+#: By default, the shortest period is used that gives at most this many.
 USUAL_PERIODS = 40
-#: Periods of equal counts.
+#: Default number of periods of equal counts.
 PARTS = 10
-#: Rows before a period from which a map is fitted.
+#: Smallest number of rows before a period that a map is fitted on.
 LEAST_PAST = max(LEAST_ROWS, 50)
-#: Rows times periods times divisions at random, and the fewest and the most of these.
+#: Budget of rows x periods x random permutations, and smallest and largest number of permutations.
 WORK, FEWEST, MOST = 60_000_000, 199, 999
-#: Rows among which changes are looked for; of more, so many are drawn.
+#: Largest number of rows for the test for changes; of more rows, this many are drawn.
 MOST_TESTED = 60_000
-#: At this level periods are said to differ.
+#: Significance level of a change.
 LEVEL = 0.05
 _UNITS: Mapping[str, str] = {"day": "D", "month": "M", "year": "Y"}
 
 
 @dataclass(frozen=True, eq=False)
 class Periods:
-    """Periods of the rows: `code` of shape (n,), from 0 up in the order of time, and the names of all."""
+    """Period of each row: `code`, shape (n,), counts periods from 0 in chronological order; `names` are those of all periods."""
 
     every: Every
     code: IntArray
@@ -61,15 +61,15 @@ class Periods:
 def periods(
     times: npt.NDArray[np.datetime64], every: Every | None = None, *, parts: int = PARTS
 ) -> Periods:
-    """Divide rows by their times, shape (n,).
+    """Divide rows into periods by their times.
 
     Parameters
     ----------
     times : ndarray of datetime64, shape (n,)
     every : {"day", "week", "month", "year", "equal counts"}, optional
-        The length; weeks begin on Monday. Left out: the shortest of which there are at most `USUAL_PERIODS`.
+        Length of a period; weeks begin on Monday. If left out, the shortest length with at most `USUAL_PERIODS` periods.
     parts : int
-        Number of periods of equal counts; rows of the same time stay together.
+        Number of periods of equal counts; rows with the same time stay together.
     """
     if every is not None:
         check_choice("every", every, EVERY)
@@ -102,7 +102,7 @@ def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
     for p in range(used.size):
         first, last = levels[part == p][[0, -1]].astype("datetime64[D]")
         names.append(str(first) if first == last else f"{first} to {last}")
-    # Parts of one day each may begin on the same day.
+    # Several periods may lie within one day.
     doubled = {name for name in names if names.count(name) > 1}
     names = [f"{n} ({i + 1})" if n in doubled else n for i, n in enumerate(names)]
     return Periods("equal counts", part[inverse].astype(np.intp), tuple(names))
@@ -124,39 +124,39 @@ def over_time(
     min_rows: int = MIN_ROWS,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> OverTime:
-    """Measure each period, say which differ from the others beyond chance, and recalibrate on the past.
+    """Evaluate a metric in each period, test which periods differ from the others, and recalibrate on past rows.
 
     Parameters
     ----------
     data : Predictions, ConfidencePredictions or Sample
-        With `times`.
+        Data with `times`.
     metric : str
-        Key.
+        Key of the metric.
     every, parts
         How time is divided (see `periods`).
     method : str, optional
-        Key of the recalibrator that is fitted, for each period, on all rows before it; None for none.
+        Key of the recalibrator that is fitted, for each period, on all rows before it; None for no recalibration.
     split, reduction, bins, seed, resamples
-        As of `calviz.evaluate`.
+        As in `calviz.evaluate`.
     min_rows : int
-        Periods with fewer rows are counted, not measured.
+        Periods with fewer rows are only counted.
     progress : callable, optional
         Called as ``progress(words, done, total)``.
 
     Raises
     ------
     NotAvailable
-        Where the rows have no times, or one period only.
+        If the rows have no times, or lie in a single period.
     OptionError
         On an unknown metric, method or period.
 
     Notes
     -----
-    If nothing changes over time, it does not matter which rows stand in which period: the metric of a period is
-    compared with its values after rows (clusters, where there are some) were dealt out to the periods at random. Errors that noise
-    makes larger in small periods are so in these too. p-values of all periods are adjusted together by the step-down
-    min-p method (Westfall & Young 1993), which keeps the chance of any false change below 5 %. A change may be one of
-    the model, of the labels or of the rows that come.
+    If nothing changes over time, rows are exchangeable between periods. The metric of a period is therefore compared with
+    its values after rows (or clusters) were permuted at random among the periods; this includes the noise that makes errors
+    larger in small periods. p-values of all periods are adjusted together by the step-down min-p method (Westfall & Young
+    1993), which keeps the chance of any false change below 5 %. A change may be due to the model, to the labels, or to a
+    different mix of rows.
     """
     sample = Sample.of(
         data, split=split, reduction=reduction, bins=bins, seed=seed, resamples=resamples
@@ -170,13 +170,13 @@ def over_time(
     divided = periods(sample.data.times, every, parts=parts)
     if len(divided.names) < 2:
         raise NotAvailable(
-            f"all rows are of one {divided.every} ({divided.names[0]}): choose a shorter period."
+            f"all rows lie in one {divided.every} ({divided.names[0]}): choose a shorter period."
         )
     if len(divided.names) > MOST_PERIODS:
         raise OptionError(
             f"there are {len(divided.names):,} periods, more than {MOST_PERIODS}: choose longer ones."
         )
-    # Rows behind the cells of a profile count as many.
+    # A cell of a profile counts as many rows as it stands for.
     count = np.bincount(divided.code, sample.weights if sample.data.cells is not None else None)
     kept = np.flatnonzero(count >= min_rows)
     found: list[Period] = []
@@ -219,7 +219,7 @@ def _measured(sample: Sample, rows: IntArray, metric: str) -> MetricResult:
 def _with_changes(
     made: OverTime, sample: Sample, divided: Periods, kept: IntArray, metric: str
 ) -> OverTime:
-    """Add p-values of each period against the others."""
+    """Add the p-value of each period against the others."""
     try:
         seen, drawn = _dealt_out(sample, divided, kept, metric)
     except NotAvailable as error:
@@ -243,7 +243,7 @@ def _with_changes(
 def _dealt_out(
     sample: Sample, divided: Periods, kept: IntArray, metric: str
 ) -> tuple[FloatArray, FloatArray]:
-    """The metric of each period, shape (P,), and after rows were dealt out at random, shape (P, B)."""
+    """Return the metric of each period, shape (P,), and its values after random permutations of the rows, shape (P, B)."""
     if kept.size < 2:
         raise NotAvailable("changes are not tested: only one period has enough rows.")
     rng = np.random.default_rng([sample.seed, 6])
@@ -257,7 +257,7 @@ def _dealt_out(
         first[unit] = code
         if (first[unit] != code).any():
             raise NotAvailable(
-                "changes are not tested: clusters extend over several periods, so that these share their rows."
+                "changes are not tested: clusters extend over several periods, so the periods are not independent."
             )
     elif rows.size > MOST_TESTED:
         some = np.sort(rng.choice(rows.size, MOST_TESTED, replace=False))
@@ -266,14 +266,14 @@ def _dealt_out(
     weighted = Weighted(part, [metric])
     if metric not in weighted.metrics:
         raise NotAvailable(
-            f"changes of the {METRICS[metric].label} are not tested: it cannot be computed again for rows dealt out "
+            f"changes of the {METRICS[metric].label} are not tested: it cannot be recomputed for rows permuted "
             "at random."
         )
     draws = int(np.clip(WORK // (rows.size * kept.size), FEWEST, MOST))
     step = max(1, 4_000_000 // (rows.size * kept.size))
     columns = [_values(weighted, [code], kept.size, metric)]
     for start in range(0, draws, step):
-        checkpoint(f"looking for changes: {start:,} of {draws:,}")
+        checkpoint(f"testing for changes: {start:,} of {draws:,}")
         size = min(step, draws - start)
         if part.data.cells is not None:
             shares = _shares(rng, part, code, kept.size, size)
@@ -289,7 +289,7 @@ def _dealt_out(
 def _dealt(
     rng: np.random.Generator, code: IntArray, unit: IntArray | None, size: int
 ) -> Iterator[IntArray]:
-    """Periods of the rows, dealt out at random; of clustered rows, of whole clusters."""
+    """Yield the periods of the rows, permuted at random; for clustered rows, those of whole clusters are permuted."""
     for _ in range(size):
         if unit is None:
             yield rng.permutation(code)
@@ -302,7 +302,7 @@ def _dealt(
 def _shares(
     rng: np.random.Generator, part: Sample, code: IntArray, periods: int, size: int
 ) -> FloatArray:
-    """Of rows behind cells, the shares of each cell that are dealt out to each period, shape (n, size * periods)."""
+    """Assign the rows behind cells to periods at random; return the share of each cell in each period, shape (n, size * periods)."""
     counts = part.weights
     assert counts is not None
     rows = np.bincount(code, counts, minlength=periods)
@@ -313,7 +313,7 @@ def _shares(
 
 
 def _values(weighted: Weighted, codes: list[IntArray], count: int, metric: str) -> FloatArray:
-    """The metric of each period for some divisions, shape (P, b)."""
+    """Return the metric of each period for b assignments of rows to periods, shape (P, b)."""
     every = np.stack(codes)
     member = every[:, None, :] == np.arange(count)[:, None]
     weights = member.reshape(-1, every.shape[1]).T.astype(np.float64)
@@ -328,7 +328,7 @@ def _with_past(
     method: str,
     progress: Callable[[str, int, int], None] | None,
 ) -> OverTime:
-    """Add what a map that is fitted on all rows before a period would have given."""
+    """Add the metric of each period after a map fitted on all rows before it."""
     spec, data, metric = RECALIBRATORS[method], sample.data, made.metric
     found = list(made.periods)
     rows_of: list[IntArray] = []
@@ -369,7 +369,7 @@ def _with_past(
 
 
 def replace_logits(data: Dataset) -> Dataset:
-    """Calibrated rows have no logits; where nothing was calibrated, probabilities are what is compared."""
+    """Return the data without logits, which only uncalibrated rows have, so that probabilities are compared."""
     if getattr(data, "logits", None) is None:
         return data
     bare: Any = data

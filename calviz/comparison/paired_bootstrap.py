@@ -1,4 +1,4 @@
-"""Bootstrap of several methods on the same resampled rows."""
+"""Paired bootstrap: several methods on the same resampled rows."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.watch import checkpoint
 from calviz.sample.row_draws import GroupWeights, RowDraws, RowWeights
 
-#: Resampled rows, or clusters, are counted for at most this many (resample, row) pairs at a time.
+#: Size of a block in (resample, row) or (resample, cluster) pairs.
 _CELLS = 4_000_000
-#: In all no more than this many pairs: large samples need fewer resamples, since their noise is small.
+#: Largest total number of (resample, row) pairs: large samples need fewer resamples, since their noise is small.
 MAX_CELLS = 200_000_000
-#: The fewest resamples that make an interval, where somebody waits for the end.
+#: Smallest number of resamples for an interval, used after a stop was requested.
 LEAST = 100
-#: Resamples that are counted at a time, at least.
+#: Smallest number of resamples in a block.
 _AT_A_TIME = 8
 
-#: Weights, shape (n, b), and the number of resamples made before, to arrays of shape (..., b).
+#: Function from weights, shape (n, b), and the number of resamples made so far to arrays of shape (..., b), by metric.
 Metrics = Callable[[RowWeights, int], Mapping[str, FloatArray]]
 
 
@@ -33,13 +33,13 @@ def resampled(
     counts: FloatArray | None = None,
     hurry: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[str, FloatArray]]:
-    """Metrics of every method over the same resamples: {method: {metric: (..., B)}}.
+    """Compute the metrics of every method on the same resamples: {method: {metric: (..., B)}}.
 
-    n of the n rows are drawn with replacement, once for all methods, so that differences are paired; of rows that belong to
-    clusters, `cluster` of shape (n,), as many clusters as there are (whole groups of these, where there are very many: `RowDraws.groups`), and
-    the weights are `GroupWeights`; of the rows behind the cells of a profile, `counts` of
-    shape (n,), as many as these add up to, and a weight is then the share of a cell that was drawn.
-    Where `hurry` says True, no more than `LEAST` resamples are made, or than there are by then.
+    Each resample draws n of the n rows with replacement, once for all methods, so that differences are paired. With
+    `cluster`, shape (n,), it draws as many clusters as there are (or groups of clusters, if there are very many: see
+    `RowDraws.groups`), and the weights are `GroupWeights`. With `counts`, shape (n,), the numbers of rows behind the cells of
+    a profile, it draws their total number of rows, and a weight is the number drawn from a cell divided by its count.
+    Once `hurry` returns True, the number of resamples is limited to `LEAST`, or to those already made.
     """
     resamples = max(LEAST, min(resamples, MAX_CELLS // n))
     out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
@@ -67,7 +67,7 @@ def resampled(
 
 
 def best_shares(values: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Share of the resamples in which each method has the lowest value; ties share."""
+    """Share of the resamples in which each method has the lowest value; ties are split."""
     table = np.stack(list(values.values()))
     best = table <= table.min(axis=0) + 1e-12
     share = (best / best.sum(axis=0)).mean(axis=1)

@@ -1,4 +1,4 @@
-"""Several sets of probabilities for the same rows: differences, and who is better beyond noise."""
+"""Paired differences between sets of probabilities for the same rows, and which set is better beyond noise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from calviz.sample.row_draws import RowWeights
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 
-#: Resamples behind each world of an inverted metric: only means and standard deviations are taken.
+#: Number of resamples per world of an inverted metric.
 WORLD_RESAMPLES = 250
 
 Pairs = tuple[tuple[str, str], ...]
@@ -35,20 +35,20 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """Metrics of all sets over common resamples of the rows.
+    """Metrics of all sets on common resamples of the rows.
 
     Attributes
     ----------
     values : mapping of str to mapping of str to float
-        What was seen, by metric and set.
+        Observed values, by metric and set.
     drawn : mapping of str to mapping of str to ndarray, shape (B,)
-        Resampled values, of metrics that are means or follow smoothly from them.
+        Resampled values, for metrics that are means or smooth functions of means.
     errors : mapping of str to mapping of str to Spread
-        How large the errors are, and what they would show, of metrics that noise makes larger.
+        Estimated errors with their worlds, for metrics that noise makes larger.
     refits : mapping of str to mapping of str to ndarray, shape (R,)
-        Values after fits to resampled fitting rows, by set and metric, for sets that are fitted.
+        Values after fits to resampled fitting rows, by set and metric, for sets that are the output of a fitted map.
     rare : RareLosses, optional
-        What the log loss may do on labels that did not occur.
+        Additional variance of the log loss from labels that did not occur.
     """
 
     values: Mapping[str, Mapping[str, float]]
@@ -64,7 +64,7 @@ class Paired:
 
     @cached_property
     def _draws(self) -> Mapping[str, Mapping[str, FloatArray]]:
-        """How bad each set is in each resample, without the part that noise adds."""
+        """Badness of each set in each resample (lower is better), without the part that noise adds."""
         return {
             key: {name: spread.draws for name, spread in self.errors[key].items()}
             if key in self.errors
@@ -73,16 +73,16 @@ class Paired:
         }
 
     def difference(self, metric: str, one: str, other: str, pairs: Pairs = ()) -> Difference:
-        """The metric of `one` minus that of `other`, and whether one is better beyond noise.
+        """Return the metric of `one` minus that of `other`, and which is better beyond noise.
 
         Parameters
         ----------
         metric, one, other : str
         pairs : tuple of (str, str)
-            All comparisons that are made at the same time, which the verdict is adjusted for.
+            All comparisons made together, which the verdict is adjusted for.
         """
         worse = self._worse(metric, one, other, Z)
-        # All comparisons of one metric share the critical value, so that none depends on the others' order.
+        # All comparisons of one metric share the critical value, so that their order does not matter.
         z = self._critical(metric, pairs) if len(pairs) > 1 else Z
         adjusted = self._worse(metric, one, other, z) if z > Z else worse
         verdict: Verdict = "tied"
@@ -96,7 +96,7 @@ class Paired:
         return Difference(value, interval, verdict, adjusted)
 
     def _signed(self, metric: str, one: str, other: str, worse: Interval) -> tuple[float, Interval]:
-        """Difference of the values, with its interval."""
+        """Return the difference of the values, with its interval."""
         if metric in self.drawn:
             values = self.values[metric]
             apart = values[one] - values[other]
@@ -111,7 +111,7 @@ class Paired:
         return apart, worse
 
     def _worse(self, metric: str, one: str, other: str, z: float) -> Interval:
-        """Interval of how much worse `one` is than `other`."""
+        """Return an interval of the badness of `one` minus that of `other`."""
         worse = _badness(metric)
         if metric in self.errors:
             spreads = self.errors[metric]
@@ -131,7 +131,7 @@ class Paired:
         other: str,
         of: Callable[[FloatArray], FloatArray],
     ) -> float:
-        """Variance that resampled rows do not show: that of the fit, if asked for, and of losses that did not occur."""
+        """Standard deviation that resampled rows do not include: that of the fit, if requested, and that of losses that did not occur."""
         fit = self._fit_sd(metric, one, other, of)
         if self.rare is None or not METRICS[metric].rare_losses:
             return fit
@@ -140,7 +140,7 @@ class Paired:
     def _fit_sd(
         self, metric: str, one: str, other: str, of: Callable[[FloatArray], FloatArray]
     ) -> float:
-        """Standard deviation of the difference over refits; 0 without any."""
+        """Standard deviation of the difference over refits; 0 without refits."""
         sides = [self.refits.get(name, {}).get(metric) for name in (one, other)]
         a, b = (0.0 if v is None else of(v) for v in sides)
         apart = np.asarray(a - b)
@@ -154,19 +154,18 @@ class Paired:
 
     @cached_property
     def all_pairs(self) -> Pairs:
-        """Every set with every other one."""
+        """All pairs of sets."""
         names = next(iter(self.values.values()), {})
         return tuple(combinations(names, 2))
 
     def best_share(self, metric: str) -> dict[str, float]:
-        """Share of the resamples in which each set is best, without the part that noise adds; ties share."""
+        """Share of the resamples in which each set is best, without the part that noise adds; ties are split."""
         return best_shares(self._draws[metric])
 
     def tied_with_best(self, metric: str, values: Mapping[str, float]) -> tuple[str, ...]:
-        """The set with the best value, and those that are not worse than it beyond noise.
+        """Return the set with the best value, and those that are not worse beyond noise.
 
-        All pairs of sets are taken into account: that any of several equal sets is called worse has a
-        probability of 5 %.
+        Verdicts are adjusted for all pairs: if all sets are equal, the probability that any is called worse is 5 %.
         """
         worse = _badness(metric)
         names = list(self.values[metric])
@@ -190,19 +189,19 @@ def pair(
     scheme: Scheme | None = None,
     hurry: Callable[[], bool] = lambda: False,
 ) -> Paired:
-    """Resample the rows once for all sets.
+    """Compute metrics of all sets on common resamples of the rows.
 
     Parameters
     ----------
     sets : mapping of str to Predictions or ConfidencePredictions
-        The same rows.
+        Sets of probabilities for the same rows.
     metrics : iterable of str
-        Keys. Those that all sets have, and that can be resampled in pairs (see `calviz.comparison.reweighted_metrics`), are in the result.
+        Keys. The result has those that all sets have and that can be resampled (see `calviz.comparison.reweighted_metrics`).
     reduction, resamples, rng
     bins, scheme
         Of the binned metrics.
     hurry : callable
-        Where it says True, the fewest resamples that make an interval have to do.
+        Once it returns True, only the smallest number of resamples for an interval is made.
     """
     keys = tuple(metrics)
     there = {
@@ -231,8 +230,8 @@ def pair(
         }
         without_noise = [truths[name][key] for name in worlds]
         arrays = [np.array(list(of.values())), *resampled_values.values(), *worlds.values()]
-        # What has no value in some resample (all predictions right, say), or none where there is no error (a mean over
-        # the classes that are off), has no difference either.
+        # Metrics without a value in some resample (say, because all predictions are right), or in the world without error
+        # (a mean over the classes that are off), have no difference.
         if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
             continue
         values[key] = of
@@ -266,10 +265,13 @@ def _resampler(weighted: Weighted) -> Callable[[RowWeights, int], dict[str, Floa
 
 
 def _truth(metric: str, without_noise: FloatArray, drawn: FloatArray) -> FloatArray:
-    """True errors at the scales: an estimator that takes noise off would take it off what has none."""
+    """True errors at the scales, ascending from 0; for debiased estimators, the mean over the resamples.
+
+    Evaluated without noise, a debiased estimator would subtract noise that is not there.
+    """
     if METRICS[metric].interval == "inverted-unbiased":
         without_noise = drawn.mean(axis=1)
-    # What a kernel shows where there is no error is none either.
+    # A kernel estimate is not 0 in the world without error; the excess is no error.
     without_noise = without_noise - without_noise[0]
     most = max(abs(end) for end in METRICS[metric].bounds)
     return np.asarray(np.clip(np.maximum.accumulate(without_noise), 0, most))
@@ -277,19 +279,19 @@ def _truth(metric: str, without_noise: FloatArray, drawn: FloatArray) -> FloatAr
 
 def _badness(metric: str) -> Callable[[Any], Any]:
     worse = badness(METRICS[metric].direction)
-    assert worse is not None  # others are not resampled in pairs
+    assert worse is not None  # metrics without a direction have no paired resamples
     return worse
 
 
 def _quantiles(drawn: FloatArray, value: float, z: float) -> Interval:
-    """The middle 95 % of the resamples; for z above 1.96 as much further from the value as that is larger."""
+    """Central 95 % of the resamples; its distances from the value are multiplied by z / 1.96."""
     low, high = np.quantile(drawn, [0.025, 0.975])
     wider = z / Z
     return Interval(float(value + (low - value) * wider), float(value + (high - value) * wider))
 
 
 def _wider(interval: Interval, value: float, more: float) -> Interval:
-    """With the independent half width `more` added on both sides."""
+    """Widen an interval on both sides by an independent half-width `more`, added in quadrature."""
     low, high = interval
     return Interval(value - math.hypot(value - low, more), value + math.hypot(high - value, more))
 

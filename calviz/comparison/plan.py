@@ -1,4 +1,4 @@
-"""The plan of a comparison: one value, made by the app, the command line and `compare`, and carried out in one place."""
+"""The plan of a comparison: a value that the app, the command line and `compare` make, and that one function carries out."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Plan:
     division : Division
         Which rows fit, and which judge.
     metrics : tuple of str, optional
-        All metrics if left out.
+        Keys; all metrics if left out.
     reduction : Reduction or str, optional
-        Which (score, hit) pair the calibration metrics look at; if left out, the positive class of
-        two classes, else the top label.
+        Which (score, hit) pair the calibration metrics use; if left out, the positive class of
+        two classes, otherwise the top label.
     bins, scheme
-        Of the binned metrics, as of `calviz.evaluate`.
+        Of the binned metrics, as in `calviz.evaluate`.
     ci : bool
         Whether to compute intervals, paired differences and shares of "best".
     resamples : int
     refits : int
-        How often each method is fitted again, to fitting rows that are drawn with replacement. Without, an interval is for
-        the fitted map; with some (such as 20), differences and verdicts include the variation of the fit as well.
+        Number of times each method is refitted, on fitting rows drawn with replacement. Without refits, intervals hold for
+        the fitted map; with refits (such as 20), differences and verdicts include the variation of the fit.
     options : mapping of str to mapping
         Parameters of single methods.
     """
@@ -58,12 +58,12 @@ class Plan:
 
     @property
     def specs(self) -> list[RecalibratorSpec]:
-        """The methods that are meant, the uncalibrated model first."""
+        """Specs of the planned methods, the uncalibrated model first."""
         return specs_of(self.methods)
 
 
 def specs_of(methods: Iterable[str] | str) -> list[RecalibratorSpec]:
-    """The methods that are meant, the uncalibrated model first."""
+    """Return the specs of the named methods, the uncalibrated model first."""
     if methods == "all":
         return list(RECALIBRATORS)
     names = [methods] if isinstance(methods, str) else list(methods)

@@ -1,4 +1,4 @@
-"""Prediction sets from the same probabilities: their threshold from some rows, coverage and size on the others."""
+"""Prediction sets: the threshold is chosen on some rows, coverage and size are measured on the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
 from calviz.results.prediction_sets import PredictionSets, SetMethod, SetsOf
 
-#: Differences below this are rounding: a class whose conformity is the threshold is in the set.
+#: Tolerance for rounding, so that a class whose nonconformity score equals the threshold is in the set.
 _ROUNDING = 1e-12
 
 
@@ -34,23 +34,23 @@ def prediction_sets(
     within: BoolArray | None = None,
     **rows: Any,
 ) -> PredictionSets:
-    """Split-conformal prediction sets: which classes are plausible, so that the true one is among them as often as is asked for.
+    """Form split-conformal prediction sets: sets of plausible classes that contain the true one with the requested coverage.
 
     Parameters
     ----------
     data : Predictions
     method : {"lac", "aps"}
         *lac*: the classes with a probability of at least one minus the threshold; the smallest sets on average. *aps*: the
-        most probable classes until their sum reaches the threshold, at random at the end; larger, and more even over rows that
-        are easy and hard. An empty set of APS gets its most probable class.
+        most probable classes until their sum reaches the threshold, with the last one randomised; larger sets, with coverage more
+        even between easy and hard rows. An empty APS set gets its most probable class.
     coverage : float
-        Share of the rows whose set is to hold the true class, between 0 and 1.
+        Requested share of rows whose set contains the true class, between 0 and 1.
     level : float
-        Of the intervals.
+        Level of the intervals.
     seed : int
-        Of what is random in APS.
+        Seed of the randomisation in APS.
     division : Division, optional
-        Which rows choose the threshold and which judge; or its attributes as further arguments (``fit_split=``, ...).
+        Which rows choose the threshold and which judge; its attributes may also be given as arguments (``fit_split=``, ...).
     within : ndarray of bool, shape (n,), optional
         Judge only these rows.
 
@@ -77,7 +77,7 @@ def prediction_sets(
     how = division or Division(**rows)
     if how.cross_fit is not None or how.in_sample:
         raise OptionError(
-            "prediction sets need rows for their threshold that do not judge: give splits, or a fraction."
+            "prediction sets need separate rows for their threshold: give splits, or a fraction."
         )
     chosen = how.rows(data)
     fit, judged = chosen.pairs[0]
@@ -85,7 +85,7 @@ def prediction_sets(
         judged = judged[within[judged]]
     if judged.size == 0:
         raise InputError(
-            "none of the rows looked at are left to judge: the threshold was chosen on them",
+            "none of the selected rows are left to judge: the threshold was chosen on them",
             remedy="choose another evaluation split or slice",
         )
     rng = np.random.default_rng(seed)
@@ -112,7 +112,7 @@ def prediction_sets(
 
 
 def _threshold(conformity: FloatArray, coverage: float) -> float:
-    """The ceil((n + 1) coverage)-th smallest of n conformity scores; infinity where n is too small for it."""
+    """The ceil((n + 1) coverage)-th smallest of n nonconformity scores; infinity if n is too small."""
     n = conformity.size
     k = math.ceil((n + 1) * coverage - _ROUNDING)
     return math.inf if k > n else float(np.partition(conformity, k - 1)[k - 1])
@@ -121,7 +121,7 @@ def _threshold(conformity: FloatArray, coverage: float) -> float:
 def _conformity(
     data: Predictions, rows: IntArray, method: SetMethod, rng: np.random.Generator
 ) -> FloatArray:
-    """How strange the true class of each row is, shape (m,)."""
+    """Nonconformity score of the true class of each row, shape (m,)."""
     out = np.empty(rows.size)
     for block, scores in _scores(data, rows, method, rng):
         out[block] = np.take_along_axis(scores, data.labels[rows[block]][:, None], axis=1)[:, 0]
@@ -135,7 +135,7 @@ def _sets(
     threshold: float,
     rng: np.random.Generator,
 ) -> tuple[IntArray, BoolArray]:
-    """Size of each row's set, and whether it holds the true class, shape (m,) each."""
+    """Size of each row's set, and whether it contains the true class, shape (m,) each."""
     sizes, covered = np.empty(rows.size, dtype=np.intp), np.empty(rows.size, dtype=np.bool_)
     for block, scores in _scores(data, rows, method, rng):
         inside = scores <= threshold + _ROUNDING
@@ -150,14 +150,14 @@ def _sets(
 def _scores(
     data: Predictions, rows: IntArray, method: SetMethod, rng: np.random.Generator
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Blocks of rows, and how strange each of their classes would be."""
+    """Yield blocks of rows with the nonconformity scores of all classes, shape (rows of the block, K)."""
     for block in row_blocks(np.broadcast_to(np.float64(0), (rows.size, data.n_classes))):
         p = data.probs[rows[block]].astype(np.float64)
         yield block, 1 - p if method == "lac" else _summed(p, rng)
 
 
 def _summed(p: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Sum of the probabilities of the classes before each, and a random share of its own (Romano et al. 2020, eq. 6)."""
+    """For each class, the sum of the larger probabilities plus a random share of its own (Romano et al. 2020, eq. 6)."""
     order = np.argsort(-p, axis=1, kind="stable")
     ordered = np.take_along_axis(p, order, axis=1)
     upto = np.cumsum(ordered, axis=1) - ordered * rng.random((p.shape[0], 1))

@@ -1,8 +1,8 @@
-"""What the log loss may do on labels that did not occur: resampled rows do not know it.
+"""Variance of the log loss from labels that did not occur, which resampling misses.
 
-A map with probabilities near 0 loses tens of nats on one wrong row. Where no such row is among those that judge, their
-resamples vary too little. The two sets that are compared know better than one: what the one calls impossible, the
-other gives some probability. The labels are asked whether they contradict it.
+A map with probabilities near 0 loses tens of nats on a single wrong row. If no such row is among the evaluation rows,
+their resamples vary too little. Two compared sets complement each other: a label that one calls almost impossible may
+have some probability in the other. The observed labels show whether that probability is realistic.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Dataset, Predictions
 
-#: This many rows are added to those that were seen and to those that were expected, before the one is compared with the other (Laplace).
+#: Added to the observed and to the expected number of rows before their ratio is taken (Laplace smoothing).
 ADDED = 1
-#: Number of probabilities that are looked at; rows are drawn at random beyond it.
+#: Largest number of probabilities that are used; of more, rows are drawn at random.
 MOST = 2_000_000
 
 
 class RareLosses:
-    """Variance of the difference of two mean log losses that resamples lack, from labels that one of the sets gives less than 1/n.
+    """Variance of a difference of mean log losses from rare labels, which resampling misses.
 
     Parameters
     ----------
     sets : mapping of str to Predictions
-        The same rows.
+        Sets of probabilities for the same rows.
     """
 
     def __init__(self, sets: Mapping[str, Dataset]) -> None:
         first = next(iter(sets.values()))
-        # Of a profile with so many rows nothing is rare.
+        # Profiles are left out: with so many rows, nothing is rare.
         self._sets = {
             k: d for k, d in sets.items() if isinstance(d, Predictions) and d.cells is None
         }
@@ -49,11 +49,11 @@ class RareLosses:
 
     @lru_cache(maxsize=256)  # noqa: B019 - as above
     def variance(self, one: str, other: str) -> float:
-        """What is missing in the resampled variance of the mean loss of `one` minus that of `other`, over n rows.
+        """Variance missing from the resamples of the mean loss of `one` minus that of `other`, over n rows.
 
-        A label is rare where one of the two sets gives it less than 1/n. By the mean of both, rare labels add a variance and come
-        up in a number of rows. Where fewer were seen the variance is lowered in proportion, and what those that were seen add is in the
-        resamples already.
+        A label is rare if one of the two sets gives it a probability below 1/n. The mean of the two probabilities gives the
+        variance that rare labels add, and the expected number of rows with a rare label. If fewer were observed, the variance
+        is reduced in proportion. The part of the observed rows is subtracted, because the resamples already include it.
         """
         if one not in self._sets or other not in self._sets:
             return 0.0
@@ -71,5 +71,5 @@ class RareLosses:
 
 
 def _log(p: FloatArray) -> FloatArray:
-    """As the log loss counts it."""
+    """Logarithm with the same lower limit as in the log loss."""
     return np.asarray(np.log(np.maximum(p, np.finfo(np.float64).eps)))

@@ -1,4 +1,4 @@
-"""A recalibrator for files of any size: fitted on a sample of the rows, applied to all of them."""
+"""Recalibration of files of any size: fitted on a sample of the rows, applied to all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from calviz.specs.recalibrator import RECALIBRATORS
 
 @dataclass(frozen=True, eq=False)
 class RecalibratedFiles:
-    """Calibrated files, and how they came about.
+    """Calibrated files, with the map and the rows that it was fitted on.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class RecalibratedFiles:
     sample : RowSample
         The rows that it was fitted on.
     judge_column, judge_split : str or None
-        The column of the files that says which rows did not fit the map, and what it holds for them.
+        Column of the files that marks the rows that did not fit the map, and its value for these.
     """
 
     files: tuple[Path, ...]
@@ -45,7 +45,7 @@ class RecalibratedFiles:
 
     @property
     def map(self) -> dict[str, Any]:
-        """The map for JSON, with the rows that it was fitted on."""
+        """The map for JSON, with a record of the sample that it was fitted on."""
         names = list(self.sample.data.class_names)
         record: dict[str, Any] = self.recalibrator.to_dict()
         return record | {"class_names": names, "sample": self.sample.record()}
@@ -63,11 +63,11 @@ def recalibrate_files(
     parameters: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> RecalibratedFiles:
-    """Fit a recalibrator on a stratified sample of the rows of files, and write all files again with calibrated scores.
+    """Fit a recalibrator on a stratified sample of the rows of files, and write all files with calibrated scores.
 
-    Rows that fitted the map are marked: where the files have no splits, they get a column ``split``, "calibration" for the rows of
-    the sample and "evaluation" for all others. Judge the map on these. A row that stands for several of which only some fit is
-    written twice, with their counts. Logits are replaced by probabilities, ``p_CLASS``.
+    If the files have no splits, they get a column ``split``: "calibration" for the rows that fitted the map and "evaluation" for
+    all others, which the map should be judged on. An aggregated row of which only some copies were drawn is written twice, with
+    both counts. Logits are replaced by probabilities, ``p_CLASS``.
 
     Parameters
     ----------
@@ -76,17 +76,17 @@ def recalibrate_files(
     method : str
         Key of a recalibrator, or ``first+second``.
     folder : str or PathLike
-        Where the files go, as Parquet, under their own names.
+        Output folder; the files are written as Parquet and keep their names.
     rows : int
-        How many rows fit (see `calviz.sample_rows`).
+        Number of rows to fit on (see `calviz.sample_rows`).
     fit_split : str, optional
-        The split that they are drawn from; where none is named, one whose name says so.
+        The split that they are drawn from; if left out, a split with a usual name for it.
     seed : int
-        Of the sample.
+        Seed of the sample.
     model : str, optional
-        Whose scores, where there are several.
+        Which model, if there are several.
     parameters : mapping, optional
-        Of the recalibrator.
+        Parameters of the recalibrator.
     **options
         Fields of `ReadingOptions` (``label="y"``, ``scores=["p0", "p1", "p2"]``).
 
@@ -97,7 +97,7 @@ def recalibrate_files(
     Raises
     ------
     InputError, OptionError
-        Naming the file, where a row cannot be used or files cannot be written there.
+        If a row cannot be used or files cannot be written there; the sentence names the file.
     """
     spec = RECALIBRATORS[method]
     named = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
@@ -123,17 +123,17 @@ def recalibrate_files(
 
 
 class _Marks:
-    """Which rows fitted the map, told block by block."""
+    """Marks the rows that fitted the map, block by block."""
 
     def __init__(self, sample: RowSample) -> None:
         self._taken = sample.drawn.taken()
         self.column = "split"
 
     def __call__(self, table: Any, layout: Layout) -> tuple[Any, dict[str, Any]]:
-        """The rows of a block to be written, and columns of these."""
+        """Return the rows of a block to write, and the columns that mark them."""
         if "split" in table.columns:
             self.column = "calviz_split"
-        # Splits may be in the names of folders, and do not matter here.
+        # The split may be in the name of a folder, and is not needed here.
         block = Block.of(table, replace(layout, split=None))
         copies = block.copies
         fits, _ = self._taken(apart(block.hashes, 0), copies)

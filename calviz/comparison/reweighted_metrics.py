@@ -1,11 +1,11 @@
-"""Metrics of samples in which each row has a weight: what paired resamples are made of.
+"""Metrics as functions of row weights, for paired resamples.
 
-Rows are drawn once for all methods, and every method's metrics are asked for the same draws. A metric is a function of a
-view, so it is enough to make the view anew from weights, which is what `Metric.reweighting` does. The gaps between scores
-and hits in it can be scaled, which gives a world of which the true error is known (`calviz.comparison.difference_intervals`). Not
-available are metrics whose bins depend on the resample (ECE sweep), whose value takes pairs of rows or a sort per class or
-resample (SKCE, class-wise KS, accuracy at a coverage, Hosmer-Lemeshow, ICI), and logistic fits; class-wise errors of very
-many probabilities.
+Rows are drawn once for all methods, and the metrics of every method are computed on the same draws. A metric is a function
+of a view, so it suffices to recompute the view from weights (`Metric.reweighting`). The gaps between scores and hits in
+the view can be scaled, which gives a world whose true error is known (`calviz.comparison.difference_intervals`). Not
+available are metrics whose bins depend on the resample (ECE sweep), metrics that need pairs of rows or a sort per class or
+resample (SKCE, class-wise KS, accuracy at a coverage, Hosmer-Lemeshow, ICI), logistic fits, and class-wise errors with
+very many probabilities.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ from calviz.specs.metric import METRICS, Metric, Reweighted
 
 
 def is_inverted(metric: Metric) -> bool:
-    """Whether intervals of a metric's differences are made by test inversion, as for errors that noise makes larger.
+    """Whether intervals of a metric's differences are computed by test inversion, as for errors that noise makes larger.
 
-    Of a signed metric that is its size, which says what is better; its signed differences are not.
+    For a signed metric this concerns its absolute value, which decides what is better, not its signed differences.
     """
     return metric.interval != "percentile" or metric.direction == "zero"
 
 
 @dataclass(eq=False)
 class _Shared:
-    """A view that several metrics are functions of."""
+    """A view that one or more metrics are functions of."""
 
     made_again: Reweighted
-    #: Whether it adds up rows by clusters; others look at each row.
+    #: Whether it sums rows by clusters; otherwise it needs the weight of each row.
     grouped: bool
     metrics: list[Metric]
-    #: The largest scale of each inverted metric; known after the first resamples.
+    #: Largest scale of each inverted metric; set by the first resamples.
     most: dict[str, float] | None = None
 
     def reweighted(self, weights: RowWeights) -> Callable[[float | None], Any]:
-        """The view of weights, shape (n, b); see `calviz.specs.metric.Reweighting`."""
+        """Return the view for weights of shape (n, b), as a function of the scale; see `calviz.specs.metric.Reweighting`."""
         return self.made_again(weights if self.grouped else np.asarray(weights))
 
     def values(self, view: Any, metrics: list[Metric]) -> dict[str, FloatArray]:
-        """Each metric, shape (b,)."""
+        """Return the values of each metric, shape (b,)."""
         parts = list(view.parts()) if hasattr(view, "parts") else [view]
         return {m.key: np.concatenate([np.asarray(m.value(p)) for p in parts]) for m in metrics}
 
 
 class Weighted:
-    """The metrics of one set of probabilities as functions of how often each row counts.
+    """The metrics of one set of probabilities as functions of row weights.
 
     Parameters
     ----------
     sample : Sample
-        Its bins are those of the metrics.
+        It determines the bins of the metrics.
     metrics : iterable of str
-        Keys; those that cannot be had are left out.
+        Keys; metrics that are not available are left out.
     """
 
     def __init__(self, sample: Sample, metrics: Iterable[str]) -> None:
@@ -97,7 +97,7 @@ class Weighted:
     def values(
         self, weights: RowWeights, wanted: Callable[[Metric], bool] = lambda _: True
     ) -> dict[str, FloatArray]:
-        """Every wanted metric where row i counts ``weights[i]`` times, shape (n, b) to (b,); beside the sample's own weights."""
+        """Return every wanted metric, shape (b,), for `weights` of shape (n, b), which multiply the sample's own weights."""
         out: dict[str, FloatArray] = {}
         weights = self._times(weights)
         for shared in self._shared:
@@ -107,9 +107,9 @@ class Weighted:
         return out
 
     def scaled(self, weights: RowWeights) -> dict[str, FloatArray]:
-        """How bad every inverted metric is in worlds whose gaps are scaled, shape (n, b) to (S, b).
+        """Return the badness of every inverted metric in worlds with scaled gaps, shape (S, b), for weights of shape (n, b).
 
-        The deviations are those of the weights; the scales begin at 0 and are the same in all calls.
+        The deviations are those of the weights; the scales start at 0 and are the same in all calls.
         """
         out: dict[str, FloatArray] = {}
         weights = self._times(weights)
@@ -124,13 +124,13 @@ class Weighted:
         if self._weights is None:
             return weights
         if isinstance(weights, GroupWeights):
-            # The same for all draws, as sums over the rows of a cluster are kept with it.
+            # The same object for all draws, because it caches sums over the rows of each cluster.
             own = self._rows.setdefault(weights.rows, replace(weights.rows, weights=self._weights))
             return GroupWeights(own, weights.times)
         return weights * self._weights[:, None]
 
     def truths(self) -> dict[str, FloatArray]:
-        """What the inverted metrics are in those worlds without any noise, shape (S,); after `scaled`."""
+        """Return the inverted metrics in these worlds without noise, shape (S,); call it after `scaled`."""
         once = np.ones((self._n, 1))
         return {key: drawn[:, 0] for key, drawn in self.scaled(once).items()}
 
@@ -146,7 +146,7 @@ class Weighted:
         for scale in SCALES:
             add(scale, metrics)
         if shared.most is None:
-            # Few gaps that happen to be small may be much larger in truth.
+            # With few gaps, which happen to be small, the true gaps may be much larger.
             once = self._times(np.ones((self._n, 1)))
             itself = shared.values(shared.reweighted(once)(None), metrics)
             seen = {key: float(_worse(METRICS[key], v)[0]) for key, v in itself.items()}
@@ -170,5 +170,5 @@ def _worse(metric: Metric, values: FloatArray) -> FloatArray:
 
 
 def _possible(drawn: FloatArray, seen: float) -> bool:
-    """Whether the world that these draws come from could show an error as small as the observed one."""
+    """Whether an error as small as the observed one is possible in the world of these draws."""
     return bool(drawn.mean() - (ALONE + 1) * drawn.std() <= seen) and seen > 0

@@ -15,13 +15,13 @@ from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS
 from calviz.results.comparison import RowsUsed
 from calviz.text.words import counted, percent
 
-#: A map that is fitted to fewer rows follows single rows.
+#: Smallest number of fitting rows: with fewer, a map would follow single rows.
 LEAST_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows to fit on and rows to judge, as row numbers; several pairs under cross-fitting."""
+    """Row indices to fit on and to judge; several pairs under cross-fitting."""
 
     pairs: tuple[tuple[IntArray, IntArray], ...]
     fit: RowsUsed
@@ -31,23 +31,23 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Division:
-    """How rows are divided into those that fit and those that judge; the two overlap only where `in_sample` asks for it.
+    """How rows are divided into those that fit and those that judge; the two overlap only with `in_sample`.
 
-    Where nothing is said: splits whose names say so (`FIT_SPLITS`, `EVAL_SPLITS`), or else a stratified half;
+    By default, splits are chosen by their names (`FIT_SPLITS`, `EVAL_SPLITS`), otherwise a stratified half of the rows fits;
     with `in_sample`, all rows do both.
 
     Attributes
     ----------
     fit_split, eval_split : str, optional
-        The splits; where only one of them is given, all other rows do the other.
+        The splits; if only one is given, all other rows take the other role.
     fit_fraction : float, optional
-        Instead: the stratified share of the rows that fit.
+        Alternatively, the stratified share of the rows that fit.
     cross_fit : int, optional
-        Instead: the number of folds. Every row is calibrated by a map that never saw it.
+        Alternatively, the number of folds. Every row is calibrated by a map that never saw it.
     seed : int
-        Of what is drawn.
+        Seed of the random division.
     in_sample : bool
-        Whether the rows that fit may judge.
+        Whether the fitting rows may judge.
     """
 
     fit_split: str | None = None
@@ -58,7 +58,7 @@ class Division:
     in_sample: bool = False
 
     def rows(self, data: Dataset) -> Rows:
-        """The rows of these data; raises InputError or OptionError if they cannot be divided in this way."""
+        """Divide the rows of these data; raises InputError or OptionError if that is not possible."""
         check_dataset(data)
         by_split = self.fit_split is not None or self.eval_split is not None
         ways = [by_split, self.fit_fraction is not None, self.cross_fit is not None]
@@ -87,7 +87,7 @@ class Division:
         return rows
 
     def _of_cells(self, data: Dataset) -> Rows:
-        """Of a profile only splits divide the rows: a cell is not divided."""
+        """Divide the rows of a profile, by splits only, because a cell cannot be divided."""
         fit, judged = self._usual_splits(data)
         if self.fit_fraction is not None or self.cross_fit is not None or not (fit and judged):
             raise InputError(
@@ -98,7 +98,7 @@ class Division:
 
     @staticmethod
     def _usual_splits(data: Dataset) -> tuple[str | None, str | None]:
-        """The splits whose names say that they fit, and that they judge."""
+        """Return the splits whose names say that they fit, and that they judge; None for each that is missing."""
         known = {name.casefold(): name for name in reversed(data.split_names)}
         fit = next((known[n] for n in FIT_SPLITS if n in known), None)
         return fit, next((known[n] for n in EVAL_SPLITS if n in known), None)
@@ -111,13 +111,13 @@ class Division:
 
     @property
     def given(self) -> dict[str, Any]:
-        """What is not the default, as keyword arguments of `compare` and its like."""
+        """Attributes that are not the default, as keyword arguments of `compare` and similar functions."""
         values = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
 
     @classmethod
     def beside(cls, data: Dataset, eval_split: str | None, *, seed: int = 0) -> Division:
-        """Choose fitting rows for a split that judges: the split that `fit_split_beside` names, else a stratified half of all rows."""
+        """Choose fitting rows for a split to judge: the split that `fit_split_beside` names, otherwise a stratified half of all rows."""
         fit_split = fit_split_beside(data, eval_split)
         if fit_split is None:
             return cls(fit_fraction=0.5, seed=seed)
@@ -125,14 +125,14 @@ class Division:
 
 
 def choose_rows(data: Dataset, **how: Any) -> Rows:
-    """Decide which rows fit and which judge; `how` has the attributes of a `Division`."""
+    """Decide which rows fit and which judge; `how` are the attributes of a `Division`."""
     return Division(**how).rows(data)
 
 
 def fit_split_beside(data: Dataset, eval_split: str | None) -> str | None:
-    """The split to fit on while another is judged: the one whose name suggests it, else the first other one.
+    """Return the split to fit on while `eval_split` is judged: one whose name suggests it, otherwise the first other split.
 
-    None if there is no other split; of all rows (`eval_split` None) only one whose name says so.
+    None if there is no other split. If all rows are judged (`eval_split` is None), only a split whose name suggests it.
     """
     known = {name.casefold(): name for name in reversed(data.split_names) if name != eval_split}
     named = next((known[name] for name in FIT_SPLITS if name in known), None)
@@ -142,7 +142,7 @@ def fit_split_beside(data: Dataset, eval_split: str | None) -> str | None:
 
 
 def _for_more_rows(data: Dataset, *, folds: int | None) -> str:
-    """The remedy if there are too few rows to fit on."""
+    """Return the remedy if there are too few rows to fit on."""
     if data.n <= LEAST_ROWS:
         return f"these data have {counted(data.n, 'row')} in all: label more rows"
     if folds is not None:
@@ -157,7 +157,7 @@ def _same(data: Dataset) -> Rows:
 
 
 def _observed(data: Dataset, rows: IntArray) -> int:
-    """How many rows these are: those behind the cells of a profile."""
+    """Number of observed rows: for a profile, those behind the given cells."""
     if data.cells is None or data.weights is None:
         return int(rows.size)
     return int(data.weights[rows].sum())
@@ -207,7 +207,7 @@ def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bo
 
 
 def strata(data: Dataset) -> IntArray:
-    """What is kept in proportion when rows are divided: the class, or whether the prediction is right."""
+    """Return the strata whose proportions a division keeps, shape (n,): the class, or whether the prediction is right."""
     if isinstance(data, Predictions):
         return data.labels
     return data.correct.astype(np.intp)
@@ -244,7 +244,7 @@ def _crossed(data: Dataset, folds: int, seed: int) -> Rows:
             raise OptionError(
                 f"'cross_fit' must be at most the number of clusters, {levels:,}, got {folds!r}."
             )
-        # Rows of one cluster fit or judge together: otherwise the map has seen them, in part.
+        # Rows of one cluster stay in one fold: otherwise the map would have seen related rows.
         share = dealt(np.zeros(levels, dtype=np.intp), folds, rng)[data.clusters.codes]
         words = "in whole clusters"
     pairs = tuple((np.flatnonzero(share != f), np.flatnonzero(share == f)) for f in range(folds))

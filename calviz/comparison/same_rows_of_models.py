@@ -1,4 +1,4 @@
-"""Several models on the same rows: matched by identifier, or by order where the labels agree."""
+"""Match the rows of several models by identifier, or by order if the labels agree."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Models = Mapping[str, Dataset]
 
 
 def align(models: Models) -> Alignment:
-    """Bring models to the same rows, in the order of the first one.
+    """Align models to the same rows, in the order of the first one.
 
-    Rows are matched by identifier where every model has them; identifiers that occur more than once
-    in a model are left out, as are rows whose true labels differ. Without identifiers rows are
-    matched by their order, and only where the labels agree in every row.
+    Rows are matched by identifier if every model has identifiers; those that occur more than once in
+    a model are left out, as are rows whose true labels differ. Without identifiers, rows are matched
+    by their order, provided that the labels agree in every row.
 
     Parameters
     ----------
     models : mapping of str to Predictions or ConfidencePredictions
-        By name. Splits and groups are taken from the first one that has them.
+        Models by name. Splits and groups are taken from the first one that has them.
 
     Raises
     ------
     InputError
-        Where the rows or the classes do not belong together; the sentence says why.
+        If rows or classes cannot be matched; the sentence says why.
     """
     if not models:
         raise InputError("there are no models to compare", remedy="give at least one")
@@ -55,7 +55,7 @@ def align(models: Models) -> Alignment:
 
 
 def _check_order(models: Models) -> str:
-    """A sentence that says why rows may be matched by their order; raises InputError if they may not."""
+    """Return a sentence on why rows may be matched by their order; raises InputError if they may not."""
     (name, first), *others = models.items()
     remedy = "add a column with identifiers to every file"
     for other_name, other in others:
@@ -94,7 +94,7 @@ def _check_order(models: Models) -> str:
 def _by_identifier(
     ids: Mapping[str, npt.NDArray[Any]],
 ) -> tuple[dict[str, IntArray], list[str]]:
-    """The matched rows of each model, in the order of the first, and what did not match."""
+    """Return the matched rows of each model, in the order of the first, and notes on what did not match."""
     notes: list[str] = []
     once: dict[str, npt.NDArray[Any]] = {}
     place: dict[str, IntArray] = {}
@@ -130,7 +130,7 @@ def _by_identifier(
 
 
 def _same_labels(models: Models) -> tuple[Models, list[str]]:
-    """Leave out the rows whose true label is not the same in every model that knows it."""
+    """Leave out the rows whose true label differs between the models that have labels."""
     known = {name: m.labels for name, m in models.items() if m.labels is not None}
     if len(known) < 2:
         return models, []
@@ -153,7 +153,7 @@ def _same_labels(models: Models) -> tuple[Models, list[str]]:
 
 
 def _same_columns(models: Models) -> Models:
-    """Splits and groups of the first model that has them, for all."""
+    """Give all models the splits, groups, clusters, weights and times of the first model that has them, and the ids of the first."""
     splits = next((m.splits for m in models.values() if m.splits is not None), None)
     groups = next((m.groups for m in models.values() if m.groups), {})
     clusters = next((m.clusters for m in models.values() if m.clusters is not None), None)

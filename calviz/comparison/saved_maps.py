@@ -1,4 +1,4 @@
-"""Saved maps on other predictions."""
+"""Apply saved maps to other predictions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from calviz.recalibrators.loading import load_map
 
 
 def apply_map(data: Dataset, record: Any) -> Dataset:
-    """Calibrate predictions by a map from `to_dict`.
+    """Calibrate predictions by a map saved with `to_dict`.
 
     Raises
     ------
     InputError
-        Where the map is damaged or of another version, or where it is not for these classes or not for this kind
-        of scores.
+        If the map is damaged or of another version, or does not match the classes or the kind of scores.
     """
     recalibrator = load_map(record)
     names = tuple(record.get("class_names", ()))

@@ -1,4 +1,4 @@
-"""A metric of some of the rows, in the periods that all rows were measured in."""
+"""A metric over time for a subset of the rows, in the periods of all rows."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from calviz.sample.sample import Sample
 
 
 def values_of(sample: Sample, found: OverTime, rows: IntArray, *, parts: int = PARTS) -> FloatArray:
-    """The metric of some of the rows in each period of `found`, shape (P,); nan where they are too few or it is undefined.
+    """Return the metric of a subset of the rows in each period of `found`, shape (P,); nan if rows are too few or it is undefined.
 
     Parameters
     ----------
     sample : Sample
-        Whose periods were measured.
+        The sample that `found` was computed from.
     found : OverTime
     rows : ndarray of int, shape (M,)
-        Which rows of the sample.
+        Indices of the rows in the sample.
     parts : int
-        As they were divided.
+        Number of periods of equal counts, as in `over_time`.
     """
     if sample.data.times is None:
         raise NotAvailable("these rows have no times.")

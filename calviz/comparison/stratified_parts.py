@@ -1,4 +1,4 @@
-"""Dividing rows at random, with every class in its share."""
+"""Random division of rows that keeps the class proportions, or whole clusters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from calviz.core.arrays import IntArray
 
 
 def dealt(labels: IntArray, shares: int, rng: np.random.Generator) -> IntArray:
-    """The share, 0..shares-1, of each row: rows of a class are shuffled and dealt out in turn."""
+    """Assign each row to one of `shares` parts, shape (n,): rows of each class are shuffled and dealt out in turn."""
     order = _shuffled_by_class(labels, rng)
     share = np.empty(labels.size, dtype=np.intp)
     share[order] = np.arange(labels.size) % shares
@@ -16,16 +16,16 @@ def dealt(labels: IntArray, shares: int, rng: np.random.Generator) -> IntArray:
 
 
 def stratified_sample(labels: IntArray, rows: int, rng: np.random.Generator) -> IntArray:
-    """`rows` row numbers, ascending, with the classes in proportion (to a row)."""
+    """Draw `rows` row indices, ascending, with class proportions kept to within one row."""
     n = labels.size
     order = _shuffled_by_class(labels, rng)
-    # Evenly spaced along the rows sorted by class, from a random start.
+    # Systematic sampling: evenly spaced along the rows sorted by class, from a random start.
     at = np.floor((np.arange(rows) + rng.random()) * n / rows).astype(np.intp)
     return np.sort(order[np.minimum(at, n - 1)])
 
 
 def _shuffled_by_class(labels: IntArray, rng: np.random.Generator) -> IntArray:
-    """``np.lexsort((rng.random(n), labels))``, in a third of the time: one sort, of the class above the 53 bits of the random number."""
+    """Same as ``np.lexsort((rng.random(n), labels))``, in a third of the time: one sort of keys with the class above 53 random bits."""
     random = rng.random(labels.size)
     if labels.max(initial=0) >= 1 << 10:
         return np.lexsort((random, labels))
@@ -36,7 +36,7 @@ def _shuffled_by_class(labels: IntArray, rng: np.random.Generator) -> IntArray:
 
 
 def whole_clusters(cluster: IntArray, rows: int, rng: np.random.Generator) -> IntArray:
-    """About `rows` row numbers, ascending, of clusters drawn at random and taken whole; at least one is left.
+    """Draw about `rows` row indices, ascending, as whole clusters; at least one cluster is left out.
 
     `cluster` has shape (n,), with codes from 0 up.
     """

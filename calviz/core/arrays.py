@@ -1,4 +1,4 @@
-"""Array types and the few helpers that everything above shares."""
+"""Array types, and two helpers that all rooms share."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 def held_by(array: npt.NDArray[Any]) -> str:
-    """What the elements of an array are, in a word or two: "text", "objects", "float64"."""
+    """Describe the element type of an array for a message: "text", "objects", "float64"."""
     return {"U": "text", "S": "text", "O": "objects", "M": "dates"}.get(
         array.dtype.kind, str(array.dtype)
     )
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view of `array` that cannot be written through; nothing is copied."""
+    """Return a read-only view of `array`, without copying."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,4 +1,4 @@
-"""How rows are put into bins: the schemes, and the number of bins."""
+"""Binning schemes and the number of bins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 Scheme = Literal["equal-width", "equal-mass", "sturges"]
 
-#: The number of bins unless asked otherwise.
+#: Default number of bins.
 DEFAULT_BINS = 15
 
 
@@ -17,5 +17,5 @@ def sturges_bins(n: int) -> int:
 
 
 def bins_used(n: int, bins: int, scheme: Scheme) -> int:
-    """Number of bins for n rows: the number asked for, or that of Sturges' rule."""
+    """Number of bins for n rows: Sturges' rule for the scheme "sturges", otherwise the requested `bins`."""
     return sturges_bins(n) if scheme == "sturges" else bins

@@ -1,4 +1,4 @@
-"""Cells: each row of such data stands for many rows of nearly the same score, and knows how many and how near."""
+"""Cells of a profile: each row of such data summarises many observed rows with nearly the same score."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray, read_only
 
-#: Cells of equal width: a multiple of every number of bins that divides it, 15 and 20 among them.
+#: Number of equal-width cells. Bins are unions of cells if their number divides this, as 15 and 20 do.
 FINE_CELLS = 15 << 12
-#: Distinct scores up to which a profile keeps each apart.
+#: Up to this many distinct scores, a profile keeps one cell per score.
 FEW_SCORES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """What is known of the rows behind each row of a profile.
+    """Facts about the observed rows behind each row of a profile.
 
     Attributes
     ----------
     low, high : ndarray of float64, shape (n,)
-        The smallest and the largest score of the rows.
+        Smallest and largest score of the observed rows.
     log_loss : ndarray of float64, shape (n,)
-        Mean of -log of the probability of the true class (nats); nan where it is not known.
+        Mean of -log of the probability of the true class (nats); nan where it is unknown.
     clipped : ndarray of float64, shape (n,)
-        How many of the rows gave the true class the probability 0.
+        Number of observed rows in which the true class has probability 0.
     squared_error : ndarray of float64, shape (n,)
-        Mean squared distance to the one-hot label, summed over classes; nan where it is not known.
+        Mean squared distance to the one-hot label, summed over classes; nan where it is unknown.
     single : bool
-        Whether the scores came in single precision, so that edges of bins are those of that type.
+        Whether the scores were given in single precision; bin edges are then rounded to float32.
     summed : bool
-        Whether sums of scores and losses are those of the rows; not after a map, which was applied to the mean score.
+        Whether scores and losses are exact means over the observed rows. False after a map that was applied to the mean score
+        of cells with several scores.
     """
 
     low: FloatArray
@@ -54,33 +55,35 @@ class Cells:
 
     @property
     def width(self) -> FloatArray:
-        """How far apart the scores behind each row are at most, shape (n,)."""
+        """Largest minus smallest score of each cell, shape (n,)."""
         return self.high - self.low
 
     @property
     def is_exact(self) -> bool:
-        """Whether every cell holds one score: nothing about (score, hit) was lost."""
+        """Whether every cell holds a single score, so that no information about (score, hit) was lost."""
         return self.summed and bool((self.low == self.high).all())
 
     @property
     def edge_type(self) -> np.dtype[Any]:
-        """The type of numbers in which the edges of bins are rounded."""
+        """Dtype to which bin edges are rounded."""
         return np.dtype(np.float32 if self.single else np.float64)
 
     def take(self, rows: npt.NDArray[Any]) -> Cells:
-        """The cells of chosen rows (a boolean mask or indices)."""
+        """Return the cells of the selected rows (a boolean mask or indices)."""
         columns = {name: getattr(self, name)[rows] for name in self._columns()}
         return Cells(**columns, single=self.single, summed=self.summed)
 
 
 def moved(cells: Cells, probs: FloatArray, labels: npt.NDArray[Any]) -> Cells:
-    """The cells of two classes after a map: exact where each held one score, else of the mean score.
+    """Return the cells of two-class data after a map, which was applied to the mean score of each cell.
+
+    The result is exact if each cell held a single score.
 
     Parameters
     ----------
     cells : Cells
     probs : ndarray, shape (n, 2)
-        What the map makes of the mean scores.
+        Output of the map for the mean scores.
     labels : ndarray of int or bool, shape (n,)
     """
     score = np.asarray(probs[:, 1], np.float64)

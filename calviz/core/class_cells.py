@@ -1,4 +1,4 @@
-"""Cells of every class's own probability, which a profile of more than two classes may have beside those of the top label."""
+"""Cells of each class's own probability, which a profile of three or more classes may hold besides the cells of the top label."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 
 @dataclass(frozen=True, eq=False)
 class ClassCells:
-    """One row per class, cell of its probability, hit (the label is the class) and block of rows.
+    """One row per class, cell of the class's probability, hit (whether it is the label) and block.
 
-    A block is what the rows can be divided by (split, groups, time). Rows are in ascending order of the class.
+    A block holds the observed rows with one combination of split, groups and time. Rows are sorted by class.
 
     Attributes
     ----------
     of : ndarray of int, shape (C,)
         The class.
     cell : ndarray of int, shape (C,)
-        The number of the cell.
+        Index of the cell.
     hit : ndarray of bool, shape (C,)
     count, score, low, high : ndarray of float64, shape (C,)
-        Rows, the mean of their scores, the smallest and the largest one.
+        Number of observed rows; mean, smallest and largest of their scores.
     block : ndarray of int, shape (C,)
-        The block that they are of.
+        Index of the block.
     block_of_row : ndarray of int, shape (n,)
-        The block of each cell of the top label.
+        Block of each cell of the top label.
     n_classes : int
     single : bool
-        Whether the scores came in single precision.
+        Whether the scores were given in single precision.
     """
 
     of: IntArray
@@ -57,11 +57,14 @@ class ClassCells:
 
     @property
     def content(self) -> tuple[npt.NDArray[Any], ...]:
-        """All columns, for a hash of them."""
+        """All columns, to be hashed."""
         return tuple(getattr(self, name) for name in self._columns())
 
     def take(self, rows: npt.NDArray[Any]) -> ClassCells | None:
-        """Those of chosen cells of the top label (a boolean mask or indices); None unless these are all cells of some blocks."""
+        """Return the class cells that belong to the selected cells of the top label (a boolean mask or indices).
+
+        None unless the selection consists of whole blocks.
+        """
         chosen = self.block_of_row[rows]
         if not chosen.size:
             return None
@@ -77,7 +80,7 @@ class ClassCells:
         )
 
     def of_class(self, k: int) -> dict[str, Any]:
-        """Hit, rows, mean, smallest and largest score of the cells of a class, blocks together; shape (c,) each."""
+        """Hit, number of rows, and mean, smallest and largest score of each cell of class k, summed over blocks; shape (c,) each."""
         first, last = np.searchsorted(self.of, [k, k + 1])
         rows = slice(first, last)
         key = 2 * self.cell[rows].astype(np.intp) + self.hit[rows]
@@ -90,7 +93,7 @@ class ClassCells:
         return {
             "hit": keys % 2 == 1,
             "count": count,
-            # A mean may be rounded out of its cell.
+            # Rounding may move a mean outside its cell.
             "score": np.clip(score, low, high),
             "low": low,
             "high": high,

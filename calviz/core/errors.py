@@ -1,4 +1,4 @@
-"""The errors that calviz raises: each is one sentence that a person can act on."""
+"""The errors that calviz raises: each is one actionable sentence."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Repair:
-    """A change to the data that calviz offers and never makes by itself.
+    """A change to the data that calviz offers but never makes unasked.
 
     Attributes
     ----------
     key : str
-        The name by which it is asked for (``repair=["renormalise"]``, ``--repair renormalise``).
+        The name by which it is requested (``repair=["renormalise"]``, ``--repair renormalise``).
     label : str
         What it does, in a few words, for a button or a help text.
     """
@@ -30,26 +30,26 @@ class CalvizError(ValueError):
 
 
 class InputError(CalvizError):
-    """The data that was given cannot be used as it is.
+    """The given data cannot be used as they are.
 
     Parameters
     ----------
     what : str
-        What is wrong, with the value that was found and the rule it breaks.
+        What is wrong: the offending value, and the rule it breaks.
     file : str, optional
-        The name of the file (never a full path).
+        Name of the file (never a full path).
     row : int, optional
-        The 1-based data row.
+        1-based data row.
     line : int, optional
-        The 1-based line of a text file.
+        1-based line of a text file.
     column : str, optional
-        The name of the column or array.
+        Name of the column or array.
     remedy : str, optional
-        What the person can do about it.
+        What the user can do about it.
     repairs : iterable of Repair, optional
-        Changes that would make the data usable and that may be asked for.
+        Changes that would make the data usable, on request.
     placed : bool
-        Whether `what` itself names the row and the column, so that they are not said twice.
+        Whether `what` already names the row and the column, which are then not prepended.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class InputError(CalvizError):
         return _finished(text, self.remedy)
 
     def in_file(self, file: str) -> InputError:
-        """The same error, with the name of the file it was found in."""
+        """Return the same error with the name of the file."""
         return InputError(
             self.what,
             file=self.file or file,
@@ -103,7 +103,7 @@ class InputError(CalvizError):
         )
 
     def in_code(self) -> InputError:
-        """The same error, with how a program asks for the repairs that it offers."""
+        """Return the same error, its remedy completed by the ``repair=`` arguments for its repairs."""
         keys = " or ".join(f'repair="{repair.key}"' for repair in self.repairs)
         return InputError(
             self.what,
@@ -117,7 +117,7 @@ class InputError(CalvizError):
         )
 
     def in_column(self, column: str) -> InputError:
-        """The same error, with the name of the column it was found in."""
+        """Return the same error with the name of the column."""
         return InputError(
             self.what,
             file=self.file,
@@ -131,7 +131,7 @@ class InputError(CalvizError):
 
 
 def visible(text: str) -> str:
-    r"""Text on one line, with control and invisible characters spelled out.
+    r"""Return text on one line, with control and invisible characters escaped.
 
     >>> print(visible("a\x1b[31mb\nc\u202e"))
     a\x1b[31mb c\u202e
@@ -150,7 +150,7 @@ def lines_of(error: BaseException) -> list[str]:
 
 
 def shortened(name: str) -> str:
-    """A name for the middle of a sentence: on one line, shortened if it is very long."""
+    """Return a name on one line, cut to 80 characters, for use inside a sentence."""
     name = " ".join(name.split())
     return name if len(name) <= 80 else f"{name[:79]}…"
 
@@ -166,7 +166,7 @@ class OptionError(CalvizError):
 
 
 class NotAvailable(CalvizError):
-    """A metric or figure has no meaning on these data; the text says why.
+    """A metric or figure is not defined on these data; the text says why.
 
     It is an answer, not a failure: results carry it as ``reason`` beside a ``nan``.
     """

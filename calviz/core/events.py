@@ -1,4 +1,4 @@
-"""The binary view that every calibration metric and diagram works on."""
+"""Binary events (score, hit), which every calibration metric and diagram is computed from."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.errors import InputError
 
-#: The order of the rows is kept for up to this many events, and sorted again beyond.
+#: Sorted rows are cached for up to this many events; larger data are sorted on each request.
 KEPT_ROWS = 1 << 18
-#: Scores in double precision that lie within this of each other, as a share, differ by rounding only.
+#: Double-precision scores whose relative difference is at most this are considered equal up to rounding.
 ROUNDING = 1e-12
-#: Rows at a time where neighbours are compared: their temporaries stay in the cache.
+#: Block size in rows for comparing neighbours; temporaries of this size stay in the CPU cache.
 _RUN = 1 << 14
 
 
 class Ordered(NamedTuple):
-    """Events in the order of their scores.
+    """Events sorted by score.
 
     Attributes
     ----------
     score : ndarray of float32 or float64, shape (n,)
-        Scores, ascending; where some differ by rounding only, the largest of these (`one_score_per_tie`).
+        Scores, ascending. Scores that differ only by rounding may be replaced by their largest (`one_score_per_tie`).
     hit : ndarray of bool, shape (n,)
         Their hits; among tied scores, misses come first.
     """
@@ -35,12 +35,12 @@ class Ordered(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BinaryEvents:
-    """A score per row, and whether its event happened.
+    """One score per row, and whether its event happened.
 
     Attributes
     ----------
     score : ndarray of float32 or float64, shape (n,)
-        The announced probability, in [0, 1].
+        Predicted probability of the event, in [0, 1].
     hit : ndarray of bool, shape (n,)
         Whether the event happened.
     """
@@ -64,20 +64,20 @@ class BinaryEvents:
 
     @property
     def edge_type(self) -> np.dtype[Any]:
-        """The type of numbers in which the edges of bins are rounded: that of the scores."""
+        """Dtype to which bin edges are rounded: that of the scores."""
         return self.score.dtype
 
     @property
     def counted(self) -> bool:
-        """Whether each event stands for many, so that its weight counts rows (`CellEvents`)."""
+        """Whether each event stands for many rows, so that weights are row counts (`CellEvents`)."""
         return False
 
     @property
     def ordered(self) -> Ordered:
-        """The events sorted by score, once for everything that needs them so; near ties are ties.
+        """The events sorted by score, with near ties made ties (`one_score_per_tie`).
 
-        More than `KEPT_ROWS` are sorted anew whenever they are asked for: that takes less time than keeping their order
-        would take room.
+        Cached up to `KEPT_ROWS` events. More are sorted on each request: the time is small compared with the memory that
+        caching would take.
         """
         kept: Ordered | None = self.__dict__.get("_ordered")
         if kept is None:
@@ -88,7 +88,7 @@ class BinaryEvents:
 
     @property
     def rows(self) -> Ordered:
-        """The rows sorted by score, every score as it is: for sums over bins. Kept as `ordered` is."""
+        """The rows sorted by score, with unchanged scores, for sums over bins. Cached like `ordered`."""
         kept: Ordered | None = self.__dict__.get("_rows")
         if kept is None:
             kept = self._sorted()
@@ -97,14 +97,14 @@ class BinaryEvents:
         return kept
 
     def in_order(self) -> BinaryEvents:
-        """The same events with their rows in the order of their scores, which they keep."""
+        """Return the same events with rows sorted by score and this order cached."""
         rows = self.rows
         events = BinaryEvents(*rows)
         events.__dict__.update(_rows=rows, _ordered=one_score_per_tie(rows))
         return events
 
     def _sorted(self) -> Ordered:
-        """Like ``np.lexsort((hit, score))``, and many times as fast: see `_bits`."""
+        """Same order as ``np.lexsort((hit, score))``, but many times faster (see `_bits`)."""
         bits = self._bits()
         if bits is None:
             order = np.lexsort((self.hit, self.score))
@@ -119,9 +119,9 @@ class BinaryEvents:
         return Ordered(read_only(packed.view(self.score.dtype)), read_only(hit))
 
     def by_hit(self) -> tuple[FloatArray, FloatArray]:
-        """Scores of the misses and scores of the hits, each ascending; sorted anew with every call.
+        """Scores of the misses and scores of the hits, each ascending; sorted on every call.
 
-        Like ``np.sort(score[~hit]), np.sort(score[hit])``, in one sort and without a mask: see `_bits`.
+        Same as ``np.sort(score[~hit]), np.sort(score[hit])``, but with a single sort and no masks (see `_bits`).
         """
         bits = self._bits()
         if bits is None:
@@ -138,11 +138,11 @@ class BinaryEvents:
         return both[:first], both[first:]
 
     def _bits(self) -> IntArray | None:
-        """The scores as whole numbers of the same order, below the highest bit.
+        """The scores as unsigned integers in the same order, with the highest bit free.
 
-        Floats from 0 up have the order of their bits, and leave the sign bit free. With the hit in its
-        place, one plain sort of integers moves both. None if a sign bit is taken: rounding may leave
-        a probability a little below 0.
+        Non-negative floats are ordered like their bit patterns, and their sign bit is unused. With the hit
+        in that bit, one integer sort moves both. None if a sign bit is set: rounding may leave a
+        probability slightly below 0.
         """
         score = np.ascontiguousarray(self.score)
         bits: IntArray = score.view(np.uint32 if score.itemsize == 4 else np.uint64)
@@ -157,11 +157,11 @@ class CellEvents(BinaryEvents):
     Attributes
     ----------
     low, high : ndarray of float64, shape (n,)
-        The smallest and the largest score of the rows.
+        Smallest and largest score of the observed rows.
     edges_as : dtype
         See `BinaryEvents.edge_type`.
     counts : ndarray of float64, shape (n,)
-        How many rows there are behind each.
+        Number of observed rows behind each event.
     """
 
     low: FloatArray
@@ -171,21 +171,21 @@ class CellEvents(BinaryEvents):
 
     @property
     def edge_type(self) -> np.dtype[Any]:
-        """The type of the scores of the rows."""
+        """Dtype of the scores of the observed rows."""
         return self.edges_as
 
     @property
     def counted(self) -> bool:
-        """They are."""
+        """Always True."""
         return True
 
 
 def one_score_per_tie(rows: Ordered) -> Ordered:
-    """Sorted rows in which scores that differ only by rounding are made equal; the same object if nothing changes.
+    """Make scores of sorted rows that differ only by rounding equal; return the same object if nothing changes.
 
-    A run of neighbours is one tie where all of it lies within `ROUNDING` of its largest score. A longer one
-    is not rounding but many close scores (saturated ones, near 1), whose order means something. Scores in
-    single precision are coarser than that and stay as they are. Takes 3 ms per million rows without such
+    A run of close neighbours is one tie if all of it lies within `ROUNDING` of its largest score. A wider run
+    is not rounding but many close scores (saturated ones, near 1), whose order is informative. Scores in
+    single precision are coarser than that and stay unchanged. Takes 3 ms per million rows without such
     runs, 80 ms with many.
     """
     score, hit = rows
@@ -200,9 +200,9 @@ def one_score_per_tie(rows: Ordered) -> Ordered:
 
 
 def tied_scores(ordered: FloatArray) -> FloatArray:
-    """Ascending scores, each as the largest of its tie, shape (n,); the same object if no two differ by rounding only.
+    """Replace each of the ascending scores, shape (n,), by the largest score of its tie (see `one_score_per_tie`).
 
-    Ties are those of `one_score_per_tie`.
+    Returns the same object if no two scores differ only by rounding.
     """
     bounds = _tie_bounds(ordered)
     if bounds is None:
@@ -212,14 +212,14 @@ def tied_scores(ordered: FloatArray) -> FloatArray:
 
 
 def _tie_bounds(score: FloatArray) -> tuple[IntArray, IntArray] | None:
-    """First and last row of each tie of ascending scores; None if no two differ by rounding only."""
+    """First and last row of each tie of ascending scores; None if no two scores differ only by rounding."""
     if score.itemsize < 8 or score.size < 2 or not _any_close(score):
         return None
     apart = np.flatnonzero(score[1:] - score[:-1] > ROUNDING * np.abs(score[1:]))
     starts, ends = np.append(0, apart + 1), np.append(apart, score.size - 1)
     wide = score[ends] - score[starts] > ROUNDING * np.abs(score[ends])
     if wide.any():
-        # Of runs that are too long for rounding only equal scores are ties.
+        # In runs that are too wide to be rounding, only equal scores are ties.
         inside = np.repeat(wide, ends - starts + 1)[1:] & (score[1:] != score[:-1])
         starts = np.union1d(starts, np.flatnonzero(inside) + 1)
         ends = np.append(starts[1:], score.size) - 1
@@ -227,7 +227,7 @@ def _tie_bounds(score: FloatArray) -> tuple[IntArray, IntArray] | None:
 
 
 def _any_close(score: FloatArray) -> bool:
-    """Whether two neighbours are not equal but within rounding."""
+    """Whether any two neighbours differ, but only by rounding."""
     for start in range(0, score.size - 1, _RUN):
         part = score[start : start + _RUN + 1]
         gap = part[1:] - part[:-1]

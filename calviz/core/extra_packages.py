@@ -1,4 +1,4 @@
-"""Packages that calviz does without, what each is for, and the sentence where one is missing."""
+"""Optional packages: what each is needed for, and the error if one is missing."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import importlib.util
 
 from calviz.core.errors import CalvizError
 
-#: What cannot be done without a package, by the name of its module; `pyproject.toml` has them as extras.
+#: What each optional package is needed for, by module name; `pyproject.toml` lists them as extras.
 PURPOSES = {
-    "duckdb": "the engine DuckDB needs",
+    "duckdb": "the DuckDB engine needs",
     "jinja2": "HTML reports need",
     "latex2mathml": "HTML reports need",
     "mlflow": "logging to MLflow needs",
@@ -18,12 +18,12 @@ PURPOSES = {
     "streamlit": "the dashboard needs",
     "wandb": "logging to Weights & Biases needs",
 }
-#: All that a report is made with.
+#: All packages that a report needs.
 REPORT = ("pandas", "plotly", "jinja2", "latex2mathml")
 
 
 class MissingPackage(CalvizError, ImportError):
-    """Something was asked for that needs packages which are not installed."""
+    """The request needs packages that are not installed."""
 
     def __init__(self, *packages: str) -> None:
         *others, last = packages
@@ -35,12 +35,12 @@ class MissingPackage(CalvizError, ImportError):
 
 
 def needs(*packages: str) -> None:
-    """Make sure that packages can be imported.
+    """Check that packages can be imported.
 
     Raises
     ------
     MissingPackage
-        Where some cannot; one sentence, with what to install.
+        If one of them cannot; the sentence says what to install.
 
     Examples
     --------

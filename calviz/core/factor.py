@@ -1,4 +1,4 @@
-"""A column of categories, held as codes and levels."""
+"""A categorical column, stored as codes and levels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Factor:
     codes : ndarray of int32, shape (n,)
         Index into `levels`, one per row.
     levels : tuple of str
-        The distinct values, in the order of their first row.
+        The distinct values, in order of first appearance.
     """
 
     codes: IntArray
@@ -29,14 +29,14 @@ class Factor:
 
     @classmethod
     def of(cls, values: Factor | npt.ArrayLike) -> Factor:
-        """Make a factor from any one-dimensional column (text, numbers, booleans)."""
+        """Make a factor of any one-dimensional column (text, numbers, booleans)."""
         if isinstance(values, Factor):
             return values
         column = np.asarray(values)
         if column.ndim != 1:
             raise InputError(f"a column of categories must be 1-D, got shape {column.shape}")
         if column.dtype == object:
-            # Not as an array of text, in which every row is as long as the longest.
+            # A fixed-width text array would make every row as long as the longest.
             seen: dict[str, int] = {}
             codes = [seen.setdefault(str(v), len(seen)) for v in column.tolist()]
             return cls(codes=read_only(np.array(codes, dtype=np.int32)), levels=tuple(seen))
@@ -53,12 +53,12 @@ class Factor:
         return int(self.codes.shape[0])
 
     def counts(self) -> dict[str, int]:
-        """Rows per level, in the order of the levels."""
+        """Number of rows per level, in the order of the levels."""
         totals = np.bincount(self.codes, minlength=len(self.levels))
         return dict(zip(self.levels, totals.tolist(), strict=True))
 
     def mask(self, level: str) -> BoolArray:
-        """True on the rows that hold `level`; raises InputError on an unknown level."""
+        """Mask of the rows with value `level`, shape (n,); raises InputError on an unknown level."""
         if level not in self.levels:
             known = ", ".join(shortened(name) for name in self.levels[:10])
             raise InputError(f"there is no '{shortened(level)}' here", remedy=f"known: {known}")
@@ -66,7 +66,7 @@ class Factor:
         return mask
 
     def take(self, rows: npt.NDArray[Any]) -> Factor:
-        """The factor of the chosen rows (mask or indices); levels without rows are dropped."""
+        """Return the factor of the selected rows (mask or indices); levels without rows are dropped."""
         codes = self.codes[rows]
         used, inverse = np.unique(codes, return_inverse=True)
         return Factor(
@@ -75,5 +75,5 @@ class Factor:
         )
 
     def values(self) -> npt.NDArray[Any]:
-        """The column as an array of text, shape (n,)."""
+        """The column as an object array of str, shape (n,)."""
         return np.asarray(self.levels, dtype=object)[self.codes]

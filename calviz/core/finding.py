@@ -1,4 +1,4 @@
-"""What calviz says about data and results: short sentences with a stable code."""
+"""Findings: short sentences about data and results, each with a stable code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Severity = Literal["info", "warning", "error"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found, in plain words.
+    """One finding, in plain words.
 
     Attributes
     ----------

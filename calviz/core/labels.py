@@ -10,7 +10,7 @@ from calviz.core.errors import InputError
 
 
 def checked_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
-    """True classes as indices from 0 to k - 1, shape (n,); raises InputError, naming the row, where one is none."""
+    """Check that true classes are indices from 0 to k - 1 and return them, shape (n,); raises InputError that names the first bad row."""
     array = np.asarray(labels)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -27,7 +27,7 @@ def checked_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
     if array.dtype.kind not in "biu":
         raise InputError(
             f"'labels' holds {held_by(array)}, expected class indices 0..{k - 1}",
-            remedy="labels of any kind are taken by calviz.Predictions.from_arrays(y_true, y_prob)",
+            remedy="for labels of any kind, use calviz.Predictions.from_arrays(y_true, y_prob)",
         )
     bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)
     if bad.any():

@@ -1,4 +1,4 @@
-"""The HTML that a notebook shows of an object: tables of escaped text in the notebook's own style."""
+"""HTML representation of objects in notebooks: tables of escaped text in the notebook's own style."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calviz.core.errors import visible
 
 
 def html_text(text: object) -> str:
-    """Text that HTML shows as it is written.
+    """Return text escaped for HTML.
 
     >>> html_text("a<b")
     'a&lt;b'
@@ -25,16 +25,16 @@ def html_block(
     rows: Iterable[Sequence[object]] = (),
     notes: Iterable[object] = (),
 ) -> str:
-    """A title, lines of text, one table and notes below it; every text is escaped.
+    """Return HTML with a title, lines of text, one table, and notes below it; all text is escaped.
 
     Parameters
     ----------
     title : object
-        In bold.
+        Shown in bold.
     lines, notes : iterable of object
         Paragraphs above and below the table.
     header : sequence of object
-        Names of the columns; the first column is text and the others are aligned to the right.
+        Column names; the first column is left-aligned, the others right-aligned.
     rows : iterable of sequence of object
     """
     parts = [f"<p><strong>{html_text(title)}</strong></p>"]

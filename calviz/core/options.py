@@ -1,4 +1,4 @@
-"""Whether the value of an option is allowed."""
+"""Checks of option values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from calviz.core.errors import OptionError
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Raise OptionError if the value is none of the choices."""
+    """Raise OptionError if the value is not one of the choices."""
     if value not in choices:
         allowed = ", ".join(str(choice) for choice in choices)
         raise OptionError(f"'{name}' must be one of {allowed}; got {value!r}.")
 
 
 def check_whole(name: str, value: Any, *, least: int | None = None) -> None:
-    """Raise OptionError if the value is no whole number, or less than `least`."""
+    """Raise OptionError if the value is not a whole number, or is less than `least`."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or (least is not None and value < least):
         rule = "a whole number" if least is None else f"a whole number, {least} or more"
@@ -25,16 +25,16 @@ def check_whole(name: str, value: Any, *, least: int | None = None) -> None:
 
 
 def check_level(level: float) -> None:
-    """Raise OptionError if this is not a valid level of an interval."""
+    """Raise OptionError unless the level of an interval lies between 0 and 1."""
     if not 0 < level < 1:
         raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
 
 
 def checked_cutoff(value: Any, name: str = "cutoff") -> float:
-    """The cutoff as a number; raises OptionError unless it lies between 0 and 1."""
+    """Return the cutoff as a float; raises OptionError unless it lies between 0 and 1."""
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not is_number or not 0 < value < 1:
         raise OptionError(
-            f"'{name}' must be a number above 0 and below 1, as its odds are what a wrong decision costs; got {value!r}."
+            f"'{name}' must be a number above 0 and below 1, because its odds are the cost ratio of the two kinds of wrong decision; got {value!r}."
         )
     return float(value)

@@ -1,4 +1,4 @@
-"""The types that hold what a classifier said, and what was true."""
+"""The types that hold predicted probabilities and true labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from calviz.core.probabilities import (
 from calviz.core.row_columns import Kind, RowColumns, hash_arrays
 from calviz.core.ways_in import WaysIn
 
-#: How the columns of `Predictions.numbers` begin in files.
+#: Prefix in files of the columns of `Predictions.numbers` that hold an interval.
 INTERVAL = "interval_"
 
 
@@ -37,43 +37,43 @@ class Predictions(WaysIn, RowColumns):
     ----------
     probs : array_like, shape (n, K) or (n,)
         Probabilities; rows sum to 1. One dimension means P(class 1) of a binary problem.
-        May be left out where `logits` is given: it is then their softmax.
-        Stored as float32 or float64, whatever came.
+        Optional if `logits` is given: it is then their softmax.
+        Stored as float32 or float64.
     labels : array_like of int, shape (n,)
         True classes, 0..K-1.
     logits : array_like, shape (n, K), optional
-        Unnormalised log-probabilities, where the source has them. They are declared, never guessed.
+        Unnormalised log-probabilities, if the source has them. They must be declared and are never guessed.
     splits : array_like, shape (n,), optional
         The split of each row ("calibration", "test", ...).
     groups : mapping of str to array_like, optional
-        Further categorical columns, to slice by.
+        Further categorical columns, for slicing.
     ids : array_like, shape (n,), optional
         Identifiers of the rows.
     numbers : mapping of str to array_like of float, optional
-        Further numbers of each row, shape (n,), that are shown and written with it, such as the two probabilities between which a
-        calibrated one lies.
+        Further numbers of each row, shape (n,), that are shown and written with it, such as the ends of the interval of a
+        calibrated probability.
     texts : mapping of str to array_like, optional
-        Further texts of each row, too many different ones to slice by, that are shown with it: what was classified, or the name of
-        its picture.
+        Further texts of each row that are shown with it and have too many distinct values for slicing: the classified text, or the
+        name of a picture.
     clusters : array_like, shape (n,), optional
-        Which rows belong together (patients, sites): rows of one cluster may depend on each other, and intervals and
-        p-values resample clusters.
+        The cluster of each row (patient, site): rows of one cluster may depend on each other, so intervals and
+        p-values resample whole clusters.
     weights : array_like, shape (n,), optional
-        How much each row counts (importance weights, of any scale); None where all count the same. Counts of aggregated
-        rows are no weights of this kind: `repeated` makes the rows of them.
+        Importance weight of each row (of any scale); None if all are equal. Counts of aggregated rows are not importance
+        weights: use `calviz.core.rows_not_alike.repeated` to expand them into rows.
     times : array_like of datetime64, shape (n,), optional
-        When each row was.
+        Time of each row.
     cells : Cells, optional
-        Given where each row stands for many (`calviz.profiles`); `weights` then count them.
+        Given if each row stands for many observed rows (`calviz.profiles`); `weights` are then their counts.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
     name : str
-        What to call these predictions on screen.
+        Name of these predictions on screen.
 
     Raises
     ------
     InputError
-        In one sentence that names the row, where the data break a rule.
+        If the data break a rule; the sentence names the row.
     """
 
     probs: FloatArray = None  # type: ignore[assignment]  # filled from the logits when left out
@@ -120,7 +120,7 @@ class Predictions(WaysIn, RowColumns):
 
     @property
     def row_sums(self) -> RowSums:
-        """How far the rows are from a sum of 1 (of a selection: as of the whole)."""
+        """How far the row sums are from 1 (for a selection of rows, those of the whole data)."""
         sums: RowSums = self.__dict__["_row_sums"]
         return sums
 
@@ -136,12 +136,12 @@ class Predictions(WaysIn, RowColumns):
 
     @property
     def kind(self) -> Kind:
-        """What the probabilities come from: "logits" (their softmax) or "probabilities"."""
+        """Source of the probabilities: "logits" (their softmax) or "probabilities"."""
         kind: Kind = self.__dict__.get("_kind", "probabilities")
         return kind
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
-        """The predictions of the chosen rows (a boolean mask or indices); nothing is re-checked."""
+        """Return the predictions of the selected rows (a boolean mask or indices), without validating again."""
         new = object.__new__(type(self))
         columns = self._columns_at(rows)
         for key in ("groups", "numbers", "texts"):
@@ -172,7 +172,7 @@ class Predictions(WaysIn, RowColumns):
 class ConfidencePredictions(RowColumns):
     """Confidence-only data: the top probability and whether the prediction was right.
 
-    Metrics of the top-label reduction are defined on it; all others are not available.
+    Only metrics of the top-label reduction are available.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class ConfidencePredictions(RowColumns):
     labels, predicted : array_like of int, shape (n,), optional
         True and predicted classes, as indices into `class_names`.
     class_cells : ClassCells, optional
-        Of a profile, cells of every class's own probability.
+        For a profile, the cells of each class's own probability.
     splits, groups, ids, numbers, texts, clusters, weights, times, cells, class_names, name
         As in `Predictions`.
     """
@@ -220,7 +220,7 @@ class ConfidencePredictions(RowColumns):
 
     @property
     def n_classes(self) -> int:
-        """Number of classes that the file names; 0 if it names none."""
+        """Number of class names; 0 without any."""
         return len(self.class_names)
 
     @property
@@ -229,7 +229,7 @@ class ConfidencePredictions(RowColumns):
         return "confidence"
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
-        """The data of the chosen rows (a boolean mask or indices)."""
+        """Return the data of the selected rows (a boolean mask or indices)."""
         return replace(
             self,
             confidence=self.confidence[rows],
@@ -251,10 +251,10 @@ Dataset: TypeAlias = Predictions | ConfidencePredictions
 
 
 def check_dataset(data: Any) -> None:
-    """Raise InputError unless these are predictions, with the way to make them of what was given."""
+    """Raise InputError unless `data` are predictions; the sentence says how to make some."""
     if not isinstance(data, Predictions | ConfidencePredictions):
         raise InputError(
             f"expected Predictions, got {type(data).__name__}",
             remedy="calviz.load reads a file, calviz.Predictions.from_arrays(y_true, y_prob) takes arrays, and "
-            "calviz.audit(y_true, y_prob) judges them at once",
+            "calviz.audit(y_true, y_prob) evaluates them in one step",
         )

@@ -1,4 +1,4 @@
-"""Arrays of probabilities and logits: their rules, the sums of their rows, the softmax."""
+"""Arrays of probabilities and logits: validation, row sums, softmax."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray, held_by
 from calviz.core.errors import InputError, Repair
 
-#: Rows whose probabilities sum further from 1 than this are refused. Rounded files stay within it.
+#: Rows whose sum differs from 1 by more than this are refused; files with rounded numbers stay within it.
 ROW_SUM_TOLERANCE = 0.02
-#: Scores this far outside [0, 1] are rounding, where they are summed without being looked at one by one.
+#: Scores up to this far outside [0, 1] are accepted as rounding where a profile or sample reads them in bulk.
 SCORE_SLACK = 1e-6
-#: Rows are read in blocks of about this many bytes, so that a block stays in the cache.
+#: Block size in bytes for passes over rows; blocks of this size stay in the CPU cache.
 BLOCK_BYTES = 1 << 19
 
 RENORMALISE = Repair("renormalise", "divide every row by its sum")
-#: Rows whose probabilities sum closer to 1 than this are counted as exact: float32 rounding.
+#: Rows whose sum is within this of 1 count as exact, because of float32 rounding.
 _ROW_SUM_EXACT = 1e-4
 
 
 @dataclass(frozen=True)
 class RowSums:
-    """How far the rows of probabilities are from a sum of 1.
+    """How far the row sums of probabilities are from 1.
 
     Attributes
     ----------
     off : int
-        Rows that are more than 0.0001 away from 1.
+        Number of rows whose sum differs from 1 by more than 0.0001.
     low, high : float
-        The smallest and the largest sum.
+        Smallest and largest row sum.
     """
 
     off: int
@@ -40,12 +40,12 @@ class RowSums:
 
     @property
     def deviation(self) -> float:
-        """The largest distance from 1."""
+        """Largest absolute difference from 1."""
         return max(abs(self.low - 1), abs(self.high - 1))
 
 
 def as_float(values: npt.ArrayLike, what: str) -> FloatArray:
-    """Numbers as float32 or float64, of the same shape; raises InputError where there are none."""
+    """Convert to float32 or float64, keeping the shape; raises InputError if the values are not numbers."""
     array = np.asarray(values)
     if array.dtype in (np.float32, np.float64):
         return array
@@ -62,13 +62,13 @@ def _blocks(array: FloatArray) -> range:
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Probabilities of logits, shape (n, K), of the same type."""
+    """Softmax of logits, shape (n, K), in the same dtype."""
     out = np.empty_like(logits)
     blocks = _blocks(logits)
     for start in blocks:
         rows = slice(start, start + blocks.step)
         block = out[rows]
-        with np.errstate(over="ignore"):  # 1e308 below the largest, and twice that, are both 0
+        with np.errstate(over="ignore"):  # an overflow to -inf gives probability 0, as it should
             np.subtract(logits[rows], logits[rows].max(axis=1, keepdims=True), out=block)
         np.exp(block, out=block)
         block /= block.sum(axis=1, keepdims=True)
@@ -76,11 +76,11 @@ def softmax(logits: FloatArray) -> FloatArray:
 
 
 def check_finite(array: FloatArray, what: str) -> None:
-    """Raise InputError with row and class of the first number of shape (n, K) that is missing or infinite."""
+    """Raise InputError, naming row and class, if an array of shape (n, K) holds a missing or infinite number."""
     blocks = _blocks(array)
     for start in blocks:
         block = array[start : start + blocks.step]
-        # One reduction per block: a sum of finite numbers is finite unless it overflows.
+        # One reduction per block is enough: a sum of finite numbers is finite unless it overflows.
         with np.errstate(over="ignore", invalid="ignore"):
             total = block.sum(dtype=np.float64)
         if not np.isfinite(total):
@@ -93,10 +93,10 @@ def check_finite(array: FloatArray, what: str) -> None:
 
 
 def check_unit_interval(block: FloatArray, what: str, start: int = 0) -> None:
-    """Raise InputError with row and class of the first number of shape (n, K) outside [0, 1]; rows count from `start`."""
+    """Raise InputError, naming row and class, if a block of shape (n, K) holds a number outside [0, 1]; `start` is its first row."""
     # Rounding of float32 softmax outputs may exceed 1 by a few units in the last place.
     slack = 1e-6
-    # Numbers from 0 up have the order of their bits, below those of all others (and of -0): one pass tells.
+    # Bit patterns of non-negative floats are ordered like the numbers and lie below those of negative ones and nan: one pass suffices.
     bits = block.view(np.uint32 if block.dtype == np.float32 else np.uint64)
     if bits.max() <= block.dtype.type(1 + slack).view(bits.dtype):
         return
@@ -115,7 +115,7 @@ def check_unit_interval(block: FloatArray, what: str, start: int = 0) -> None:
 
 
 def checked_row_sums(probs: FloatArray) -> RowSums:
-    """Sums of the rows of probabilities, shape (n, K); raises InputError where a number or a sum breaks the rules."""
+    """Row sums of probabilities, shape (n, K); raises InputError if a number is outside [0, 1] or a row does not sum to 1."""
     ones = np.ones(probs.shape[1], dtype=probs.dtype)
     blocks = _blocks(probs)
     worst, worst_row, off, inexact = 0.0, 0, 0, 0

@@ -1,4 +1,4 @@
-"""A table that an engine makes as it is read: Arrow batches, however the engine calls them."""
+"""Arrow batches of a table that an engine produces while it is read."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
 
 
 def record_batches(table: Any, rows: int, library: object) -> pa.RecordBatchReader:
-    """A reader of about so many rows at a time.
+    """Return a reader of Arrow batches.
 
     Parameters
     ----------
     table : object
-        A DuckDB relation, an Ibis table, or what else has one of their methods.
+        A DuckDB relation, an Ibis table, or anything else with one of their methods.
     rows : int
-        Rows of a batch, where the engine lets them be chosen.
+        Approximate number of rows per batch.
     library : object
-        What the table is of, for the sentence.
+        Name of the library, for the error message.
 
     Raises
     ------
     InputError
-        Where there is no such method.
+        If the table has no such method.
     """
     if hasattr(table, "to_arrow_reader"):
         return table.to_arrow_reader(rows)
     if hasattr(table, "to_pyarrow_batches"):
         return table.to_pyarrow_batches(chunk_size=rows)
-    raise InputError(f"frames of {library} cannot be gone through in batches")
+    raise InputError(f"frames of {library} cannot be read in batches")

@@ -1,4 +1,4 @@
-"""From a multiclass problem to one score and one event per row: which one."""
+"""Reductions of a multiclass problem to one score and one binary event per row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ReductionKind = Literal["top-label", "top-r", "within-top-r", "class", "positive
 
 @dataclass(frozen=True)
 class Reduction:
-    """Which (score, hit) pair every binary-calibration metric looks at.
+    """The (score, hit) pair that every binary calibration metric is computed from.
 
     ============== ============================== ===================================
     kind           score                          hit
@@ -30,7 +30,7 @@ class Reduction:
     ----------
     kind : {"top-label", "top-r", "within-top-r", "class", "positive"}
     r : int
-        The rank, 1-based (``top-r`` and ``within-top-r``).
+        1-based rank (``top-r`` and ``within-top-r``).
     class_name : str
         The class (``class``).
 
@@ -60,9 +60,9 @@ class Reduction:
 
     @classmethod
     def of(cls, value: Reduction | str | None, /, *data: Dataset) -> Reduction:
-        """Read the written form: ``top-label``, ``top-2``, ``within-top-2``, ``class:NAME``, ``positive``.
+        """Parse the written form: ``top-label``, ``top-2``, ``within-top-2``, ``class:NAME``, ``positive``.
 
-        None means the default of the data (see `default`).
+        None stands for the default reduction of the data (see `default`).
         """
         if value is None:
             return cls.default(*data)
@@ -79,7 +79,7 @@ class Reduction:
         if match:
             kind: ReductionKind = "within-top-r" if match[1] else "top-r"
             r = int(match[2])
-            # The largest p alone is the top label, whichever way it is written.
+            # "within-top-1" is the top label, too.
             return cls() if r == 1 else cls(kind=kind, r=r)
         raise OptionError(
             f"the reduction '{value}' is unknown; write top-label, top-2, within-top-2, "
@@ -88,17 +88,17 @@ class Reduction:
 
     @classmethod
     def default(cls, *data: Dataset) -> Reduction:
-        """The default reduction of one data set, or of several that are compared.
+        """Return the default reduction of one data set, or of several that are compared.
 
-        The positive class with two classes: the top label folds the score at 1/2, where errors above
-        and below it cancel. With more classes, or where any of the data have confidences only, the top label.
+        With two classes it is the positive class: the top label folds the score at 1/2, so that errors above
+        and below it cancel. With more classes, or if any of the data have confidences only, it is the top label.
         """
         two = all(d.kind != "confidence" and d.n_classes == 2 for d in data)
         return cls(kind="positive") if data and two else cls()
 
     @property
     def key(self) -> str:
-        """The written form that `of` reads."""
+        """The written form that `of` parses."""
         if self.kind == "class":
             return f"class:{self.class_name}"
         if self.kind in ("top-r", "within-top-r"):
@@ -107,7 +107,7 @@ class Reduction:
 
     @property
     def label(self) -> str:
-        """What to call it on screen."""
+        """Name on screen."""
         return {
             "top-label": "top label",
             "top-r": f"top {self.r}",
@@ -118,7 +118,7 @@ class Reduction:
 
     @property
     def score_label(self) -> str:
-        """What the score is, for an axis."""
+        """Axis label of the score."""
         return {
             "top-label": "Confidence (largest probability)",
             "top-r": f"Probability of the class ranked {self.r}",
@@ -129,7 +129,7 @@ class Reduction:
 
     @property
     def hit_label(self) -> str:
-        """What the observed frequency is of, for an axis."""
+        """Axis label of the observed frequency."""
         return {
             "top-label": "Accuracy",
             "top-r": f"Frequency of the class ranked {self.r}",
@@ -139,7 +139,7 @@ class Reduction:
         }[self.kind]
 
     def class_index(self, data: Dataset) -> int:
-        """The column that the ``class`` and ``positive`` reductions look at."""
+        """Index of the class of the ``class`` and ``positive`` reductions."""
         if self.kind == "positive":
             return 1
         if self.class_name in data.class_names:
@@ -148,7 +148,7 @@ class Reduction:
         raise OptionError(f"there is no class '{self.class_name}'; known: {known}.")
 
     def other_of_two(self, data: Dataset) -> Reduction | None:
-        """The other usual reduction of two classes: top label for the positive class and the reverse; None otherwise."""
+        """The other usual reduction of two-class data: top label for positive class and vice versa; otherwise None."""
         if data.kind == "confidence" or data.n_classes != 2:
             return None
         if self.kind == "top-label":
@@ -156,7 +156,7 @@ class Reduction:
         return Reduction() if self.kind == "positive" else None
 
     def check(self, data: Dataset) -> None:
-        """Raise NotAvailable or OptionError, with the reason, where these data do not allow it."""
+        """Raise NotAvailable or OptionError, with the reason, if these data do not allow the reduction."""
         if data.kind == "confidence":
             if self.kind != "top-label":
                 raise NotAvailable(

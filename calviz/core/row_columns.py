@@ -1,4 +1,4 @@
-"""What all predictions have beside scores and labels: the further columns of their rows, checked, chosen and hashed."""
+"""The columns of predictions other than scores and labels: validation, selection of rows, hashing."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class RowColumns:
             object.__setattr__(self, "splits", Factor.of(self.splits))
         if not isinstance(self.groups, Mapping):
             raise InputError(
-                f"the groups are {type(self.groups).__name__}, expected a mapping of names to columns",
-                remedy='give them as {"site": sites}',
+                f"'groups' is a {type(self.groups).__name__}, expected a mapping of names to columns",
+                remedy='such as {"site": sites}',
             )
         groups = {str(key): Factor.of(column) for key, column in self.groups.items()}
         object.__setattr__(self, "groups", MappingProxyType(groups))
@@ -69,12 +69,12 @@ class RowColumns:
         if self.weights is not None:
             weights = checked_weights(self.weights)
             columns["weights"] = len(weights)
-            # Rows that all count the same are rows without weights, to the last digit.
+            # Equal weights are dropped, so that results agree with unweighted rows to the last digit.
             same = self.cells is None and bool((weights == weights[:1]).all())
             object.__setattr__(self, "weights", None if same else read_only(weights))
         elif self.cells is not None:
             raise InputError(
-                "there are cells without the number of rows of each", remedy="give them as weights"
+                "the cells have no row counts", remedy="give their numbers of rows as weights"
             )
         if self.times is not None:
             object.__setattr__(self, "times", read_only(checked_times(self.times)))
@@ -101,7 +101,7 @@ class RowColumns:
         return html_block(shortened(self.name), rows=rows)
 
     def _facts(self) -> dict[str, str]:
-        """What is known beside the number of rows, by what it is."""
+        """Facts other than the number of rows, by name."""
         facts: dict[str, str] = {"kind": self.kind}
         if self.cells is not None:
             facts["cells"] = f"profile of {self.n:,} cells"
@@ -120,11 +120,11 @@ class RowColumns:
 
     @property
     def kind(self) -> Kind:
-        """What the scores are."""
+        """Source of the scores: "probabilities", "logits" or "confidence"."""
         raise NotImplementedError
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
-        """The data of the chosen rows (a boolean mask or indices)."""
+        """Return the data of the selected rows (a boolean mask or indices)."""
         raise NotImplementedError
 
     def _hash_scores(self, digest: Any) -> None:
@@ -145,30 +145,30 @@ class RowColumns:
 
     @property
     def alike(self) -> bool:
-        """Whether the rows are independent and count the same, as far as the data say: no clusters, no weights.
+        """Whether the rows are neither clustered nor weighted.
 
-        The rows behind cells are; the weights of cells count them.
+        This holds for the rows behind the cells of a profile, whose weights are row counts.
         """
         return self.clusters is None and (self.weights is None or self.cells is not None)
 
     @property
     def rows(self) -> int:
-        """How many rows were observed: those behind the cells of a profile, else `n`."""
+        """Number of observed rows: for a profile, those behind its cells, otherwise `n`."""
         if self.cells is None or self.weights is None:
             return self.n
         return int(self.weights.sum())
 
     @property
     def split_names(self) -> tuple[str, ...]:
-        """Names of the splits, in the order of their first row; empty without splits."""
+        """Names of the splits, in order of first appearance; empty without splits."""
         return () if self.splits is None else self.splits.levels
 
     def split(self, split: str) -> Self:
-        """The rows of one split; raises InputError if there is no such split."""
+        """Return the rows of one split; raises InputError if it does not exist."""
         return self.take(self._in_split(split))
 
     def renamed(self, name: str) -> Self:
-        """The same data under another name, sharing their arrays."""
+        """Return the same data under another name; arrays are shared."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         object.__setattr__(new, "name", name)
@@ -181,7 +181,7 @@ class RowColumns:
         groups: Mapping[str, Factor],
         ids: npt.NDArray[Any] | None,
     ) -> Self:
-        """The same data with other columns (splits, groups, ids), sharing their arrays."""
+        """Return the same data with other splits, groups and ids; the other arrays are shared."""
         new = self.renamed(self.name)
         new.__dict__.pop("_fingerprint", None)
         new.__dict__.update(splits=splits, groups=groups, ids=ids)
@@ -189,7 +189,7 @@ class RowColumns:
         return new
 
     def fingerprint(self) -> str:
-        """BLAKE2b-256 over the full content (not the name), in hexadecimal."""
+        """BLAKE2b-256 hash of the full content (not the name), in hexadecimal."""
         return self._fingerprint
 
     @cached_property
@@ -236,7 +236,7 @@ class RowColumns:
 
 
 def hash_arrays(digest: Any, arrays: Iterable[npt.NDArray[Any] | None]) -> None:
-    """Add the type, shape and content of each array that is there."""
+    """Add dtype, shape and content of each array that is not None to a hash."""
     for array in arrays:
         if array is not None:
             digest.update(repr((array.dtype.str, array.shape)).encode())

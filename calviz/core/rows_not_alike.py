@@ -1,4 +1,4 @@
-"""Columns that say how rows are not alike: clusters, weights and times."""
+"""Clusters, weights and times of rows: validation, and adding them to predictions."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def with_rows(
     weights: npt.ArrayLike | None = None,
     times: npt.ArrayLike | None = None,
 ) -> D:
-    """The same data with clusters, weights or times of the rows; what is None stays as it is.
+    """Return the same data with other clusters, weights or times; those that are None stay unchanged.
 
     Parameters
     ----------
     data : Predictions or ConfidencePredictions
     clusters : str, Factor or array_like, shape (n,)
-        The name of a group column, "id" for the identifiers, or a value per row.
+        Name of a group column, "id" for the identifiers, or one value per row.
     weights, times : array_like, shape (n,)
 
     Raises
     ------
     InputError
-        Where a column is not there or cannot be used.
+        If a column does not exist or cannot be used.
     """
     new: Any = data.renamed(data.name)
     new.__dict__.pop("_fingerprint", None)
@@ -53,12 +53,12 @@ def with_rows(
 
 
 def repeated(data: D, counts: npt.ArrayLike) -> D:
-    """The rows of aggregated data: row i stands there ``counts[i]`` times (frequency weights).
+    """Expand aggregated data: row i is repeated ``counts[i]`` times (frequency weights).
 
     Raises
     ------
     InputError
-        Where a count is no whole number from 0 up, all are 0, or there would be more than `MOST_REPEATED` rows.
+        If a count is not a non-negative whole number, all are 0, or there would be more than `MOST_REPEATED` rows.
     """
     weights = _numbers(counts)
     if weights.shape != (data.n,):
@@ -80,27 +80,27 @@ def repeated(data: D, counts: npt.ArrayLike) -> D:
             remedy="read the column as importance weights",
         )
     rows: Any = data.take(np.repeat(np.arange(data.n), weights.astype(np.intp)))
-    # Nothing identifies the single rows.
+    # Repeated rows have no identifiers of their own.
     found: D = rows.with_columns(splits=rows.splits, groups=rows.groups, ids=None)
     return found
 
 
-#: Aggregated rows are written out up to this many.
+#: Largest number of rows that aggregated data are expanded to.
 MOST_REPEATED = 20_000_000
 
 
-#: How a missing value of a column reads as text.
+#: Texts of missing values.
 _MISSING = ("", "nan", "NaN", "None", "NaT")
 
 
 def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
-    """A column that says which rows belong together; raises InputError where it says nothing."""
+    """Return a column of clusters; raises InputError if a value is missing, or if clusters do not group the rows."""
     found = Factor.of(clusters)
     levels, n = len(found.levels), len(found)
     missing = [at for at, level in enumerate(found.levels) if level.strip() in _MISSING]
     if missing:
         raise InputError(
-            "there is no cluster",
+            "the cluster is missing",
             row=int(np.isin(found.codes, missing).argmax()) + 1,
             remedy="fill it in, give the row a cluster of its own, or leave the row out",
         )
@@ -118,7 +118,7 @@ def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
 
 
 def checked_weights(weights: npt.ArrayLike) -> FloatArray:
-    """Importance weights, shape (n,); raises InputError on one that is missing, infinite or negative, and where all are 0."""
+    """Return importance weights, shape (n,); raises InputError if one is missing, infinite or negative, or if all are 0."""
     found = _numbers(weights)
     if found.ndim != 1:
         raise InputError(f"weights must be 1-D, got shape {found.shape}")
@@ -145,14 +145,14 @@ def _check_each_weight(weights: FloatArray) -> None:
 
 
 def checked_times(times: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
-    """Times in microseconds, shape (n,); raises InputError on one that is missing."""
+    """Return times in microseconds, shape (n,); raises InputError if one is missing."""
     found = np.asarray(times)
     if found.dtype.kind != "M":
-        raise InputError("the times are no dates", remedy="give them as datetime64")
+        raise InputError("the times are not dates", remedy="give them as datetime64")
     found = found.astype("datetime64[us]")
     if np.isnat(found).any():
         raise InputError(
-            "there is no time",
+            "the time is missing",
             row=int(np.isnat(found).argmax()) + 1,
             remedy="fill it in, or leave the row out",
         )

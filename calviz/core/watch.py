@@ -1,7 +1,7 @@
-"""Long work that says what it does, and that can be stopped.
+"""Progress reports and cancellation of long computations.
 
-Kernels call `checkpoint` where they may be interrupted; whoever wants to know calls them inside `watching`. Nothing
-has to be handed down from one to the other; only what runs on other threads goes through `watched`.
+Kernels call `checkpoint` wherever they may be interrupted; a caller that wants progress runs them inside `watching`. No
+argument has to be passed between the two; only work on other threads must be wrapped by `watched`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from calviz.core.errors import CalvizError
 
-#: Told what is being done ("" for no news); raises `Stopped` to end it.
+#: Called with what is being done ("" if unchanged); raises `Stopped` to end the work.
 Watcher = Callable[[str], object]
 
 R = TypeVar("R")
@@ -22,7 +22,7 @@ _WATCHER: ContextVar[Watcher | None] = ContextVar("calviz.watcher", default=None
 
 
 class Stopped(CalvizError):
-    """Somebody asked for the work to end."""
+    """The work was cancelled."""
 
     def __init__(self, text: str = "stopped before it was finished.") -> None:
         super().__init__(text)
@@ -30,7 +30,7 @@ class Stopped(CalvizError):
 
 @contextmanager
 def watching(watcher: Watcher | None) -> Iterator[None]:
-    """A context in which every `checkpoint` of this thread calls the watcher; with None, no watcher is called.
+    """Context in which every `checkpoint` of this thread calls the watcher; with None, none is called.
 
     Examples
     --------
@@ -48,12 +48,12 @@ def watching(watcher: Watcher | None) -> Iterator[None]:
 
 
 def checkpoint(doing: str = "") -> None:
-    """A point at which long work may be stopped; almost free without a watcher.
+    """Mark a point at which long work may be stopped; costs almost nothing without a watcher.
 
     Parameters
     ----------
     doing : str
-        What is done next, in a few words; "" if that has not changed.
+        What is done next, in a few words; "" if unchanged.
     """
     watcher = _WATCHER.get()
     if watcher is not None:
@@ -61,7 +61,7 @@ def checkpoint(doing: str = "") -> None:
 
 
 def watched(work: Callable[..., R]) -> Callable[..., R]:
-    """`work` for other threads: its checkpoints there call the watcher of the present thread.
+    """Wrap `work` for other threads, so that its checkpoints call the watcher of the current thread.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def watched(work: Callable[..., R]) -> Callable[..., R]:
     context = copy_context()
 
     def run(*args: object) -> R:
-        # Of its own for each call: a context can be entered once at a time.
+        # A copy for each call, because a context cannot be entered twice at the same time.
         return context.copy().run(work, *args)
 
     return run

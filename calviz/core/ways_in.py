@@ -1,6 +1,7 @@
-"""How predictions are made of labels of any kind, of estimators and of frames: asked for here, done in a room above.
+"""Constructors of `Predictions` from arrays, estimators and frames, which are implemented in `calviz.data`.
 
-`Predictions` is at the bottom and does not know who reads frames; `calviz/__init__.py`, above all rooms, says where each way is.
+`Predictions` is in the lowest room and must not import the readers; `calviz/__init__.py`, above all rooms, registers where each
+constructor is implemented.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ _HOMES: dict[str, str] = {}
 
 
 def ways_in(**homes: str) -> None:
-    """Say where each way is: ``ways_in(arrays="package.module.function")``."""
+    """Register where each constructor is implemented: ``ways_in(arrays="package.module.function")``."""
     _HOMES.update(homes)
 
 
 def way_in(way: str) -> Callable[..., Any]:
-    """The function behind a way, imported when it is first needed."""
+    """Return the function that implements a constructor; it is imported on first use."""
     module, _, name = _HOMES[way].rpartition(".")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
 
 
 class WaysIn:
-    """How `Predictions` are made of what people have at hand."""
+    """Mixin with the constructors of `Predictions`."""
 
     @classmethod
     def from_arrays(
@@ -48,32 +49,32 @@ class WaysIn:
         clusters: npt.ArrayLike | None = None,
         name: str = "predictions",
     ) -> Self:
-        """Make predictions of true labels of any kind and an array of probabilities.
+        """Make predictions from true labels of any kind and an array of probabilities.
 
         Parameters
         ----------
         y_true : array_like, shape (n,)
             The true classes: text, booleans, numbers or pandas categories.
         y_prob : array_like or data frame, shape (n, K) or (n,)
-            Probabilities, as `predict_proba` gives them; one column is that of the positive class. The columns of a frame
+            Probabilities, as returned by `predict_proba`; a single column is the positive class. The columns of a frame
             name the classes.
         class_names : sequence, optional
-            The classes in the order of the columns. If left out: whole numbers 0..K-1 are column numbers; other labels are in
-            sorted order, as scikit-learn's ``classes_`` are, and there have to be as many of them as columns.
+            The classes in the order of the columns. If left out, whole numbers 0..K-1 are column indices; other labels are taken
+            in sorted order, like scikit-learn's ``classes_``, and there must be as many of them as columns.
         pos_label : optional
-            Of two classes, the positive one, as in scikit-learn: 1 or True if left out. Text needs it where `y_prob` has one column,
-            unless it is a pair such as "no" and "yes".
+            With two classes, the positive one, as in scikit-learn; 1 or True if left out. Text labels need it if `y_prob` has one
+            column, unless they are a pair such as "no" and "yes".
         kind : {"probabilities", "logits"}
-            What `y_prob` holds; of one column of logits the other class has 0.
+            What `y_prob` holds. With a single column of logits, the other class has logit 0.
         sample_weight, clusters : array_like, shape (n,), optional
-            How much each row counts, and which rows belong together.
+            Weight and cluster of each row.
         splits, groups, ids, name
             As in `Predictions`.
 
         Raises
         ------
         InputError
-            In one sentence, where lengths differ, labels are missing, or nothing says which column a label is.
+            If lengths differ, labels are missing, or the column of a label is unclear.
 
         Examples
         --------
@@ -112,29 +113,29 @@ class WaysIn:
         clusters: npt.ArrayLike | None = None,
         name: str | None = None,
     ) -> Self:
-        """Ask a fitted scikit-learn classifier or pipeline for its probabilities.
+        """Make predictions from a fitted scikit-learn classifier or pipeline.
 
         Parameters
         ----------
         estimator : object
-            With ``classes_`` and ``predict_proba``.
+            A classifier with ``classes_`` and ``predict_proba``.
         X : array_like or data frame
-            What it takes; rows that it was not fitted on.
+            Its input; rows that it was not fitted on.
         y : array_like, shape (n,)
-            Their true classes.
+            True classes.
         response_method : {"predict_proba", "decision_function"}
-            With "decision_function" what that gives is read as logits.
+            The output of "decision_function" is used as logits.
         pos_label : optional
-            Of two classes, the positive one; the second of ``classes_`` if left out.
+            With two classes, the positive one; the second of ``classes_`` if left out.
         sample_weight, clusters : array_like, shape (n,), optional
-            How much each row counts, and which rows belong together.
+            Weight and cluster of each row.
         splits, groups, ids, name
-            As in `Predictions`; the name is that of the estimator's class if left out.
+            As in `Predictions`; the default name is the class of the estimator.
 
         Raises
         ------
         InputError
-            Where the estimator has no such method, is not fitted or refuses X, or where y holds a class that it does not know.
+            If the estimator lacks the method, is not fitted or refuses X, or if y holds a class that it does not know.
 
         Examples
         --------
@@ -165,23 +166,23 @@ class WaysIn:
     def from_frame(
         cls, frame: Any, *, model: str | None = None, name: str = "frame", **options: Any
     ) -> Dataset:
-        """Read a data frame as a file of the same columns would be read.
+        """Read a data frame in the same way as a file with these columns.
 
         Parameters
         ----------
         frame : data frame
-            Of pandas, polars, pyarrow, DuckDB, PySpark or whatever else narwhals knows; what is lazy is collected.
+            Of pandas, polars, pyarrow, DuckDB, PySpark or any other library that narwhals supports; lazy frames are collected.
         model : str, optional
-            Which model, where the frame holds several.
+            Which model, if the frame holds several.
         name : str
-            What to call the predictions.
+            Name of the predictions.
         **options
-            As of `calviz.load`: ``label="y"``, ``scores=["p_cat", "p_dog"]``, ``groups=["site"]``; what is left out is recognised.
+            As in `calviz.load`: ``label="y"``, ``scores=["p_cat", "p_dog"]``, ``groups=["site"]``; other columns are recognised.
 
         Raises
         ------
         InputError, OptionError
-            As `calviz.load`.
+            As in `calviz.load`.
 
         Examples
         --------

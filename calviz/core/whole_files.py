@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files: whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from calviz.core.errors import CalvizError, OptionError
 
-#: What the operating system says where there is no room left.
+#: Error numbers for a full disk or quota.
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
@@ -22,15 +22,15 @@ class OutputError(CalvizError):
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the name of a temporary file in the same folder to write to, and rename it to `path` at the end.
+    """Yield the path of a temporary file in the same folder, and rename it to `path` at the end.
 
-    Where anything goes wrong on the way, also an interruption, the new file is removed and `path` is as it was.
+    If anything fails, or the work is interrupted, the temporary file is removed and `path` stays unchanged.
     Devices and pipes are written to directly.
 
     Raises
     ------
     OutputError
-        Where the file cannot be written, such as on a full disk.
+        If the file cannot be written, for example on a full disk.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def check_place(path: str | os.PathLike[str], name: str) -> Path:
 
 
 def write_output(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a whole file (text as UTF-8) or none; raises OutputError."""
+    """Write a file (text as UTF-8) whole or not at all; raises OutputError."""
     with replacing(path) as beside:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -96,12 +96,12 @@ def _mode(path: str | os.PathLike[str]) -> int | None:
 
 
 def _is_device(path: str | os.PathLike[str]) -> bool:
-    # "/dev/stdout" may lead to a regular file that others write to as well.
+    # "/dev/stdout" may point to a regular file that other processes write to as well.
     return str(Path(path).absolute()).startswith(("/dev/", "/proc/"))
 
 
 def _beside(target: Path) -> Path:
-    # It keeps the end of the name, by which formats are chosen.
+    # The suffix is kept, because formats are chosen by it.
     number, name = tempfile.mkstemp(suffix=target.suffix, prefix=".calviz-", dir=target.parent)
     os.close(number)
     return Path(name)

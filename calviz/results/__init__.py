@@ -1,5 +1,5 @@
-"""What an evaluation, a verdict, a comparison, a learning curve or a look at slices returns.
+"""Result types of evaluations, verdicts, comparisons, learning curves and slices.
 
-Immutable values, and what can be said of them without computing: order, marks, remarks, tables. What computes them is in the
-rooms above; how they are written is in `calviz.text`, and in the report, the command line and the app.
+They are immutable and offer only what needs no further computation: order, marks, remarks, tables. They are computed in the
+rooms above; how they are written is in `calviz.text`, the report, the command line and the app.
 """

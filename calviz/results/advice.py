@@ -1,4 +1,4 @@
-"""What a comparison of recalibrators advises."""
+"""The advice that a comparison of recalibrators gives."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 
 @dataclass(frozen=True)
 class Guideline:
-    """What wins on such data elsewhere, and what is recommended for them.
+    """Which methods win on similar data in published experiments, and what guidelines recommend.
 
     Attributes
     ----------
     ranking : tuple of str
-        Methods that are allowed, the one that wins most often first; empty if none was tried on such data.
+        Allowed methods, the one that wins most often first; empty if none was tried on such data.
     reason : str
-        The experiments, the figures, and the published guideline.
+        The experiments with their numbers, and the published guideline.
     """
 
     ranking: tuple[str, ...]
@@ -24,18 +24,18 @@ class Guideline:
 
     @property
     def method(self) -> str | None:
-        """What wins most often."""
+        """The method that wins most often."""
         return next(iter(self.ranking), None)
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What to take.
+    """The recommended method, with reasons.
 
     Attributes
     ----------
     method : str
-        Key; the uncalibrated model where nothing is better beyond noise.
+        Key; the uncalibrated model if no method is better beyond noise.
     reasons : tuple of str
         Sentences: what was measured, the guideline, what to keep in mind.
     """
@@ -45,6 +45,6 @@ class Advice:
 
     @property
     def headline(self) -> str:
-        """What to take, in a few words."""
+        """The advice in a few words."""
         left = self.method == UNCALIBRATED
         return f"Advice: {'leave the model as it is' if left else RECALIBRATORS[self.method].label}"

@@ -17,25 +17,25 @@ from calviz.specs.recalibrator import UNCALIBRATED
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What an arena judges by: keys of proper scores, lower is better.
+#: Keys of the proper scores that an arena judges by; lower is better.
 SCORES = ("brier", "nll")
 
 
 @dataclass(frozen=True, order=True)
 class Experiment:
-    """One model on one data set: its probabilities are calibrated on some rows and judged on others.
+    """One model on one data set, whose probabilities are calibrated on some rows and judged on others.
 
     Attributes
     ----------
     benchmark : str
-        The collection it belongs to; benchmarks count alike, however many experiments they have.
+        The collection it belongs to; benchmarks have equal weight, however many experiments they have.
     dataset : str
-        Experiments on one data set are not independent, and are resampled together.
+        Experiments on the same data set are dependent and are resampled together.
     model : str
     rows : int
-        Calibration rows.
+        Number of calibration rows.
     judged : int
-        Rows that judge.
+        Number of evaluation rows.
     classes : int
     """
 
@@ -48,21 +48,21 @@ class Experiment:
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """What tells it from the others."""
+        """Unique name: benchmark, data set and model."""
         return self.benchmark, self.dataset, self.model
 
 
 @dataclass(frozen=True)
 class Played:
-    """One method in one experiment.
+    """The result of one method in one experiment.
 
     Attributes
     ----------
     method : str
     scores : mapping of str to float
-        By the keys of `SCORES`; nan where it failed.
+        By the keys of `SCORES`; nan if it failed.
     seconds : float
-        Of the fit and of its application.
+        Time of the fit and of its application.
     reason : str or None
         Why it failed.
     """
@@ -82,14 +82,14 @@ class ResultTable:
     experiments : tuple of Experiment, n of them
     methods : tuple of str, K of them
     scores : mapping of str to ndarray, shape (n, K)
-        By the keys of `SCORES`; nan where a method has none.
+        By the keys of `SCORES`; nan where a method has no score.
     seconds : ndarray, shape (n, K)
     entered : ndarray of bool, shape (n, K)
-        Whether a method takes part in an experiment; one that takes part and has no score beats nobody there.
+        Whether a method takes part in an experiment; without a score it then beats no other method.
     baseline : str or None
-        The method that does nothing, where there is one.
+        The method without calibration, if there is one.
     reasons : mapping of (int, str) to str
-        Why a method failed, by the number of the experiment and the method.
+        Why a method failed, by index of the experiment and method.
     """
 
     experiments: tuple[Experiment, ...]
@@ -108,20 +108,20 @@ class ResultTable:
         baseline: str | None = UNCALIBRATED,
         methods: Sequence[str] | None = None,
     ) -> Self:
-        """Put results together; an experiment may come in several parts.
+        """Combine results into a table; an experiment may come in several parts.
 
         Parameters
         ----------
         results : iterable of (Experiment, iterable of Played)
         baseline : str, optional
-            The name of the method that does nothing.
+            Name of the method without calibration.
         methods : sequence of str, optional
-            These only, in this order; all in the order of their first result if left out.
+            Only these methods, in this order; if left out, all, in order of first appearance.
 
         Raises
         ------
         InputError
-            Where there is nothing, or where a result stands there twice with different scores.
+            If there are no results, or a result occurs twice with different scores.
         """
         found: dict[tuple[str, str, str], tuple[Experiment, dict[str, Played]]] = {}
         seen: dict[str, None] = {}
@@ -176,7 +176,7 @@ class ResultTable:
     def take(
         self, rows: Sequence[int] | IntArray | BoolArray, methods: Sequence[str] | None = None
     ) -> Self:
-        """Some experiments, and some methods where they are given; methods that are left in none of them are dropped."""
+        """Return the table of some experiments and, optionally, some methods; methods that take part in none of them are dropped."""
         chosen = np.asarray(rows)
         chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.intp)
         kept = [
@@ -198,7 +198,7 @@ class ResultTable:
         )
 
     def results(self) -> Iterable[tuple[Experiment, tuple[Played, ...]]]:
-        """The table, experiment by experiment; the opposite of `of`."""
+        """Yield the results by experiment; the inverse of `of`."""
         for i, experiment in enumerate(self.experiments):
             yield (
                 experiment,
@@ -215,7 +215,7 @@ class ResultTable:
             )
 
     def frame(self) -> pd.DataFrame:
-        """One row per experiment and method."""
+        """Return a table with one row per experiment and method."""
         needs("pandas")
         import pandas as pd
 
@@ -243,6 +243,6 @@ def _place(experiment: Experiment) -> str:
 
 
 def _same(one: Played, other: Played) -> bool:
-    # The time of a run that was made again is another one.
+    # Times are not compared: they differ when a run is repeated.
     pairs = ((one.scores.get(k, math.nan), other.scores.get(k, math.nan)) for k in SCORES)
     return all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in pairs)

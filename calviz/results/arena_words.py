@@ -1,4 +1,4 @@
-"""How a leaderboard is put into words: the same in the terminal, the app and the report."""
+"""Sentences about a leaderboard, the same in the terminal, the app and the report."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from calviz.text.words import counted, listed, percent
 if TYPE_CHECKING:
     from calviz.results.leaderboard import CriticalDifference, Leaderboard, Standing
 
-#: What a winrate is, for captions.
-WINRATE_WORDS = "Winrate: the share of the other methods with a strictly larger score, 0.5 is the middle of the field"
+#: Definition of a winrate, for captions.
+WINRATE_WORDS = "Winrate: the share of the other methods with a strictly larger score; 0.5 is the middle of the field"
 
 
 def data_sets(board: Leaderboard) -> int:
-    """How many data sets there are."""
+    """Number of data sets."""
     return len({(e.benchmark, e.dataset) for e in board.table.experiments})
 
 
 def headline(board: Leaderboard) -> str:
-    """How much there is, and who is first by each score."""
+    """Return the size of the board, and the best method by each score, in words."""
     where = (
         f"{board.title}: {counted(len(board.table), 'experiment')} on {counted(data_sets(board), 'data set')}, "
         f"{counted(len(board), 'method')}"
@@ -42,27 +42,27 @@ def headline(board: Leaderboard) -> str:
 
 
 def blocks_words(c: CriticalDifference) -> str:
-    """What was ranked: "26 data sets"."""
+    """Return what was ranked, in words: "26 data sets"."""
     one = c.unit.removesuffix("s")
     return counted(c.blocks, one) if "," not in c.unit else f"{c.blocks:,} {c.unit}"
 
 
 def winrate_text(s: Standing, score: str) -> str:
-    """A winrate with its interval: "0.714 (0.675 to 0.750)"."""
+    """Return a winrate with its interval: "0.714 (0.675 to 0.750)"."""
     interval = s.interval.get(score)
     text = f"{s.winrate[score]:.3f}"
     return text if interval is None else f"{text} ({interval.low:.3f} to {interval.high:.3f})"
 
 
 def rated_words(board: Leaderboard) -> str:
-    """How to read the columns."""
+    """Explain the columns of a leaderboard."""
     benchmarks = len({e.benchmark for e in board.table.experiments})
     means = (
         "means over experiments, then over benchmarks"
         if benchmarks > 1
         else "means over experiments"
     )
-    text = f"{WINRATE_WORDS}; {means}; intervals by drawing again {board.units}. Elo: 400 points are a factor of ten in the odds"
+    text = f"{WINRATE_WORDS}; {means}; intervals: bootstrap over {board.units}. Elo: 400 points are a factor of ten in the odds"
     if board.baseline is not None:
         text += (
             f". Gain: Brier score of '{board.baseline}' minus that of the method, in points, mean and median; worse than none: "

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def refit_words(refits: int) -> str:
-    """Whether verdicts hold for the maps as fitted, or for fits that vary too."""
+    """Say whether verdicts hold for the fitted maps only, or include the variation of the fit."""
     if not refits:
         return "for the maps as fitted"
     return f"they include the variation of the fit, from {refits} refits"
 
 
 def gain_words(sign: str = "≥") -> str:
-    """The meaning of the column "gain" in a table of methods, for its caption."""
+    """Explain the column "gain" of a table of methods, for its caption."""
     return (
         f"Gain: mean squared error before minus after; {sign} where the method may change predictions: "
         "the gain in calibration is at least that"
@@ -44,16 +44,16 @@ Verdict = Literal["better", "worse", "tied"]
 #: What "beyond noise" means, for captions: one wording everywhere.
 AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
 BASIS_WORDS = (
-    "Each interval is at 95 % for itself; a verdict is at 95 % for all comparisons that are made together, and goes by the "
+    "Each interval holds at 95 % on its own; a verdict holds at 95 % for all comparisons together and is based on the "
     "adjusted interval. An interval may exclude 0 although the verdict is 'tied'."
 )
-#: How differences of errors are made, for captions.
+#: How differences of errors are computed, for captions.
 NOISELESS_WORDS = (
-    "Errors that noise makes larger are compared without that noise, so that a difference may not be that of the two "
+    "Errors that noise makes larger are compared without that noise, so a difference may not equal that of the two "
     "values."
 )
 BEST_IN_WORDS = (
-    "share of the resamples of the rows in which it is best, corrected for the noise in errors"
+    "share of the resamples of the rows in which it is best, with the noise in errors removed"
 )
 
 
@@ -64,16 +64,17 @@ class Difference:
     Attributes
     ----------
     value : float
-        Of an error that noise makes larger, the difference of the errors without it: it may differ from the difference of
-        the two values shown.
+        For an error that noise makes larger, the difference of the errors without that noise, which may differ from the
+        difference of the two values shown.
     interval : Interval
-        95 % interval of the true difference, for itself.
+        95 % interval of the true difference, not adjusted.
     verdict : {"better", "worse", "tied"}
-        The first one against the second, beyond noise, with all comparisons that are made beside it taken into account; of a
-        metric that should be 0, by its size.
+        Of the first set against the second, beyond noise, adjusted for all comparisons made together. Metrics that should
+        be 0 are compared by absolute value.
     adjusted : Interval, optional
-        The interval that the verdict uses: wide enough for all comparisons together, so that `interval` may exclude 0
-        where this one does not, and the verdict is "tied". Of a metric that should be 0 it is that of the difference in size.
+        The interval that the verdict uses, wide enough for all comparisons together: `interval` may exclude 0
+        while this one does not, and the verdict is "tied". For a metric that should be 0, the interval of the difference of
+        absolute values.
     """
 
     value: float
@@ -83,12 +84,12 @@ class Difference:
 
     @property
     def tied(self) -> bool:
-        """Whether neither is better beyond noise."""
+        """Whether neither set is better beyond noise."""
         return self.verdict == "tied"
 
     @property
     def turned(self) -> Difference:
-        """The other one minus the first."""
+        """The difference with the two sets exchanged."""
         verdicts: dict[Verdict, Verdict] = {"better": "worse", "worse": "better", "tied": "tied"}
         adjusted = None if self.adjusted is None else self.adjusted.turned
         return Difference(-self.value, self.interval.turned, verdicts[self.verdict], adjusted)
@@ -96,16 +97,16 @@ class Difference:
 
 @dataclass(frozen=True)
 class RowsUsed:
-    """Which rows were used.
+    """The rows that were used to fit or to judge.
 
     Attributes
     ----------
     split : str or None
-        The split they come from; None if they were drawn.
+        The split they come from; None if they were drawn at random.
     rows : int
-        How many.
+        Number of rows.
     how : str
-        In words ("split 'test'", "a stratified half", "5-fold cross-fitting").
+        Description ("split 'test'", "a stratified half", "5-fold cross-fitting").
     """
 
     split: str | None
@@ -114,7 +115,7 @@ class RowsUsed:
 
 
 def rows_words(fit: RowsUsed, judged: RowsUsed, written: Callable[[str], str] = str) -> str:
-    """Which rows fitted and which judged, to follow a name or "Maps are"."""
+    """Say which rows fitted and which judged, as the end of a sentence after a name or "Maps are"."""
     return (
         f"fitted on {counted(fit.rows, 'row')} ({written(fit.how)}), judged on {judged.rows:,} "
         f"({written(judged.how)})"
@@ -123,7 +124,7 @@ def rows_words(fit: RowsUsed, judged: RowsUsed, written: Callable[[str], str] = 
 
 @dataclass(frozen=True, eq=False)
 class MethodResult:
-    """One recalibrator of a comparison.
+    """The result of one recalibrator in a comparison.
 
     Attributes
     ----------
@@ -135,29 +136,29 @@ class MethodResult:
     fit_seconds, apply_seconds : float
         Wall-clock time.
     params : mapping
-        The fitted parameters, readable.
+        The fitted parameters, in readable form.
     accuracy_preserving : bool
-        Whether the method promises to keep all predicted classes.
+        Whether the method is guaranteed to keep all predicted classes.
     predictions_changed : int
-        Rows whose predicted class is another one than before.
+        Number of rows whose predicted class changed.
     metrics : mapping of str to MetricResult
-        On the evaluation rows.
+        Metrics on the evaluation rows.
     differences : mapping of str to Difference
-        The metric minus that of the uncalibrated model; the verdicts are adjusted for all methods.
+        Metric minus that of the uncalibrated model; verdicts are adjusted for all methods.
     best_share : mapping of str to float
-        Share of the resamples in which this method is best (ties share; errors without the noise in them), of the metrics
-        that can be resampled for all methods at once (`calviz.comparison.reweighted_metrics` says which cannot, and why).
+        Share of the resamples in which this method is best (ties are split; errors are taken without their noise), for metrics
+        that can be resampled for all methods at once (see `calviz.comparison.reweighted_metrics`).
     calibration_gain : float
-        Mean squared error (summed over classes) before minus after (Zhang 2020, eq. 8); for a method that does
-        not preserve accuracy, a lower bound of the gain in calibration.
+        Mean squared error (summed over classes) before minus after (Zhang 2020, eq. 8); for a method that may
+        change predicted classes, a lower bound of the gain in calibration.
     fit_spread : mapping of str to float
-        Standard deviation of each metric over fits to resampled fitting rows, where these were asked for.
+        Standard deviation of each metric over fits to resampled fitting rows, if requested.
     warnings : tuple of str
-        What the fit had to say.
+        Warnings of the fit.
     calibrated : Predictions or ConfidencePredictions, optional
-        The evaluation rows after the method.
+        The recalibrated evaluation rows.
     recalibrator : transformer, optional
-        The fitted map; under cross-fitting there is none.
+        The fitted map; None under cross-fitting.
     """
 
     key: str
@@ -180,13 +181,13 @@ class MethodResult:
 
     @property
     def gain_is_lower_bound(self) -> bool:
-        """Whether `calibration_gain` bounds the gain from below instead of measuring it."""
+        """Whether `calibration_gain` is only a lower bound of the gain in calibration."""
         return not self.accuracy_preserving
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Shown):
-    """Recalibrators side by side on the same rows; iterates over its results.
+    """Recalibrators compared on the same rows; iterates over the results.
 
     Attributes
     ----------
@@ -194,21 +195,22 @@ class Comparison(Shown):
         Name of the predictions.
     fit, evaluation : RowsUsed
     in_sample : bool
-        Whether the methods were evaluated on the very rows that they were fitted to.
+        Whether methods were evaluated on the same rows that they were fitted on.
     seed : int
     reduction : str
     methods : mapping of str to MethodResult
     directions : mapping of str to str
-        Of each metric: "lower", "higher" or "zero" is better.
+        For each metric, what is better: "lower", "higher", "zero" or "one", or "none".
     tied : mapping of str to tuple of str
-        Of each metric with paired resamples: the best method and those that are not worse than it beyond noise, with
-        all pairs of methods taken into account.
+        For each metric with paired resamples: the best method, and those that are not worse beyond noise, adjusted for
+        all pairs of methods.
     refits : int
-        Fits to resampled fitting rows whose variation is in the differences and verdicts; 0: they are for the fitted maps.
+        Number of fits to resampled fitting rows, whose variation is included in differences and verdicts; with 0, these hold
+        for the fitted maps only.
     advice, advice_keeping_classes : Advice, optional
-        What to take, and what to take where no predicted class may change.
+        The advice, and the advice if no predicted class may change.
     bins, scheme : int and str
-        How many bins the binned metrics have, and how these are placed.
+        Number and scheme of the bins of the binned metrics.
     """
 
     name: str
@@ -228,7 +230,7 @@ class Comparison(Shown):
 
     @property
     def bins_words(self) -> str:
-        """The bins: "15 equal-width bins"."""
+        """The bins in words: "15 equal-width bins"."""
         return bins_words(self.bins, self.scheme)
 
     def __getitem__(self, key: str) -> MethodResult:
@@ -245,7 +247,7 @@ class Comparison(Shown):
         return len(self.methods)
 
     def summary(self) -> Summary:
-        """The result in a few words: the advice, the methods by the first metrics, why some failed."""
+        """Summarise the result: the advice, the methods with the main metrics, and why some failed."""
         columns = self.columns(METRICS.in_table("methods"))
         rows = [(m.key, *(c.text(m.key) for c in columns)) for m in self.ready]
         advice = self.advice
@@ -258,21 +260,21 @@ class Comparison(Shown):
         )
 
     def rows_words(self, written: Callable[[str], str] = str) -> str:
-        """Which rows fitted and which judged; `written` escapes or cuts the names of splits."""
+        """Say which rows fitted and which judged; `written` escapes or shortens the names of splits."""
         return rows_words(self.fit, self.evaluation, written)
 
     @property
     def criterion(self) -> str | None:
-        """The metric that methods are ranked and judged by; None if nothing was resampled."""
+        """The metric that methods are ranked by; None without paired resamples."""
         return next((c for c in METRICS.criteria() if self.tied.get(c)), None)
 
     @property
     def ready(self) -> tuple[MethodResult, ...]:
-        """The methods that were fitted and judged."""
+        """Results of the methods that were fitted and judged."""
         return tuple(m for m in self if m.ok)
 
     def ranking(self, metric: str) -> tuple[str, ...]:
-        """Methods from the best to the worst by a metric; those without a value are left out."""
+        """Return the methods from best to worst by a metric; those without a value are left out."""
         if metric not in self.directions:
             known = ", ".join(self.directions)
             raise OptionError(f"'{metric}' is not in this comparison; it has {known}.")
@@ -282,24 +284,24 @@ class Comparison(Shown):
         )
 
     def column(self, metric: str, results: Mapping[str, MetricResult] | None = None) -> Column:
-        """A metric of the methods that were judged, as a column of a table.
+        """Return a metric of the judged methods as a column of a table.
 
         Parameters
         ----------
         metric : str
         results : mapping of str to MetricResult, optional
-            By method, of a metric that was measured afterwards.
+            Values by method, of a metric that was measured later.
         """
         if results is None:
             results = {m.key: m.metrics[metric] for m in self.ready if metric in m.metrics}
         return Column.of(metric, results, self.tied.get(metric, ()))
 
     def columns(self, metrics: Iterable[str]) -> tuple[Column, ...]:
-        """A column for each of the metrics that was measured."""
+        """Return a column for each measured metric."""
         return tuple(self.column(key) for key in metrics if key in self.directions)
 
     def remarks(self, columns: Iterable[Column]) -> tuple[Remark, ...]:
-        """Remarks below a table: about values, exact zeros, and warnings of the fits."""
+        """Return the remarks below a table: about values, exact zeros, failures, and warnings of the fits."""
         read: dict[str, list[str]] = {}
         warned: dict[str, list[str]] = {}
         for m in self.ready:
@@ -316,21 +318,21 @@ class Comparison(Shown):
 
     @property
     def pictured(self) -> tuple[str, str] | None:
-        """The method that is drawn beside the uncalibrated model, and why: what is advised, else the lowest NLL."""
+        """The method to draw beside the uncalibrated model, and why: the advised one, or the one with the lowest NLL."""
         if self.advice is not None and self.advice.method != UNCALIBRATED:
             return self.advice.method, "is the advice"
         ranked = self.ranking(RANKED_BY) if RANKED_BY in self.directions else ()
         return (ranked[0], "has the lowest NLL") if ranked and ranked[0] != UNCALIBRATED else None
 
     def best(self, metric: str) -> str:
-        """The method with the best value; raises OptionError if none has one."""
+        """Return the method with the best value; raises OptionError if none has a value."""
         ranked = self.ranking(metric)
         if not ranked:
             raise OptionError(f"no method has a value of '{metric}'.")
         return ranked[0]
 
     def frame(self) -> pd.DataFrame:
-        """One row per method: the metrics, what changed, times, and the reason where it failed."""
+        """Return a table with one row per method: metrics, changed predictions, gain, times, and the reason if it failed."""
         needs("pandas")
         import pandas as pd
 

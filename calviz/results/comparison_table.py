@@ -1,6 +1,6 @@
-"""The table of a comparison: its columns, the marks in them, and the remarks below it.
+"""The table of a comparison: its columns, their marks, and the remarks below it.
 
-App, report and terminal draw the same table, each in its own format.
+The app, the report and the terminal show the same table, each in its own format.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ Mark = Literal["best", "second"]
 
 #: What "tied" means, for captions.
 TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account"
-#: Stands behind the value of a row that is not told apart from the best.
+#: Sign after the value of a row that is not told apart from the best.
 TIED_SIGN = "≈"
 
 
 def marks_words(best: str = "best") -> str:
-    """The meaning of the marks of a table, for its caption; `best` names what is best."""
+    """Explain the marks of a table, for its caption; `best` names what is best."""
     return f"Bold: {best}. ≈: {TIED_WORDS}. Underlined: the best of the others."
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A metric of everything that is compared.
+    """One metric of all compared items.
 
     Attributes
     ----------
     key : str
-        Of the metric.
+        Key of the metric.
     results : mapping of str to MetricResult
-        By row; rows that have none are not in it.
+        Results by row; rows without a result are missing.
     best : tuple of str
-        The best row, and those that are not told apart from it.
+        The best row, and those not told apart from it.
     second : tuple of str
         The best of the others.
     """
@@ -52,49 +52,49 @@ class Column:
     def of(
         cls, key: str, results: Mapping[str, MetricResult], tied: tuple[str, ...] = ()
     ) -> Column:
-        """Mark the best, those `tied` with it, and the best of the others."""
+        """Make a column that marks the best, those `tied` with it, and the best of the others."""
         ranking = ordered(results, METRICS[key].direction)
         first = ranking[:1] + tuple(row for row in ranking[1:] if row in tied)
         return cls(key, results, first, tuple(row for row in ranking if row not in first)[:1])
 
     @cached_property
     def written(self) -> Written:
-        """How the values are written: all with the same decimals."""
+        """Formatter of the values, all with the same decimals."""
         return Written.column(self.results.values())
 
     @property
     def heading(self) -> str:
-        """The metric and its unit."""
+        """Label of the metric, with its unit."""
         label, unit = METRICS[self.key].label, self.written.unit_words
         return f"{label} ({unit})" if unit else label
 
     def text(self, row: str) -> str:
-        """The value of a row, with the column's decimals."""
+        """Return the value of a row, with the decimals of the column."""
         result = self.results.get(row)
         return "–" if result is None else self.written.of(result.value)
 
     def mark(self, row: str) -> Mark | None:
-        """The mark of a row."""
+        """Return the mark of a row."""
         return "best" if row in self.best else "second" if row in self.second else None
 
     def is_tied(self, row: str) -> bool:
-        """Whether a row has not the best value, and is not told apart from it."""
+        """Whether a row does not have the best value, but is not told apart from it."""
         return row in self.best[1:]
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A remark on the values.
+    """A remark below a table.
 
     Attributes
     ----------
     kind : {"value", "zeros", "warning", "failed"}
-        About a value, about what exact zeros count as, from a fit, or why there is no result.
+        About a value, about how exact zeros are counted, from a fit, or why there is no result.
     of : tuple of str
-        The rows that it is about.
+        The rows that it concerns.
     text : str
     metric : str or None
-        Of a value.
+        The metric, if it is about a value.
     """
 
     kind: Literal["value", "zeros", "warning", "failed"]
@@ -104,7 +104,7 @@ class Remark:
 
 
 def remarks_on_values(columns: Iterable[Column]) -> Iterator[Remark]:
-    """What has to be known about values, column by column."""
+    """Yield the notes on values, column by column."""
     for column in columns:
         for row, result in column.results.items():
             if result.note:
@@ -112,14 +112,14 @@ def remarks_on_values(columns: Iterable[Column]) -> Iterator[Remark]:
 
 
 def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, ...]:
-    """Names from the best to the worst result; those without a value are left out.
+    """Return names from the best to the worst result; those without a value are left out.
 
     Parameters
     ----------
     results : mapping of str to MetricResult
-        Of one metric.
+        Results of one metric.
     direction : {"lower", "higher", "zero", "one", "none"}
-        What is better; of a metric that only describes the data, nothing is.
+        What is better; "none" for a metric that only describes the data.
     """
     worse = badness(direction)
     if worse is None:
@@ -129,7 +129,7 @@ def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, .
 
 
 def badness(direction: str) -> Callable[[float], float] | None:
-    """How bad a value is, the lower the better; None for a metric that only describes the data."""
+    """Return a function from a value to its badness (lower is better); None for a metric that only describes the data."""
     worse: dict[str, Callable[[float], float]] = {
         "lower": lambda v: v,
         "higher": lambda v: -v,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Interval(NamedTuple):
-    """An interval, of the bootstrap unless its method says otherwise; it always contains the value that it belongs to."""
+    """An interval that always contains its value; from the bootstrap unless its method says otherwise."""
 
     low: float
     high: float
@@ -33,14 +33,14 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """What a metric would show if the model were perfectly calibrated, at the same n.
+    """Distribution of a metric if the model were perfectly calibrated, at the same n.
 
     Attributes
     ----------
     mean, q95 : float
         Mean and 95 % quantile of the metric with the labels redrawn from the scores.
     p_value : float
-        Share of redrawn values at least as extreme as the observed one, (1 + count) / (1 + B).
+        Share of redrawn values that are at least as extreme as the observed one, (1 + count) / (1 + B).
     """
 
     mean: float
@@ -50,32 +50,32 @@ class NoiseFloor:
 
 @dataclass(frozen=True)
 class MetricResult:
-    """One metric of one sample.
+    """The result of one metric on one sample.
 
     Attributes
     ----------
     key : str
-        The metric's key.
+        Key of the metric.
     value : float
-        The value; ``nan`` where it is not available, with the `reason`.
+        The value; ``nan`` if it is not available (see `reason`).
     interval : Interval or None
-        Bootstrap interval, if it was asked for.
+        Bootstrap interval, if requested.
     noise_floor : NoiseFloor or None
-        The metric under perfect calibration, if it was asked for.
+        The metric under perfect calibration, if requested.
     params : mapping
         The parameters that were used.
     details : mapping of str to float
-        Further numbers ("clipped_rows").
+        Further numbers, such as "clipped_rows".
     reason : str or None
         Why there is no value.
     interval_method : str or None
-        How the interval was made ("percentile", "inverted"; see `Metric.interval`); None without one.
+        Method of the interval ("percentile", "inverted"; see `Metric.interval`); None without an interval.
     note : str or None
-        What has to be known about the value, such as what was done to it so that it is finite.
+        Remark on the value, for example how it was kept finite.
     exact : bool or None
-        Of a profile, whether the value is that of its rows; None where these are at hand.
+        For a profile, whether the value equals that of the observed rows; None if the data are not a profile.
     bound : float or None
-        Of a profile, how far the value of its rows may be from it; None where that is not known.
+        For a profile, the largest possible difference from the value of the observed rows; None if unknown.
     """
 
     key: str
@@ -98,7 +98,7 @@ class MetricResult:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One class in numbers: the rows whose true label it is, scored by the top label (Ao 2023)."""
+    """Numbers of one class: the rows with this true label, scored by the top label (Ao 2023)."""
 
     name: str
     rows: int
@@ -111,29 +111,29 @@ class ClassRow:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Shown):
-    """All metrics of one sample, by key; iterates over its results.
+    """Metrics of one sample, by key; iterates over the results.
 
     Attributes
     ----------
     name : str
         Name of the predictions.
     rows, n_classes : int
-        Size of the sample that was evaluated.
+        Number of evaluated rows, and of classes.
     kind : str
         "probabilities", "logits" or "confidence".
     split : str or None
-        The split that was evaluated, or None for all rows.
+        The evaluated split; None for all rows.
     reduction : str
-        The written form of the reduction.
+        Written form of the reduction.
     metrics : mapping of str to MetricResult
     classes : tuple of ClassRow
-        Empty where they were not asked for, and for confidence-only data without labels.
+        Empty if not requested, and for confidence-only data without labels.
     findings : tuple of Finding
-        Empty where they were not asked for.
+        Empty if not requested.
     verdict : Verdict or None
-        What the findings come to; None if they were not asked for.
+        The verdict; None if findings were not requested.
     sample : Sample or None
-        The rows that were judged, for figures and a report of them (`calviz.integrations`): kept by `calviz.audit` only.
+        The evaluated rows, for figures and reports (`calviz.integrations`); kept only by `calviz.audit`.
     """
 
     name: str
@@ -156,8 +156,8 @@ class Evaluation(Shown):
             raise OptionError(f"'{key}' was not measured; there are {known}.") from None
 
     def summary(self) -> Summary:
-        """The result in a few words: the verdict, the metrics with their error bars, what else was found."""
-        # Text of metrics knows this module.
+        """Summarise the result: the verdict, the metrics with their error bars, and the findings."""
+        # Imported here, because calviz.text.metric_values imports this module.
         from calviz.text.metric_values import Written, name_of
         from calviz.text.words import counted, shorten
 
@@ -196,8 +196,8 @@ class Evaluation(Shown):
         return len(self.metrics)
 
     def frame(self) -> pd.DataFrame:
-        """One row per metric: value, interval, noise floor, p-value, reason."""
-        # Here and not above: half a second that a number on the command line does not need.
+        """Return a table with one row per metric: value, interval, noise floor, p-value, reason."""
+        # Imported here: it takes half a second, which most commands can save.
         needs("pandas")
         import pandas as pd
 

@@ -1,15 +1,15 @@
-"""When a gap between scores and hits is a slight one, and with how many digits it and its two shares are written."""
+"""Which gaps between score and share of hits are called slight, and the decimals of a gap and its two shares."""
 
 from __future__ import annotations
 
-#: Smaller differences and errors are called slight, and have a digit more.
+#: Differences and errors below this are called slight, and are written with one more digit.
 SLIGHT = 0.01
-#: No share has more decimals than this, in percent.
+#: Largest number of decimals of a share in percent.
 _MOST = 3
 
 
 def gap_decimals(gap: float) -> int:
-    """Decimals of a gap in points.
+    """Number of decimals of a gap in points.
 
     >>> gap_decimals(-0.0012), gap_decimals(0.071)
     (2, 1)
@@ -18,18 +18,18 @@ def gap_decimals(gap: float) -> int:
 
 
 def share_decimals(score: float, hits: float, written: int | None = None, least: int = 1) -> int:
-    """Decimals of two shares in percent: as many as it takes for them to differ by what is said to be between them.
+    """Number of decimals of two shares in percent, so that their rounded difference equals the written gap.
 
     Parameters
     ----------
     score, hits : float
     written : int, optional
-        Decimals of their gap in points; those of `gap_decimals` if left out.
+        Decimals of their gap in points; from `gap_decimals` if left out.
     least : int
 
     Examples
     --------
-    Of 91.46 % and 79.12 %, which are 12.3 points apart, one decimal would leave 12.4.
+    91.46 % and 79.12 % are 12.3 points apart; with one decimal they would differ by 12.4.
 
     >>> share_decimals(0.9146, 0.7912), share_decimals(0.9146, 0.7918)
     (2, 1)

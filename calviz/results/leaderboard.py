@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """How one method fares on a leaderboard; all mappings are by the key of a score.
+    """The results of one method on a leaderboard; all mappings are by score key.
 
     Attributes
     ----------
     method : str
     experiments : int
-        In which it takes part.
+        Number of experiments in which it takes part.
     failed : int
-        In which it has no score.
+        Number of these in which it has no score.
     winrate : mapping of str to float
         Mean share of the other methods with a strictly larger score.
     interval : mapping of str to Interval
-        Its 95 % interval, over data sets that are drawn again; none with a single one.
+        95 % bootstrap interval of the winrate (see `Leaderboard.units`); None if there is nothing to resample.
     elo : mapping of str to float
-        Bradley-Terry strengths, 400 points to a factor of ten, with a mean of 1,000.
+        Bradley-Terry strength with mean 1,000; 400 points are a factor of ten in the odds.
     elo_interval : mapping of str to Interval
     rank : mapping of str to float
         Mean rank over the blocks of the critical-difference diagram.
     gain : mapping of str to float
-        Mean score without calibration minus with it; of the Brier score 0.01 is a point.
+        Mean score without calibration minus that of the method; 0.01 of the Brier score is one point.
     median_gain : mapping of str to float
     worse_than_none : mapping of str to float
         Mean share of the experiments with a strictly larger score than without calibration.
@@ -68,13 +68,13 @@ class CriticalDifference:
     ranks : mapping of str to float
         Mean rank by method, the best (smallest) first.
     blocks : int
-        Data sets or experiments that were ranked.
+        Number of data sets or experiments that were ranked.
     unit : str
-        Which of the two: "data sets" or "experiments".
+        What was ranked: "data sets" or "experiments".
     difference : float
-        Mean ranks that are closer than this are not told apart at 5 %.
+        Mean ranks closer than this are not significantly different at 5 %.
     statistic, p_value : float
-        Of Friedman's test that all methods are alike.
+        Of Friedman's test of the hypothesis that all methods are equal.
     """
 
     ranks: Mapping[str, float]
@@ -85,7 +85,7 @@ class CriticalDifference:
     p_value: float
 
     def cliques(self) -> tuple[tuple[str, ...], ...]:
-        """The largest groups of neighbours, two or more, that are not told apart.
+        """Return the maximal groups of two or more neighbouring methods that are not significantly different.
 
         >>> CriticalDifference({"a": 1.0, "b": 1.5, "c": 2.6}, 9, "data sets", 1.2, 1.0, 0.1).cliques()
         (('a', 'b'), ('b', 'c'))
@@ -103,22 +103,22 @@ class CriticalDifference:
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """Methods on the same experiments; iterates over its standings, the best by the Brier score first.
+    """Methods on the same experiments; iterates over the standings, the best by Brier score first.
 
     Attributes
     ----------
     key, title : str
-        The key is a stable name; the title is what people read.
+        Stable name, and title for display.
     table : ResultTable
     standings : mapping of str to Standing
     units : str
-        What was drawn again for the intervals, in words.
+        What was resampled for the intervals, in words.
     critical : mapping of str to CriticalDifference
-        By score; empty where methods take part in different experiments, or where there are too few.
+        By score; empty if methods take part in different experiments, or if there are too few experiments or methods.
     left_out : tuple of str
-        Methods that take part in some of the benchmarks only, and are not on the board.
+        Methods that take part in only some of the benchmarks, and are not on the board.
     baseline : str or None
-        The method that does nothing.
+        The method without calibration.
     """
 
     key: str
@@ -131,7 +131,7 @@ class Leaderboard:
 
     @property
     def baseline(self) -> str | None:
-        """The method that does nothing."""
+        """The method without calibration; None if there is none."""
         return self.table.baseline
 
     def __iter__(self) -> Iterator[Standing]:
@@ -148,11 +148,11 @@ class Leaderboard:
             raise OptionError(f"'{method}' is not on this leaderboard; it has {known}.") from None
 
     def ranking(self, score: str = SCORES[0]) -> tuple[Standing, ...]:
-        """From the best winrate to the worst by one score; names decide ties."""
+        """Return the standings from the best to the worst winrate by one score; ties are ordered by name."""
         return tuple(sorted(self, key=lambda s: (-s.winrate[score], s.method)))
 
     def frame(self) -> pd.DataFrame:
-        """One row per method, the best by the Brier score first."""
+        """Return a table with one row per method, the best by Brier score first."""
         needs("pandas")
         import pandas as pd
 
@@ -183,15 +183,15 @@ class Arena:
     Attributes
     ----------
     overall : Leaderboard
-        All experiments; each method against those that take part beside it.
+        All experiments; each method is compared with those that take part in the same experiments.
     boards : tuple of Leaderboard
-        One per kind of task where methods differ between them, else the overall one alone.
+        One per kind of task; tasks share one if some benchmark has both two and more classes.
     whole : ResultTable
-        All results, also of methods that are on no board.
+        All results, including methods that are on no board.
     strata : mapping of str to tuple of Leaderboard
-        By the key of a board: its calibration rows, then its classes, range by range; means over experiments.
+        For each board, by key: leaderboards by range of calibration rows, then by range of classes; means over experiments.
     notes : tuple of str
-        What a reader has to know.
+        Remarks for readers.
     """
 
     overall: Leaderboard

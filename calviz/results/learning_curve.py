@@ -1,4 +1,4 @@
-"""The result of a learning curve, and the number of labels that it finds necessary."""
+"""The result of a learning curve, and the number of labels that a method needs."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LearningPoint:
-    """One method fitted to one number of rows.
+    """One metric of one method fitted on one number of rows.
 
     Attributes
     ----------
     method : str
     rows : int
-        Calibration rows.
+        Number of calibration rows.
     metric : str
     mean, low, high : float
-        Over the repeats: mean, and the 5 % and 95 % quantiles.
+        Mean, 5 % and 95 % quantiles over the repeats.
     repeats : int
-        Fits that succeeded.
+        Number of successful fits.
     verdict : {"better", "worse", "tied"} or None
-        The first fit against the uncalibrated model, beyond the noise of the evaluation rows; None if the metric
-        has no paired resamples.
+        Verdict on the first fit against the uncalibrated model, beyond the noise of the evaluation rows; None if the
+        metric has no paired resamples.
     """
 
     method: str
@@ -51,21 +51,21 @@ class LearningPoint:
 
 @dataclass(frozen=True)
 class LabelsNeeded:
-    """How many calibration rows a method needs, of the numbers that were tried.
+    """How many calibration rows a method needs, out of the numbers that were tried.
 
     Attributes
     ----------
     method, metric : str
     better_from : int or None
-        The smallest number, with several draws, from which on the whole band is better than the
-        uncalibrated model, beyond the noise of the evaluation rows.
+        The smallest number, with several draws, from which the whole band is better than the
+        uncalibrated model, beyond the noise of the evaluation rows; None if there is none.
     settled_from : int or None
-        The smallest number from which on the mean has all but a share of the gain that it has with
-        the largest; None if there is no gain.
+        The smallest number from which the mean reaches all but a small share of the gain at the largest
+        number; None if there is no gain.
     largest : int
         The largest number that was tried.
     gain : float
-        How much better the mean is there than the uncalibrated model; below 0 it is worse.
+        How much better the mean at `largest` is than the uncalibrated model; negative if worse.
     """
 
     method: str
@@ -86,19 +86,19 @@ class LearningCurve(Shown):
         Name of the predictions.
     points : tuple of LearningPoint
     failures : mapping of str to str
-        Of each method that failed at some size: its reason.
+        Reason for each method that failed at some size.
     fit, evaluation : RowsUsed
-        The rows that were drawn from, and those that every fit was judged on.
+        The rows that calibration rows were drawn from, and those that every fit was judged on.
     reduction : str
     seed : int
     uncalibrated : mapping of str to MetricResult
-        The metrics before, with interval and noise floor, on the evaluation rows.
+        Metrics of the uncalibrated model on the evaluation rows, with interval and noise floor.
     directions : mapping of str to str
-        Of each metric: "lower", "higher", "zero" or "one" is better, or "none".
+        For each metric, what is better: "lower", "higher", "zero" or "one", or "none".
     labels : mapping of str to str
-        What the methods are called on screen.
+        Names of the methods on screen.
     bins, scheme : int and str
-        How many bins the binned metrics have, and how these are placed.
+        Number and scheme of the bins of the binned metrics.
     """
 
     name: str
@@ -116,11 +116,11 @@ class LearningCurve(Shown):
 
     @property
     def bins_words(self) -> str:
-        """The bins: "15 equal-width bins"."""
+        """The bins in words: "15 equal-width bins"."""
         return bins_words(self.bins, self.scheme)
 
     def summary(self) -> Summary:
-        """The result in a few words: how many labels each method needs, by each metric."""
+        """Summarise the result: how many labels each method needs, by metric."""
         found = [
             need
             for metric in self.directions
@@ -138,21 +138,21 @@ class LearningCurve(Shown):
         )
 
     def rows_words(self, written: Callable[[str], str] = str) -> str:
-        """Which rows judged and which were drawn from, in two sentences; `written` escapes or cuts the names of splits."""
+        """Say which rows judged and which were drawn from; `written` escapes or shortens the names of splits."""
         judged = f"{counted(self.evaluation.rows, 'row')} ({written(self.evaluation.how)})"
         pool = f"{self.fit.rows:,} others ({written(self.fit.how)})"
         return (
-            f"Every fit is judged on the same {judged}; labels are drawn from {pool}. A band holds 5 to 95 % of the "
-            "draws."
+            f"Every fit is judged on the same {judged}; labels are drawn from {pool}. A band spans the 5 % to 95 % "
+            "quantiles of the draws."
         )
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods that have points, without the uncalibrated model."""
+        """Methods that have points, without the uncalibrated model."""
         return tuple(dict.fromkeys(p.method for p in self.points if p.method != UNCALIBRATED))
 
     def of(self, method: str, metric: str) -> tuple[LearningPoint, ...]:
-        """The points of one method and metric, by rising number of rows."""
+        """Return the points of one method and metric, sorted by number of rows."""
         if metric not in self.directions:
             known = ", ".join(self.directions)
             raise OptionError(f"'{metric}' is not in this learning curve; it has {known}.")
@@ -160,16 +160,16 @@ class LearningCurve(Shown):
         return tuple(sorted(points, key=lambda p: p.rows))
 
     def needed(self, method: str, metric: str, *, within: float = 0.1) -> LabelsNeeded | None:
-        """How many rows a method needs; None if it has no points or nothing is better.
+        """Return how many rows a method needs; None if it has no points, or if the metric has no better direction or no value.
 
-        A size counts as better where 95 % of the draws of calibration rows are, and where the evaluation rows,
-        which are the same throughout, tell one of them apart from the uncalibrated model (`LearningPoint.verdict`).
+        A size counts as better if 95 % of the draws of calibration rows are better, and if one of them is better beyond
+        the noise of the evaluation rows, which are the same throughout (`LearningPoint.verdict`).
 
         Parameters
         ----------
         method, metric : str
         within : float
-            The share of the final gain that may be missing for the curve to count as settled.
+            Share of the final gain that may be missing for the curve to count as settled.
         """
         points = self.of(method, metric)
         worse = badness(self.directions[metric])
@@ -178,12 +178,12 @@ class LearningCurve(Shown):
             return None
         base = worse(before.value)
         gain = base - worse(points[-1].mean)
-        # The worst of a band is one of its ends, also for a metric that should be near a value.
+        # The worst value of a band is one of its ends, also for a metric whose target is 0 or 1.
         better = [
             max(worse(p.low), worse(p.high)) < base and p.verdict in ("better", None)
             for p in points
         ]
-        # One draw has no band: it confirms what came before, and says nothing by itself.
+        # A single draw has no band: it can confirm smaller sizes, but cannot be the first one.
         several = {p.rows for p in points if p.repeats > 1}
         start = _first_of_the_end(points, better)
         settled = [worse(p.mean) <= base - (1 - within) * gain for p in points]
@@ -197,7 +197,7 @@ class LearningCurve(Shown):
         )
 
     def best(self, metric: str) -> tuple[tuple[int, str], ...]:
-        """The method with the best mean for each number of rows, which may be the uncalibrated model."""
+        """Return the method with the best mean for each number of rows; it may be the uncalibrated model."""
         worse = badness(self.directions[metric])
         best: dict[int, LearningPoint] = {}
         for p in self.points:
@@ -208,7 +208,7 @@ class LearningCurve(Shown):
         return tuple((rows, best[rows].method) for rows in sorted(best))
 
     def frame(self) -> pd.DataFrame:
-        """One row per method, number of rows and metric."""
+        """Return a table with one row per method, number of rows and metric."""
         needs("pandas")
         import pandas as pd
 
@@ -216,7 +216,7 @@ class LearningCurve(Shown):
 
 
 def _first_of_the_end(points: tuple[LearningPoint, ...], holds: list[bool]) -> int | None:
-    """The number of rows from which on it holds everywhere."""
+    """Return the number of rows from which `holds` is true for all larger ones; None if it is false at the end."""
     if not holds[-1]:
         return None
     last = max((i for i, ok in enumerate(holds) if not ok), default=-1)

@@ -26,16 +26,16 @@ MatchedBy = Literal["identifier", "order"]
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Models on the same rows, in the same order, with the same classes.
+    """Models with the same rows and classes, in the same order.
 
     Attributes
     ----------
     models : mapping of str to Predictions or ConfidencePredictions
-        Splits and groups are the same for all of them.
+        Splits and groups are the same for all models.
     by : {"identifier", "order"}
         How the rows were matched.
     notes : tuple of str
-        Sentences: how the rows were matched, and what did not match.
+        How the rows were matched, and what did not match, in sentences.
     """
 
     models: Mapping[str, Dataset]
@@ -44,23 +44,23 @@ class Alignment:
 
     @property
     def rows(self) -> int:
-        """How many rows all models have."""
+        """Number of rows of each model."""
         return next(iter(self.models.values())).n
 
 
 @dataclass(frozen=True)
 class ModelResult:
-    """One model of a comparison.
+    """The result of one model in a comparison.
 
     Attributes
     ----------
     name : str
     metrics : mapping of str to MetricResult
-        Empty where the model could not be evaluated.
+        Empty if the model could not be evaluated.
     reason : str or None
         Why it could not.
     best_share : mapping of str to float
-        Share of the resamples in which this model is best (ties share).
+        Share of the resamples in which this model is best (ties are split).
     """
 
     name: str
@@ -76,22 +76,22 @@ class ModelResult:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(Shown):
-    """Models side by side on the same rows; iterates over its results.
+    """Models compared on the same rows; iterates over the results.
 
     Attributes
     ----------
     alignment : Alignment
-        The models on the rows that were compared.
+        The models, on the compared rows.
     split : str or None
     reduction : str
     seed : int
     models : mapping of str to ModelResult
     directions : mapping of str to str
-        Of each metric: "lower", "higher", "zero" or "one" is better, or "none".
+        For each metric, what is better: "lower", "higher", "zero" or "one", or "none".
     pairs : mapping of str to mapping of (str, str) to Difference
-        Of each metric with paired resamples: the first model minus the second; the verdicts are adjusted for all pairs.
+        For each metric with paired resamples: the first model minus the second; verdicts are adjusted for all pairs.
     bins, scheme : int and str
-        How many bins the binned metrics have, and how these are placed.
+        Number and scheme of the bins of the binned metrics.
     """
 
     alignment: Alignment
@@ -106,7 +106,7 @@ class ModelComparison(Shown):
 
     @property
     def bins_words(self) -> str:
-        """The bins: "15 equal-width bins"."""
+        """The bins in words: "15 equal-width bins"."""
         return bins_words(self.bins, self.scheme)
 
     def __getitem__(self, name: str) -> ModelResult:
@@ -124,11 +124,11 @@ class ModelComparison(Shown):
 
     @property
     def rows(self) -> int:
-        """Rows that were compared."""
+        """Number of compared rows."""
         return self.alignment.rows
 
     def summary(self) -> Summary:
-        """The result in a few words: the models by the first metrics."""
+        """Summarise the result: the models with the main metrics."""
         columns = self.columns(METRICS.in_table("models"))
         return Summary(
             title=f"of {counted(len(self), 'model')}: {counted(self.rows, 'row')}, {shorten(self.reduction)}",
@@ -138,14 +138,14 @@ class ModelComparison(Shown):
         )
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
-        """The metric of `one` minus that of `other`; None if there are no paired resamples of it."""
+        """Return the metric of `one` minus that of `other`; None without paired resamples."""
         pairs = self.pairs.get(metric, {})
         if (one, other) in pairs:
             return pairs[one, other]
         return pairs[other, one].turned if (other, one) in pairs else None
 
     def ranking(self, metric: str) -> tuple[str, ...]:
-        """Models from the best value to the worst; those without a value are left out."""
+        """Return the models from the best to the worst value; those without a value are left out."""
         if metric not in self.directions:
             known = ", ".join(self.directions)
             raise OptionError(f"'{metric}' is not in this comparison; it has {known}.")
@@ -153,7 +153,7 @@ class ModelComparison(Shown):
         return ordered(results, self.directions[metric])
 
     def ranks(self, metric: str) -> dict[str, int]:
-        """1 plus the number of models that are better beyond noise, best value first.
+        """Return the rank of each model, best value first: 1 plus the number of models that are better beyond noise.
 
         Empty for metrics without paired resamples.
         """
@@ -167,7 +167,7 @@ class ModelComparison(Shown):
         return ranks
 
     def tied_with_best(self, metric: str) -> tuple[str, ...]:
-        """The model with the best value, and those that are not told apart from it."""
+        """Return the model with the best value, and those not told apart from it."""
         order = self.ranking(metric)
         found = (self.difference(metric, order[0], name) for name in order[1:])
         return order[:1] + tuple(
@@ -177,22 +177,22 @@ class ModelComparison(Shown):
         )
 
     def column(self, metric: str) -> Column:
-        """A metric of the models that were evaluated, as a column of a table."""
+        """Return a metric of the evaluated models as a column of a table."""
         results = {m.name: m.metrics[metric] for m in self if m.ok and metric in m.metrics}
         tied = self.tied_with_best(metric) if metric in self.pairs else ()
         return Column.of(metric, results, tied)
 
     def columns(self, metrics: Iterable[str]) -> tuple[Column, ...]:
-        """A column for each of the metrics that was measured."""
+        """Return a column for each measured metric."""
         return tuple(self.column(key) for key in metrics if key in self.directions)
 
     def remarks(self, columns: Iterable[Column]) -> tuple[Remark, ...]:
-        """Remarks below a table: about values, and why a model has none."""
+        """Return the remarks below a table: about values, and why a model has none."""
         failed = (Remark("failed", (m.name,), m.reason or "") for m in self if not m.ok)
         return (*remarks_on_values(columns), *failed)
 
     def frame(self) -> pd.DataFrame:
-        """One row per model: its metrics, and the reason where it has none."""
+        """Return a table with one row per model: its metrics, or the reason if it has none."""
         needs("pandas")
         import pandas as pd
 
@@ -206,7 +206,7 @@ class ModelComparison(Shown):
         ).set_index("model")
 
     def differences(self, reference: str) -> pd.DataFrame:
-        """One row per metric and other model: its value minus that of `reference`, with the interval."""
+        """Return a table with one row per metric and other model: its value minus that of `reference`, with the interval."""
         needs("pandas")
         import pandas as pd
 
@@ -230,7 +230,7 @@ class ModelsByMethods:
     alignment : Alignment
     models : mapping of str to Comparison
     failures : mapping of str to str
-        Of each model that could not be compared: its reason.
+        Reason for each model that could not be compared.
     """
 
     alignment: Alignment
@@ -239,11 +239,11 @@ class ModelsByMethods:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """All methods, in the order of the comparisons."""
+        """Keys of all methods, in the order of the comparisons."""
         return tuple(dict.fromkeys(key for c in self.models.values() for key in c.methods))
 
     def frame(self, metric: str) -> pd.DataFrame:
-        """One row per model, one column per method; ``nan`` where a method failed."""
+        """Return a table with one row per model and one column per method; ``nan`` where a method failed."""
         needs("pandas")
         import pandas as pd
 

@@ -1,4 +1,4 @@
-"""A comparison of models in sentences."""
+"""Sentences about a comparison of models."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from calviz.text.words import listed, shorten
 
 
 def ranked_by(found: ModelComparison) -> tuple[str, ...]:
-    """The metrics that can rank the models, the one to begin with first; empty if nothing is paired."""
+    """Return the metrics that can rank the models, the default first; empty without paired resamples."""
     keys = [key for key in found.pairs if key != "error"]
     return tuple(sorted(keys, key=lambda key: key != RANKED_BY))
 
 
 def headline(found: ModelComparison, metric: str) -> str:
-    """Which model is best, in one sentence."""
+    """Say in one sentence which model is best."""
     label = METRICS[metric].label
     best, *tied = found.tied_with_best(metric)
     value = value_text(metric, found[best].metrics[metric].value)
@@ -32,7 +32,7 @@ def headline(found: ModelComparison, metric: str) -> str:
 
 
 def caution(found: ModelComparison, metric: str) -> str:
-    """A caution if a weak model is the best calibrated one, else ""."""
+    """Return a caution if the best calibrated model is less accurate than another, otherwise ""."""
     if not METRICS[metric].of_calibration or "accuracy" not in found.pairs:
         return ""
     best, right = found.ranking(metric)[0], found.ranking("accuracy")[0]

@@ -1,4 +1,4 @@
-"""A metric over time: periods, changes, and what recalibration on the past would have given."""
+"""Result types of a metric over time: periods, changes, and the effect of recalibration on past rows."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from calviz.results.evaluation import MetricResult
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How time is divided.
+#: How time is divided into periods.
 Every = Literal["day", "week", "month", "year", "equal counts"]
 EVERY: tuple[Every, ...] = get_args(Every)
 
 
 @dataclass(frozen=True)
 class Period:
-    """One period.
+    """A metric in one period.
 
     Attributes
     ----------
     name : str
-        Its beginning ("2020-03"), or from when to when.
+        Its start ("2020-03"), or its first and last day.
     rows : int
     result : MetricResult
-        The metric with interval and noise floor; its reason where there is no value.
+        The metric with interval and noise floor, or the reason why there is no value.
     expected : float
-        What the metric would be on average if nothing changed over time, on as many rows; nan where that is not tested.
+        Mean of the metric on this number of rows if nothing changed over time; nan if not tested.
     p_value : float
-        Of a difference from the other periods, two-sided; nan where that is not tested.
+        Two-sided p-value of a difference from the other periods; nan if not tested.
     adjusted : float
-        The same, adjusted for all periods (Westfall & Young 1993).
+        The p-value adjusted for all periods (Westfall & Young 1993).
     recalibrated : MetricResult or None
-        The metric of the same rows after a map that was fitted on rows before the period; None where there are too few.
+        The metric of the same rows after a map fitted on the rows before the period; None if these are too few.
     fitted_on : int
-        Rows that the map was fitted on.
+        Number of rows that the map was fitted on.
     """
 
     name: str
@@ -57,7 +57,7 @@ class OverTime:
     Attributes
     ----------
     name : str
-        Of the predictions.
+        Name of the predictions.
     rows : int
     metric, reduction : str
     bins : int
@@ -66,23 +66,25 @@ class OverTime:
     whole : MetricResult
         The metric of all rows.
     periods : tuple of Period
-        In the order of time.
+        In chronological order.
     small : int
-        Periods with too few rows, which are not measured.
+        Number of periods with too few rows, which are not measured.
     level : float
-        At which an adjusted p-value is a change beyond chance.
+        An adjusted p-value up to this is a change beyond chance.
     resamples : int
-        Divisions at random that p-values rest on; 0 where changes are not tested.
+        Number of random permutations behind the p-values; 0 if changes are not tested.
     untested : str
         Why changes are not tested; empty if they are.
     method : str or None
-        The recalibrator that is fitted on the past.
+        The recalibrator that is fitted on past rows.
     before, after : MetricResult or None
-        The metric of all rows that have a past, without and with it.
+        The metric of all rows with enough past rows, without and with recalibration on these.
     difference : Difference or None
-        Of the two; below 0 the metric is smaller with recalibration on the past.
+        `after` minus `before`; negative if the metric is smaller with recalibration.
     reason : str
-        Why there is no recalibration on the past; empty if there is.
+        Why there is no recalibration; empty if there is.
+    failures : mapping of str to str
+        Reason for each period whose map could not be fitted.
     """
 
     name: str
@@ -107,12 +109,12 @@ class OverTime:
 
     @property
     def changed(self) -> tuple[Period, ...]:
-        """Periods that differ from the others beyond chance, the most certain first."""
+        """Periods that differ from the others beyond chance, the smallest p-value first."""
         found = [p for p in self.periods if p.adjusted <= self.level]
         return tuple(sorted(found, key=lambda p: (p.adjusted, p.p_value)))
 
     def frame(self) -> pd.DataFrame:
-        """One row per period."""
+        """Return a table with one row per period."""
         import pandas as pd
 
         def row(p: Period) -> dict[str, object]:

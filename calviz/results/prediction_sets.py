@@ -1,4 +1,4 @@
-"""Prediction sets, and how often they hold the true class."""
+"""Result types of prediction sets: coverage and size."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from calviz.text.words import counted, decimal, level_text, percent, shorten
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How sets are made.
+#: How sets are formed.
 SetMethod = Literal["lac", "aps"]
 
 
 @dataclass(frozen=True)
 class SetsOf:
-    """Sets of some rows.
+    """Coverage and size of the sets of some rows.
 
     Attributes
     ----------
     name : str
         The true class of the rows, or "all rows".
     rows, covered : int
-        Rows, and those whose set holds the true class.
+        Number of rows, and of those whose set contains the true class.
     coverage, coverage_interval : float, Interval
-        Its share, with the exact (Clopper-Pearson) interval.
+        Share of covered rows, with its exact (Clopper-Pearson) interval.
     size, size_interval : float, Interval
-        Mean number of classes in a set, with its normal interval.
+        Mean number of classes in a set, with its interval by the normal approximation.
     """
 
     name: str
@@ -45,25 +45,25 @@ class SetsOf:
 
 @dataclass(frozen=True, eq=False)
 class PredictionSets:
-    """Prediction sets of the judged rows.
+    """Coverage and size of the prediction sets of the judged rows.
 
     Attributes
     ----------
     name : str
     method : {"lac", "aps"}
     coverage : float
-        What was asked for.
+        The requested coverage.
     threshold : float
-        The conformity score up to which a class is in the set; infinity puts all classes into every set.
+        A class is in the set if its nonconformity score is at most this; with infinity every set holds all classes.
     level : float
         Level of the intervals.
     fit, evaluation : RowsUsed
-        The rows that the threshold was chosen on, and the others.
+        The rows that the threshold was chosen on, and those that were judged.
     overall : SetsOf
     classes : tuple of SetsOf
-        By true class, those with rows.
+        By true class, for classes that have rows.
     sizes : ndarray of int, shape (K + 1,)
-        Rows with so many classes in their set.
+        Number of rows by number of classes in their set.
     """
 
     name: str
@@ -78,7 +78,7 @@ class PredictionSets:
     sizes: IntArray
 
     def columns(self) -> Mapping[str, list[Any]]:
-        """One row for all rows, and one per true class."""
+        """Return columns with one entry for all rows and one per true class."""
         every = (self.overall, *self.classes)
         return {
             "rows of": [s.name for s in every],
@@ -92,13 +92,13 @@ class PredictionSets:
         }
 
     def frame(self) -> pd.DataFrame:
-        """The same as a table."""
+        """Return `columns` as a data frame."""
         import pandas as pd
 
         return pd.DataFrame(dict(self.columns()))
 
     def reading(self) -> str:
-        """Coverage and mean size, and the class that is covered least, in words."""
+        """Describe coverage, mean size, and the class with the least coverage, in sentences."""
         s, level = self.overall, level_text(self.level)
         low, high = s.coverage_interval
         text = (

@@ -1,4 +1,4 @@
-"""How a result shows itself: one line in a console, a short text when printed, a table in a notebook."""
+"""Display of results: one line in a console, a short text when printed, a table in a notebook."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from calviz.core.notebook import html_block
 
 @dataclass(frozen=True)
 class Summary:
-    """A result in a few words.
+    """Short text form of a result.
 
     Attributes
     ----------
     title : str
-        What it is of, in one line.
+        What the result is of, in one line.
     verdict : str
-        What it comes to, in a sentence.
+        The conclusion, in one sentence.
     lines, notes : tuple of str
-        Above and below the table.
+        Text above and below the table.
     header : tuple of str
     rows : tuple of tuple of str
     """
@@ -34,10 +34,10 @@ class Summary:
 
 
 class Shown:
-    """A result that says in `summary` how it is shown."""
+    """Mixin that displays a result by its `summary`."""
 
     def summary(self) -> Summary:
-        """The result in a few words."""
+        """Summarise the result."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Shown:
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines: the first column to the left, the others to the right."""
+    """Format rows of cells as lines, with the first column left-aligned and the others right-aligned."""
     widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
     return [
         "  "

@@ -1,4 +1,4 @@
-"""The result of looking at slices."""
+"""Result types of the search for slices that are off."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Against = Literal["calibrated", "rest"]
-#: Columns and the values that they hold, all of them, in the rows of a slice.
+#: Columns and their values; all conditions hold in the rows of a slice.
 Where = tuple[tuple[str, str], ...]
 
 
 def rows_where(data: Dataset, where: Where) -> BoolArray | None:
-    """The rows of a slice as a mask, shape (n,); None, which is all rows, where there is no condition.
+    """Mask of the rows of a slice, shape (n,); None, for all rows, without conditions.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
 
 
 def where_words(where: Where, limit: int = 40) -> str:
-    """The condition in plain words, each name cut at `limit`.
+    """Return the condition in words, with each name shortened to `limit` characters.
 
     >>> where_words((("league", "Serie A"), ("month", "5")))
     'league = Serie A, month = 5'
@@ -59,20 +59,20 @@ class Slice:
     Attributes
     ----------
     where : tuple of (str, str)
-        Column and value, one or two of them.
+        One or two pairs of column and value.
     rows : int
     score, hits : float
         Mean score and share of hits.
     gap : float
         Score minus hits: above 0 overconfident, below 0 underconfident.
     interval : Interval
-        Of the gap, by the normal approximation.
+        Interval of the gap by the normal approximation, not adjusted for the number of slices.
     p_value : float
-        Of the gap being chance, two-sided (see `Slices.against`).
+        Two-sided p-value of the gap (see `Slices.against`).
     adjusted : float
-        The p-value after Benjamini and Hochberg: called off where it is at most the false discovery rate.
+        The p-value adjusted by Benjamini and Hochberg; the slice is off if it is at most the false discovery rate.
     ece, ece_noise : float
-        ECE, and what a calibrated model would show on average with the same number of rows.
+        ECE, and its mean for a calibrated model on the same number of rows.
     """
 
     where: Where
@@ -94,7 +94,7 @@ class Slice:
 
 @dataclass(frozen=True, repr=False)
 class Slices(Shown):
-    """All slices that have enough rows, the most surely off first.
+    """All slices with enough rows, the most certainly off first.
 
     Attributes
     ----------
@@ -102,20 +102,20 @@ class Slices(Shown):
         Name of the predictions.
     rows : int
     gap : float
-        Of all rows together.
+        Gap of all rows together.
     reduction : str
     against : {"calibrated", "rest"}
         What a slice is tested against: a calibrated model, or the rows that are not in it.
     min_rows : int
     rate : float
-        The false discovery rate that is controlled.
+        Controlled false discovery rate.
     bins : int
-        Of the ECE.
+        Number of bins of the ECE.
     slices : tuple of Slice
     small : int
-        How many slices have too few rows.
+        Number of slices with too few rows.
     skipped : tuple of str
-        Columns or pairs that were left out, each with its reason.
+        Columns or pairs of columns that were left out, each with its reason.
     """
 
     name: str
@@ -131,7 +131,7 @@ class Slices(Shown):
     skipped: tuple[str, ...] = ()
 
     def summary(self) -> Summary:
-        """The result in a few words: the slices, those that are most surely off first."""
+        """Summarise the result: the slices, the most certainly off first."""
         shown = self.slices[:20]
         more = len(self.slices) - len(shown)
         return Summary(
@@ -153,11 +153,11 @@ class Slices(Shown):
 
     @property
     def off(self) -> tuple[Slice, ...]:
-        """Slices that are off beyond chance, all of them looked at together."""
+        """Slices that are off beyond chance, adjusted for all slices."""
         return tuple(s for s in self.slices if s.adjusted <= self.rate)
 
     def frame(self) -> pd.DataFrame:
-        """One row per slice."""
+        """Return a table with one row per slice."""
         needs("pandas")
         import pandas as pd
 

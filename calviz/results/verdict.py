@@ -1,4 +1,4 @@
-"""What the verdict says, and the numbers that it rests on."""
+"""The verdict on a sample, and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undec
 
 @dataclass(frozen=True)
 class BinGap:
-    """One bin whose gap noise does not explain.
+    """A bin whose gap is beyond noise.
 
     Attributes
     ----------
     index : int
         0-based, empty bins included.
     low, high : float
-        The bin's edges.
+        Edges of the bin.
     rows : int
     mean_score, observed : float
     interval : Interval
-        Exact interval of the share of hits, at 95 % for all bins together.
+        Exact interval of the share of hits, simultaneous at 95 % for all bins.
     bins : int
-        How many bins have rows: what the interval is adjusted for.
+        Number of non-empty bins, which the interval is adjusted for.
     """
 
     index: int
@@ -46,36 +46,36 @@ class BinGap:
 
     @property
     def slight(self) -> bool:
-        """Whether the gap is a slight one."""
+        """Whether the gap is slight."""
         return abs(self.gap) < SLIGHT
 
     @property
     def share_decimals(self) -> int:
-        """Decimals of both shares in percent."""
+        """Number of decimals of both shares in percent."""
         return share_decimals(self.mean_score, self.observed)
 
     @property
     def where(self) -> str:
-        """Its place in words ("0.8 and 0.9")."""
+        """The edges in words ("0.8 and 0.9")."""
         return " and ".join(ends(self.low, self.high, tolerance=0.06))
 
 
 @dataclass(frozen=True)
 class CalibrationTest:
-    """One test that the verdict makes of a sample.
+    """One of the tests that the verdict is based on.
 
     Attributes
     ----------
     key : str
-        The metric that is tested.
+        The tested metric.
     reduction : str
-        Written form of the reduction; empty if the metric looks at all classes.
+        Written form of the reduction; empty if the metric uses all classes.
     value, expected : float
         The metric, and its mean for a calibrated model.
     p_value : float
-        Of this test alone.
+        p-value of this test alone.
     adjusted : float
-        The p-value with all tests of the verdict taken together (Westfall & Young 1993).
+        The p-value adjusted for all tests of the verdict (Westfall & Young 1993).
     """
 
     key: str
@@ -88,46 +88,46 @@ class CalibrationTest:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a sample, and the numbers that it rests on.
+    """The verdict on a sample, and the numbers behind it.
 
     Attributes
     ----------
     sentence : str
         The verdict in words (plain text; a class name in it is shortened, not escaped).
     direction : {"over", "under", "mixed", "off", "calibrated", "undecided"}
-        Scores too high, too low, both in different places, off without a direction that is shown (or in classes or slices only),
-        no miscalibration found; or too few rows to tell.
+        In this order: scores too high; too low; both, in different places; off without a clear direction, or only in classes
+        or slices; no miscalibration found; too few rows to tell.
     reduction : str
-        What the sentence and the numbers are about: the reduction that was asked for, or, with two classes, the other
-        view of them where that one is worse.
+        The reduction that the sentence and the numbers are about: the requested one or, with two classes, the other one
+        if it is worse.
     rows : int
     score, observed : float
         Mean score and share of hits (mean confidence and accuracy, for the top label).
     mcs : float
-        Their difference; above 0 the scores are too high.
+        Mean score minus share of hits; positive if the scores are too high.
     interval : Interval or None
-        95 % bootstrap interval of `mcs`; None if there is none.
+        95 % bootstrap interval of `mcs`, if available.
     ece : float
-        Expected calibration error over the bins that were asked for.
+        Expected calibration error with the requested bins.
     noise_floor : NoiseFloor
         The ECE of a calibrated model on the same number of rows.
     ece_below : float
-        The true ECE is below this with 95 % confidence.
+        Upper 95 % confidence bound of the true ECE.
     worst : BinGap or None
-        The bin that is most certainly off in the direction of the verdict; None if no single bin
-        is off beyond noise.
+        The bin that is most certainly off in the direction of the verdict; None if no single bin is
+        off beyond noise.
     tests : tuple of CalibrationTest
-        What was tested on the sample as a whole; empty if there are too few rows.
+        Tests of the sample as a whole; empty if there are too few rows.
     beyond_noise : bool
         Whether any of `tests` is beyond noise, adjusted for their number.
     classes_off : tuple of str
-        Where the sample as a whole shows nothing: which groups of classes are off beyond noise, in words.
+        Groups of classes that are off beyond noise, in words; only if the sample as a whole is not.
     slices, slices_off : int
-        How many slices of the usual group columns were tested, and how many are off beyond chance.
+        Number of tested slices of the usual group columns, and of those that are off beyond chance.
     tells_apart : bool
-        False where the probabilities hardly tell the classes apart (`calviz.checks.no_discrimination`).
+        False if the probabilities hardly discriminate between the classes (`calviz.checks.no_discrimination`).
     other_view : str or None
-        What the view of two classes shows that `sentence` does not speak of, where it differs.
+        What the reduction of two-class data that `sentence` is not about shows, if it differs.
     """
 
     sentence: str
@@ -152,17 +152,17 @@ class Verdict:
 
     @property
     def mcs_decimals(self) -> int:
-        """Decimals of `mcs` in points."""
+        """Number of decimals of `mcs` in points."""
         return mcs_decimals(self.interval)
 
     @property
     def share_decimals(self) -> int:
-        """Decimals of `score` and `observed` in percent."""
+        """Number of decimals of `score` and `observed` in percent."""
         return share_decimals(self.score, self.observed, self.mcs_decimals, gap_decimals(self.ece))
 
 
 def mcs_decimals(interval: Interval | None) -> int:
-    """The number of decimals of an MCS in points that its uncertainty allows."""
+    """Number of decimals of an MCS in points that its uncertainty justifies."""
     if interval is None:
         return 1
     return decimals_for(50 * (interval.high - interval.low), figures=1, most=2)

@@ -144,7 +144,7 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     assert "In-sample: the maps are judged on the very rows" in words(app)
     assert "The results below belong to other choices" in words(app)
     assert compared(app).comparison.in_sample
-    assert "no ground for a choice" in words(app)
+    assert "no basis for a choice" in words(app)
 
 
 def test_confidences_say_which_methods_apply_and_why_the_others_do_not():

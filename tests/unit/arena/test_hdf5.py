@@ -101,7 +101,7 @@ def replaced(name, value):
         ("labels_cal", np.full(80, 7), "label"),
         ("probas_cal", np.full(80, 1.5), "row 1"),
         ("probas_cal", np.full((80, 3), 1 / 3), "different classes"),
-        ("probas_test", np.array([b"a"] * 80), "no array of numbers"),
+        ("probas_test", np.array([b"a"] * 80), "is not an array of numbers"),
         ("probas_test", 0.5, "do not go together"),
     ],
 )
@@ -127,7 +127,10 @@ def test_links_and_arrays_elsewhere_are_not_followed(written, h5py, tmp_path):
 
     found = find([written(change=linked)])
     _, problems = play_all(found.playable, Rules(methods=("temperature",)), jobs=1)
-    assert sorted("is a link" in p or "lies in another file" in p for p in problems) == [True, True]
+    assert sorted("is a link" in p or "is stored in another file" in p for p in problems) == [
+        True,
+        True,
+    ]
 
 
 def test_a_huge_array_is_refused_before_it_is_read(written):
@@ -141,7 +144,7 @@ def test_a_huge_array_is_refused_before_it_is_read(written):
 
 
 def test_another_layout(written, h5py):
-    with pytest.raises(InputError, match="'flat' is no folder of models"):
+    with pytest.raises(InputError, match="'flat' is not a folder of models"):
         find([written(change=lambda file: file.__setitem__("flat", np.zeros(3)))])
 
 

@@ -181,20 +181,20 @@ def test_a_model_that_nothing_improves_is_left_alone():
 def test_where_nothing_was_fitted_nothing_is_claimed():
     found = comparison({"identity": 0.5, "ets": 0.4}, ("identity",), failed=("ets",))
     assert advise(found, data(10)).reasons == (
-        "No method was fitted, so there is no ground for a choice.",
+        "No method was fitted, so there is no basis for a choice.",
     )
 
 
 def test_in_sample_results_are_no_ground_for_a_choice():
     found = comparison({"identity": 0.5, "ets": 0.4}, ("ets",), in_sample=True)
-    assert any("no ground for a choice" in r for r in advise(found, data(10)).reasons)
+    assert any("no basis for a choice" in r for r in advise(found, data(10)).reasons)
 
 
 def test_a_recommended_method_that_failed_or_was_not_tried_is_mentioned():
     failed = comparison(
         {"identity": 0.5, "auto": 0.4, "temperature": 0.4}, ("temperature",), failed=("auto",)
     )
-    assert any("There is no result of it here: " in r for r in advise(failed, data(10)).reasons)
+    assert any("It has no result here: " in r for r in advise(failed, data(10)).reasons)
     missing = comparison({"identity": 0.5, "temperature": 0.4}, ("temperature",))
     assert any(
         "('auto') was not compared: add it to the methods and compare again" in r
@@ -260,5 +260,5 @@ def test_nothing_fitted_is_no_verdict_on_the_methods():
     found = comparison({"identity": 0.3, "ets": 0.1}, ("identity",), failed=("ets",))
     advice = advise(found, data(3, 5_000))
     assert advice.method == "identity"
-    assert "No method was fitted, so there is no ground for a choice." in advice.reasons
+    assert "No method was fitted, so there is no basis for a choice." in advice.reasons
     assert not any("No method has a better" in reason for reason in advice.reasons)

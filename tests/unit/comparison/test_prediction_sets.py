@@ -110,7 +110,7 @@ def test_what_cannot_be_had():
     for wrong in (0, 1, 1.5, True):
         with pytest.raises(OptionError, match="'coverage' must lie between 0 and 1"):
             calviz.prediction_sets(data(800), coverage=wrong)
-    with pytest.raises(OptionError, match="need rows for their threshold that do not judge"):
+    with pytest.raises(OptionError, match="need separate rows for their threshold"):
         calviz.prediction_sets(data(800), cross_fit=5)
 
 

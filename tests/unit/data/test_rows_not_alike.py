@@ -110,7 +110,7 @@ def test_columns_that_cannot_be_used_are_named(column, options, said):
         (
             {"c": ["a", ""] + ["b"] * (N - 2)},
             {"cluster_column": "c"},
-            "row 2, column 'c': there is no cluster",
+            "row 2, column 'c': the cluster is missing",
         ),
         ({"w": ["1", "much"] * (N // 2)}, {"weight_column": "w"}, "row 2, column 'w': 'much' is"),
         (

@@ -258,5 +258,5 @@ def test_the_command_line_draws_says_and_judges(tmp_path: Path):
         assert (code, sentence in wrong) == (2, True)
     with pytest.raises(InputError, match="no rows to judge on"):
         calviz.compare(calviz.sample_rows(source, 300), ["temperature"])
-    with pytest.raises(OptionError, match="says itself which rows"):
+    with pytest.raises(OptionError, match="a sample determines which rows"):
         calviz.compare(sample, ["temperature"], cross_fit=5)

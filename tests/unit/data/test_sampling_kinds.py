@@ -189,7 +189,7 @@ def test_probabilities_do_not_take_the_place_of_a_column(tmp_path: Path):
     options = ReadingOptions(
         label="y", scores=tuple(LOGITS), kind="logits", class_names=tuple("abc")
     )
-    with pytest.raises(InputError, match=r"rows\.parquet: there is a column 'p_b' already"):
+    with pytest.raises(InputError, match=r"rows\.parquet: the column 'p_b' exists already"):
         apply_to_files([tmp_path / "rows.parquet"], record, tmp_path / "out", options=options)
 
 
