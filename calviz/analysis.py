@@ -240,24 +240,6 @@ def explain(
     return explained(sample, sample.once(verdict_on))
 
 
-def other_view(
-    data: Dataset | Sample,
-    *,
-    reduction: Reduction | str | None = None,
-    split: str | None = None,
-    bins: int | None = None,
-    scheme: Scheme | None = None,
-    seed: int | None = None,
-) -> str | None:
-    """Say in one sentence what the other reduction of two-class data shows (positive class or top label).
-
-    None if the data have no second reduction, or if the two agree or differ only within noise.
-    Parameters are those of `verdict`.
-    """
-    judged = verdict(data, reduction=reduction, split=split, bins=bins, scheme=scheme, seed=seed)
-    return judged.other_view
-
-
 def conventions(
     data: Dataset | Sample,
     *,

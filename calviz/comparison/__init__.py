@@ -16,7 +16,7 @@ from calviz.comparison.over_time import over_time
 from calviz.comparison.plan import Plan
 from calviz.comparison.prediction_sets import prediction_sets
 from calviz.comparison.recalibrate_files import recalibrate_files
-from calviz.comparison.rows import Division, choose_rows
+from calviz.comparison.rows import Division
 from calviz.comparison.same_rows_of_models import align
 from calviz.results.advice import Advice, Guideline
 from calviz.sample.slices import slices, usual_columns
@@ -31,7 +31,6 @@ __all__ = [
     "align",
     "calibrate",
     "carry_out",
-    "choose_rows",
     "compare",
     "compare_methods",
     "compare_models",

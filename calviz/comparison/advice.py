@@ -162,8 +162,6 @@ def _measured(
 ) -> list[str]:
     rows = f"{comparison.evaluation.rows:,} evaluation rows"
     if chosen == UNCALIBRATED:
-        if not any(m.ok for m in comparison if m.key != UNCALIBRATED):
-            return ["No method was fitted, so there is no basis for a choice."]
         if UNCALIBRATED not in equal and (said := _objection(comparison, best)):
             return [f"{_label(best)} has the best {name} on {rows}, but its {said}."]
         if best == UNCALIBRATED:

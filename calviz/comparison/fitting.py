@@ -14,7 +14,7 @@ from calviz.core.arrays import FloatArray, IntArray, read_only
 from calviz.core.cells import moved
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
-from calviz.core.predictions import INTERVAL, ConfidencePredictions, Dataset, Predictions
+from calviz.core.predictions import INTERVAL, Dataset, Predictions
 from calviz.core.watch import checkpoint
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 
@@ -54,21 +54,9 @@ def with_probabilities(
     """
     beside = dict(numbers or {})
     if isinstance(data, Predictions):
-        return Predictions(
-            probs=probs,
-            labels=data.labels,
-            splits=data.splits,
-            groups=data.groups,
-            ids=data.ids,
-            clusters=data.clusters,
-            weights=data.weights,
-            times=data.times,
-            cells=None if data.cells is None else moved(data.cells, probs, data.labels),
-            numbers=beside,
-            class_names=data.class_names,
-            name=data.name,
-        )
-    cells = None if data.cells is None else moved(data.cells, probs, data.correct)
+        cells = data.cells and moved(data.cells, probs, data.labels, data.weights)
+        return replace(data, probs=probs, logits=None, cells=cells, numbers=beside)
+    cells = data.cells and moved(data.cells, probs, data.correct, data.weights)
     return replace(data, confidence=read_only(probs[:, 1]), numbers=beside, cells=cells)
 
 
@@ -263,24 +251,4 @@ def _marked(data: Dataset, fit: IntArray) -> Dataset:
         return data
     names = np.full(data.n, "evaluation", dtype=object)
     names[fit] = "calibration"
-    return _with_splits(data, Factor.of(names))
-
-
-def _with_splits(data: Dataset, splits: Factor) -> Dataset:
-    if isinstance(data, ConfidencePredictions):
-        return replace(data, splits=splits)
-    return Predictions(
-        probs=data.probs,
-        labels=data.labels,
-        logits=data.logits,
-        splits=splits,
-        groups=data.groups,
-        ids=data.ids,
-        clusters=data.clusters,
-        weights=data.weights,
-        times=data.times,
-        cells=data.cells,
-        numbers=data.numbers,
-        class_names=data.class_names,
-        name=data.name,
-    )
+    return replace(data, splits=Factor.of(names))

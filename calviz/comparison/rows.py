@@ -79,9 +79,11 @@ class Division:
         else:
             rows = self._usual(data)
         for fit, _ in rows.pairs:
-            if fit.size < LEAST_ROWS:
+            # Each cell of a profile stands for many rows.
+            count = fit.size if data.cells is None else round(float(data.weights[fit].sum()))
+            if count < LEAST_ROWS:
                 raise InputError(
-                    f"there are {fit.size} calibration rows ({rows.fit.how}), a recalibrator needs at least {LEAST_ROWS}",
+                    f"there are {count} calibration rows ({rows.fit.how}), a recalibrator needs at least {LEAST_ROWS}",
                     remedy=_for_more_rows(data, folds=self.cross_fit),
                 )
         return rows
@@ -122,11 +124,6 @@ class Division:
         if fit_split is None:
             return cls(fit_fraction=0.5, seed=seed)
         return cls(fit_split=fit_split, eval_split=eval_split)
-
-
-def choose_rows(data: Dataset, **how: Any) -> Rows:
-    """Decide which rows fit and which judge; `how` are the attributes of a `Division`."""
-    return Division(**how).rows(data)
 
 
 def fit_split_beside(data: Dataset, eval_split: str | None) -> str | None:

@@ -74,7 +74,9 @@ class Cells:
         return Cells(**columns, single=self.single, summed=self.summed)
 
 
-def moved(cells: Cells, probs: FloatArray, labels: npt.NDArray[Any]) -> Cells:
+def moved(
+    cells: Cells, probs: FloatArray, labels: npt.NDArray[Any], counts: FloatArray | None
+) -> Cells:
     """Return the cells of two-class data after a map, which was applied to the mean score of each cell.
 
     The result is exact if each cell held a single score.
@@ -85,6 +87,8 @@ def moved(cells: Cells, probs: FloatArray, labels: npt.NDArray[Any]) -> Cells:
     probs : ndarray, shape (n, 2)
         Output of the map for the mean scores.
     labels : ndarray of int or bool, shape (n,)
+    counts : ndarray, shape (n,), optional
+        Number of rows in each cell; one if left out.
     """
     score = np.asarray(probs[:, 1], np.float64)
     given = np.where(labels.astype(bool), score, probs[:, 0]).astype(np.float64)
@@ -95,7 +99,7 @@ def moved(cells: Cells, probs: FloatArray, labels: npt.NDArray[Any]) -> Cells:
         low=score,
         high=score,
         log_loss=0.0 + loss,
-        clipped=zero.astype(np.float64),
+        clipped=zero * (1.0 if counts is None else counts),
         squared_error=2 * np.square(1 - given),
         single=False,
         summed=cells.summed and cells.is_exact,

@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 import calviz
-from calviz.analysis import other_view
 from calviz.cli import main
 from calviz.comparison import compare_methods
 from calviz.figures import BinSensitivity, CalibrationMap, ConventionDots, Cumulative, Reliability
@@ -104,7 +103,7 @@ def test_one_score_column_is_two_classes(file):
 
 @pytest.mark.slow
 def test_command_line_report_and_json_say_what_the_other_view_shows(file, tmp_path):
-    said = other_view(calviz.load(file))
+    said = calviz.verdict(calviz.load(file)).other_view
     assert said.startswith("Seen by the top label, ")
     assert said in run("audit", file, "--markdown", tmp_path / "rain.md", "--resamples", 50)
     assert said in (tmp_path / "rain.md").read_text().replace("\\", "")

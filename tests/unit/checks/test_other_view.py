@@ -7,7 +7,6 @@ from scipy.stats import binom
 
 import calviz
 from calviz import checks
-from calviz.analysis import other_view
 from calviz.sample.sample import Sample
 
 
@@ -37,14 +36,14 @@ def quick(data):
 @pytest.mark.slow
 def test_the_top_label_hides_forecasts_that_are_too_high():
     forecast, frequency, confidence, accuracy = means(SHIFTED)
-    said = other_view(SHIFTED)
+    said = calviz.verdict(SHIFTED).other_view
     assert said.startswith(
         "Seen by the top label, these 3,000 rows do not show it: mean confidence "
     )
     assert f"mean confidence {confidence}, accuracy {accuracy}, ECE" in said
     assert said.endswith("Errors above and below a score of 1/2 cancel there.")
     # Asked for the top label, the verdict speaks of the positive class, and this of the top label.
-    assert other_view(SHIFTED, reduction="top-label") == said
+    assert calviz.verdict(SHIFTED, reduction="top-label").other_view == said
     gap = float(forecast.split()[0]) - float(frequency.split()[0])
     found = calviz.verdict(SHIFTED, reduction="top-label")
     assert f"too high by {gap:.1f} points" in found.sentence
@@ -53,23 +52,26 @@ def test_the_top_label_hides_forecasts_that_are_too_high():
 @pytest.mark.slow
 def test_the_mean_of_the_positive_class_hides_overconfidence():
     _, _, confidence, accuracy = means(SHARP)
-    said = other_view(SHARP)
+    said = calviz.verdict(SHARP).other_view
     assert "the predictions are overconfident by " in said
     assert said.endswith(f"mean confidence {confidence}, accuracy {accuracy}.")
-    assert "is not off on average but in places" in other_view(SHARP, reduction="top-label")
+    assert (
+        "is not off on average but in places"
+        in calviz.verdict(SHARP, reduction="top-label").other_view
+    )
 
 
 @pytest.mark.slow
 def test_nothing_where_there_is_no_other_view_or_it_shows_the_same():
     three = calviz.Predictions(probs=np.full((50, 3), 1 / 3), labels=[0, 0, 0, 0, 1] * 10)
-    assert other_view(three) is None
-    assert other_view(SHIFTED, reduction="class:0") is None
-    assert other_view(SHIFTED.take(np.arange(20))) is None
+    assert calviz.verdict(three).other_view is None
+    assert calviz.verdict(SHIFTED, reduction="class:0").other_view is None
+    assert calviz.verdict(SHIFTED.take(np.arange(20))).other_view is None
     # All scores above 1/2: the top label is the positive class.
     high = calviz.Predictions(probs=np.full(500, 0.9), labels=[0, 1] * 250)
-    assert other_view(high) is None
+    assert calviz.verdict(high).other_view is None
     only = calviz.ConfidencePredictions(confidence=[0.9] * 50, correct=[False] * 50)
-    assert other_view(only) is None
+    assert calviz.verdict(only).other_view is None
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison import advise, choose_rows, compare, guideline, suggest
+from calviz.comparison import Division, advise, compare, guideline, suggest
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.results.comparison import Comparison, Difference, MethodResult, RowsUsed
 from calviz.results.evaluation import Interval, MetricResult
@@ -251,7 +251,7 @@ def test_maps_of_each_class_need_rows():
 
 
 def test_all_rows_fit_and_judge_in_sample_where_that_is_asked_for():
-    rows = choose_rows(data(3, 60), in_sample=True)
+    rows = Division(in_sample=True).rows(data(3, 60))
     assert rows.in_sample
     assert rows.fit.rows == rows.evaluation.rows == 60
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calviz.comparison import calibrate, choose_rows
+from calviz.comparison import Division, calibrate
 from calviz.comparison.before_after import before_and_after
 from calviz.comparison.rows import fit_split_beside
 from calviz.core.errors import InputError, NotAvailable
@@ -98,7 +98,7 @@ def test_confidence_only():
 def test_without_splits_the_seed_says_which_half_is_judged():
     data = simulated()
     for seed in (0, 1):
-        wanted = choose_rows(data, fit_fraction=0.5, seed=seed).pairs[0][1]
+        wanted = Division(fit_fraction=0.5, seed=seed).rows(data).pairs[0][1]
         np.testing.assert_array_equal(before_and_after(data, "temperature", seed=seed).rows, wanted)
     one, other = (before_and_after(data, "temperature", seed=s).rows for s in (0, 1))
     assert set(one) != set(other)

@@ -4,13 +4,14 @@ import re
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison import calibrate, choose_rows, compare, learning_curve, recalibrate
+from calviz.comparison import Division, calibrate, compare, learning_curve, recalibrate
 from calviz.comparison.learning_curves import _points
 from calviz.comparison.paired_bootstrap import best_shares
 from calviz.comparison.stratified_parts import _shuffled_by_class, dealt, stratified_sample
@@ -55,7 +56,7 @@ def plain():
 
 
 def test_named_splits_are_found(data):
-    rows = choose_rows(data)
+    rows = Division().rows(data)
     assert (rows.fit.split, rows.evaluation.split) == ("calibration", "test")
     assert (rows.fit.rows, rows.evaluation.rows) == (400, 400)
 
@@ -72,31 +73,31 @@ def test_named_splits_are_found(data):
     ],
 )
 def test_rows_that_fit_never_judge(data, how):
-    rows = choose_rows(data, **how)
+    rows = Division(**how).rows(data)
     for fit, judged in rows.pairs:
         assert not np.intersect1d(fit, judged).size
     assert not rows.in_sample
 
 
 def test_what_is_left_out_is_all_other_rows(data):
-    rows = choose_rows(data, fit_split="calibration")
+    rows = Division(fit_split="calibration").rows(data)
     assert rows.evaluation.rows == 800
     assert rows.evaluation.how == "all other rows"
-    assert choose_rows(data, eval_split="test").fit.rows == 800
+    assert Division(eval_split="test").rows(data).fit.rows == 800
 
 
 def test_without_splits_a_stratified_seeded_half(plain):
-    rows = choose_rows(plain)
+    rows = Division().rows(plain)
     fit, judged = rows.pairs[0]
     assert fit.size == judged.size == 450
     counts = np.bincount(plain.labels[fit]) - np.bincount(plain.labels) / 2
     assert np.abs(counts).max() <= 1
-    np.testing.assert_array_equal(choose_rows(plain).pairs[0][0], fit)
-    assert not np.array_equal(choose_rows(plain, seed=1).pairs[0][0], fit)
+    np.testing.assert_array_equal(Division().rows(plain).pairs[0][0], fit)
+    assert not np.array_equal(Division(seed=1).rows(plain).pairs[0][0], fit)
 
 
 def test_cross_fitting_judges_every_row_once(plain):
-    rows = choose_rows(plain, cross_fit=4)
+    rows = Division(cross_fit=4).rows(plain)
     judged = np.concatenate([j for _, j in rows.pairs])
     np.testing.assert_array_equal(np.sort(judged), np.arange(900))
 
@@ -114,12 +115,12 @@ def test_cross_fitting_judges_every_row_once(plain):
 )
 def test_divisions_that_make_no_sense_are_refused(data, how, message):
     with pytest.raises(CalvizError, match=message):
-        choose_rows(data, **how)
+        Division(**how).rows(data)
 
 
 def test_data_without_splits_have_none_to_name(plain):
     with pytest.raises(InputError, match="have no splits"):
-        choose_rows(plain, fit_split="calibration")
+        Division(fit_split="calibration").rows(plain)
 
 
 def test_in_sample_only_when_asked_and_labelled(data):
@@ -142,6 +143,16 @@ def test_the_uncalibrated_row_is_the_data_themselves(data):
     assert found["identity"].calibration_gain == 0
     assert found["identity"].predictions_changed == 0
     assert found["temperature"].metrics["nll"].value < wanted["nll"].value
+
+
+def test_a_map_keeps_every_other_column_of_the_rows(plain):
+    texts = np.array([f"text {i}" for i in range(plain.n)])
+    data = replace(plain, texts={"said": texts}, weights=np.linspace(1, 2, plain.n))
+    done = calibrate(data, "temperature", fit_fraction=0.5).calibrated
+    kept = done.texts["said"]
+    assert [kept.levels[code] for code in kept.codes] == texts.tolist()
+    np.testing.assert_array_equal(done.weights, data.weights)
+    assert done.split_names == ("calibration", "evaluation")
 
 
 def test_a_method_by_hand(data):
@@ -528,7 +539,7 @@ def test_too_few_rows_to_fit_on_come_with_what_to_do(n, asked, said):
     with pytest.raises(
         InputError, match=r"there are \d+ calibration rows \(.+\), a recal"
     ) as found:
-        choose_rows(data, **asked)
+        Division(**asked).rows(data)
     assert said in str(found.value)
     assert "needs at least 10" in str(found.value)
 

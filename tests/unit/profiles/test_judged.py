@@ -113,3 +113,32 @@ def test_every_metric_is_that_of_the_rows_or_says_that_it_needs_them(own, cells,
             assert m.noise_floor.mean == pytest.approx(
                 row.noise_floor.mean, abs=0.5 * spread + 1e-9
             )
+
+
+def test_few_cells_of_many_rows_are_enough_to_fit():
+    table = pl.DataFrame(
+        {
+            "p": [0.2, 0.8] * 1_000,
+            "y": [0, 1, 1, 1, 0] * 400,
+            "split": ["calibration"] * 1_000 + ["test"] * 1_000,
+        }
+    )
+    found = calviz.compare(calviz.profile(table).predictions(), ["platt"], metrics=["nll"])
+    wanted = calviz.compare(
+        calviz.Predictions(probs=table["p"], labels=table["y"], splits=table["split"]),
+        ["platt"],
+        metrics=["nll"],
+    )
+    assert found["platt"].metrics["nll"].value == pytest.approx(
+        wanted["platt"].metrics["nll"].value
+    )
+
+
+def test_rows_of_a_cell_that_a_map_makes_impossible_are_all_counted():
+    from calviz.comparison.fitting import with_probabilities
+
+    table = pl.DataFrame({"p": [0.2] * 5 + [0.8] * 5, "y": [0, 0, 0, 0, 1] * 2})
+    data = calviz.profile(table).predictions()
+    certain = np.where(data.probs > 0.5, 1.0, 0.0)
+    found = calviz.evaluate(with_probabilities(data, certain), ["nll"])["nll"]
+    assert found.details["clipped_rows"] == 1 + 4
