@@ -98,7 +98,11 @@ class Predictions(WaysIn, RowColumns):
         else:
             probs = as_float(self.probs, "probs")
             if probs.ndim == 1:
-                probs = np.stack([1 - probs, probs], axis=1)
+                # Column by column in memory, so that P(class 1) is read without a copy.
+                columns = np.empty((2, probs.size), dtype=probs.dtype)
+                np.subtract(1, probs, out=columns[0])
+                columns[1] = probs
+                probs = columns.T
         if probs.ndim != 2 or probs.shape[1] < 2:
             raise InputError(
                 f"'probs' has shape {probs.shape}, expected 2-D (rows, at least two classes)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -69,10 +70,9 @@ class BinSums:
     ----------
     edges : ndarray, shape (M + 1,)
         Edges of right-closed bins; the first bin also includes its lower edge.
-    cells : ndarray of float64, shape (..., 3, M, 2)
-        Number of rows, sum of scores and sum of squared scores per bin, for misses (0) and hits (1).
-        Resamples have no squared scores, and after `under_calibration` the sums of scores are right
-        only for a bin as a whole.
+    cells : ndarray of float64, shape (..., 2, M, 2)
+        Number of rows and sum of scores per bin, for misses (0) and hits (1). After `under_calibration` the sums of
+        scores are right only for a bin as a whole.
     params : mapping
         How the bins were made.
     rows : Ordered, optional
@@ -82,6 +82,8 @@ class BinSums:
         that would give the same variance of the share of hits.
     weights : ndarray, shape (M,), optional
         For rows with weights w, ``sum w^2 / sum w`` per bin: the factor by which weights change variances of sums.
+    squares_of : callable, optional
+        Computes `squares`; None for resamples.
     """
 
     #: Fields that differ between resamples.
@@ -93,6 +95,13 @@ class BinSums:
     rows: Ordered | None = None
     effective: FloatArray | None = None
     weights: FloatArray | None = None
+    squares_of: Callable[[], FloatArray] | None = None
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """Sum of squared scores per bin, for misses and hits, shape (M, 2); only resampling needs it."""
+        assert self.squares_of is not None
+        return self.squares_of()
 
     @property
     def row_weight(self) -> FloatArray | float:
@@ -155,7 +164,10 @@ class BinSums:
     def __add__(self, other: BinSums) -> BinSums:
         if not np.array_equal(self.edges, other.edges):
             raise OptionError("sums over different bins cannot be added.")
-        return BinSums(self.edges, self.cells + other.cells, self.params)
+        cells = self.cells + other.cells
+        return BinSums(
+            self.edges, cells, self.params, squares_of=lambda: self.squares + other.squares
+        )
 
     def pooled(self) -> BinSums:
         """The sums over all bins, as one bin without `params`."""
@@ -163,7 +175,13 @@ class BinSums:
         weights = None
         if self.weights is not None:
             weights = np.atleast_1d(self.count @ self.weights / self.n)
-        return BinSums(self.edges[[0, -1]], cells, rows=self.rows, weights=weights)
+        return BinSums(
+            self.edges[[0, -1]],
+            cells,
+            rows=self.rows,
+            weights=weights,
+            squares_of=lambda: self.squares.sum(axis=-2, keepdims=True),
+        )
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums of samples drawn with replacement: multinomial over the (bin, hit) cells.
@@ -173,11 +191,11 @@ class BinSums:
         """
         if self.rows is None:
             low, high = np.repeat(self.edges[:-1], 2), np.repeat(self.edges[1:], 2)
-            rows, total = resample_cells(rng, self.cells.reshape(3, -1), resamples)
+            moments = np.concatenate([self.cells, self.squares[None]]).reshape(3, -1)
+            rows, total = resample_cells(rng, moments, resamples)
             # The tail of the normal distribution must not carry the mean of a few rows out of their bin.
             np.clip(total, rows * low, rows * high, out=total)
-            cells = np.stack([rows, total, np.zeros_like(rows)], axis=1)
-            cells = cells.reshape(resamples, *self.cells.shape)
+            cells = np.stack([rows, total], axis=1).reshape(resamples, *self.cells.shape)
         else:
             cells = self._resampled_rows(self.rows, rng, resamples)
         return type(self)(self.edges, cells, self.params)
@@ -222,8 +240,7 @@ class BinSums:
 
     def _draw_hits(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         count, total = self.count, np.maximum(self.score_sum, 0)
-        squares = self.cells[..., 2, :, :].sum(axis=-1)
-        trials = np.minimum(_divide(total**2, squares, empty=0.0), count)
+        trials = np.minimum(_divide(total**2, self.squares.sum(axis=-1), empty=0.0), count)
         # A fractional number of trials is rounded up or down at random, in each resample.
         low = np.floor(trials)
         take = low + (rng.random((resamples, trials.size)) < trials - low)
@@ -279,34 +296,48 @@ def bin_between(
 ) -> BinSums:
     """Bin over given edges (of the scores' type), so that sums of several samples can be added.
 
-    Edges have the shape (M + 1,). For few bins, some rows at a time are sorted, on several threads, and forgotten; with
-    `whole`, or many bins, the order of all rows is used. Bins of equal width need no order: if there are more rows than
-    are sorted at a time, they are counted as they come. Rows may have weights, shape (n,).
+    Edges have the shape (M + 1,), weights (n,). Many rows in equal-width bins are counted in any order. Otherwise, with
+    few bins, blocks of rows are sorted on several threads; with `whole`, or many bins, all rows are sorted, and their
+    order is kept with the events.
     """
     if weights is not None:
         weighted = weighted_sums(events, weights, edges)
         mass = weighted[0].sum(axis=-1)
-        squares = np.bincount(bin_of_rows(events, edges), weights**2, minlength=mass.size) * 1.0
-        # Of rows that count the same there are only so many.
-        own = None if events.counted else _divide(squares, mass, empty=1.0)
-        return BinSums(edges, weighted, params or {}, weights=own)
+        total = np.bincount(bin_of_rows(events, edges), weights**2, minlength=mass.size)
+        # Frequency weights do not change the variance per row.
+        own = None if events.counted else _divide(total * 1.0, mass, empty=1.0)
+        return BinSums(
+            edges, weighted[:2], params or {}, weights=own, squares_of=lambda: weighted[2]
+        )
+    if not whole and events.n > _SORTED_ROWS and are_equal_width(edges):
+        cells = sums_of_equal_width(events.score, events.hit, edges)
+        return BinSums(edges, cells, params or {}, squares_of=_SquaresOfEqualWidth(events, edges))
     few = events.rows if events.n <= EXACT_ROWS else None
-    unsorted = not whole and events.n > _SORTED_ROWS and are_equal_width(edges)
-    ordered = None if unsorted else events.rows if whole or edges.size > _FEW_BINS + 1 else None
+    ordered = events.rows if whole or edges.size > _FEW_BINS + 1 else None
     starts = range(0, events.n, _SORTED_ROWS)
 
     def sums(start: int) -> FloatArray:
         rows = slice(start, start + _SORTED_ROWS)
-        if unsorted:
-            return sums_of_equal_width(events.score[rows], events.hit[rows], edges)
         if ordered is not None:
             return sums_in_order(ordered.score[rows], ordered.hit[rows], edges)
         part = BinaryEvents(events.score[rows], events.hit[rows])
         return np.stack([run_sums(score, edges) for score in part.by_hit()], axis=-1)
 
-    # In their order, so that the sums are the same whatever the threads.
-    cells = sum(map_threads(sums, starts, threaded=len(starts) > 1))
-    return BinSums(edges, np.asarray(cells), params or {}, few)
+    # Added up in a fixed order, so that the sums do not depend on the threads.
+    moments = np.asarray(sum(map_threads(sums, starts, threaded=len(starts) > 1)))
+    return BinSums(edges, moments[:2], params or {}, few, squares_of=lambda: moments[2])
+
+
+@dataclass(frozen=True, eq=False)
+class _SquaresOfEqualWidth:
+    """Sums of squared scores, computed when resampling first asks for them; a value alone does without."""
+
+    events: BinaryEvents
+    edges: FloatArray
+
+    def __call__(self) -> FloatArray:
+        score, hit = self.events.score, self.events.hit
+        return sums_of_equal_width(score, hit, self.edges, powers=(2,))[0]
 
 
 def redrawn(events: BinaryEvents, view: BinSums) -> Redrawn:
@@ -398,14 +429,14 @@ def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
     gap = view.score_sum - view.hit_sum
 
     def of(weights: RowWeights) -> Callable[[float | None], BinSums]:
-        sums = np.moveaxis(sums_of(weights), -1, 0).reshape(-1, 2, bins, 2)
-        cells = np.concatenate([sums, np.zeros_like(sums[:, :1])], axis=1)
+        cells = np.moveaxis(sums_of(weights), -1, 0).reshape(-1, 2, bins, 2)
 
         def at_scale(scale: float | None) -> BinSums:
             if scale is None:
                 return BinSums(view.edges, cells, view.params, weights=view.weights)
             # Rows and scores stay: a gap is divided by the rows of its bin, and noise in their number is not an error.
-            hits = view.score_sum - (sums[:, 1].sum(axis=-1) - sums[:, 0, :, 1]) - (scale - 1) * gap
+            drawn_gap = cells[:, 1].sum(axis=-1) - cells[:, 0, :, 1]
+            hits = view.score_sum - drawn_gap - (scale - 1) * gap
             moved = np.zeros_like(cells)
             moved[:, 0, :, 1] = hits
             moved[:, 0, :, 0] = view.count - hits

@@ -62,11 +62,14 @@ def _of_cells(data: Dataset, cells: Cells, reduction: Reduction) -> BinaryEvents
 
 
 def _one_class(data: Predictions, k: int) -> BinaryEvents:
-    score = np.empty(data.n, dtype=data.probs.dtype)
+    column = data.probs[:, k]
+    if column.flags.c_contiguous:
+        return BinaryEvents(column, data.labels == k)
+    score = np.empty(data.n, dtype=column.dtype)
     hit = np.empty(data.n, dtype=np.bool_)
 
     def work(rows: slice) -> None:
-        score[rows] = data.probs[rows, k]
+        score[rows] = column[rows]
         np.equal(data.labels[rows], k, out=hit[rows])
 
     for_row_blocks(data.probs, work)

@@ -8,12 +8,13 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.events import BinaryEvents
+from calviz.core.watch import checkpoint
 from calviz.numerics.edges import assign, equal_width_edges
 
 #: Rows whose sums are taken at a time, so that they stay in the cache.
 BLOCK_ROWS = 1 << 14
 #: Rows that are counted at a time where they need no order.
-COUNTED_ROWS = 1 << 16
+COUNTED_ROWS = 1 << 15
 #: Rows of a run that are summed at a time: more would start the threads of the linear algebra library.
 RUN_ROWS = 1 << 13
 
@@ -23,33 +24,49 @@ def are_equal_width(edges: FloatArray) -> bool:
     return np.array_equal(edges, equal_width_edges(edges.size - 1, edges.dtype))
 
 
-def sums_of_equal_width(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
-    """Rows, sum and sum of squares of scores in any order per bin of equal width and hit, shape (3, M, 2).
+def sums_of_equal_width(
+    score: FloatArray, hit: BoolArray, edges: FloatArray, *, powers: tuple[int, ...] = (0, 1)
+) -> FloatArray:
+    """Sums of powers of scores in any order, per equal-width bin and hit.
 
-    A comparison with the nearest edge tells the bin, exactly as `assign` does. A million rows take 7 ms, sorted 30 ms.
+    The bin follows from a comparison with the nearest edge, exactly as `assign` finds it.
+
+    Parameters
+    ----------
+    score : ndarray of float32 or float64, shape (n,)
+    hit : ndarray of bool, shape (n,)
+    edges : ndarray, shape (M + 1,)
+        Edges of equal-width bins, in the type of the scores.
+    powers : tuple of int
+        P powers from 0 (which counts rows) to 2.
+
+    Returns
+    -------
+    ndarray of float64, shape (P, M, 2)
     """
     bins = edges.size - 1
     width = score.dtype.type(bins)
-    cells = np.zeros((3, 2 * bins))
+    # Small integers are several times as fast.
+    small = np.int8 if 2 * bins <= np.iinfo(np.int8).max else np.int16
+    sums = np.zeros((len(powers), 2 * bins))
     for start in range(0, score.size, COUNTED_ROWS):
+        checkpoint()
         part = score[start : start + COUNTED_ROWS]
         nearest = part * width
         np.rint(nearest, out=nearest)
-        # Short integers take a fraction of the time.
-        cell = nearest.astype(np.int16)
+        cell = nearest.astype(small)
         nearest /= width  # the edge itself, rounded as `equal_width_edges` rounds it
-        cell -= part <= nearest
-        # A score of 0, and scores that rounding has put outside [0, 1], belong to the outer bins.
-        np.clip(cell, 0, bins - 1, out=cell)
-        cell *= 2
-        cell += hit[start : start + COUNTED_ROWS]
+        cell -= (part <= nearest).view(np.int8)
+        # A score of 0, and scores that rounding has moved outside [0, 1], belong to the outer bins.
+        np.maximum(cell, small(0), out=cell)
+        np.minimum(cell, small(bins - 1), out=cell)
+        cell += cell
+        cell += hit[start : start + COUNTED_ROWS].view(np.int8)
         place = cell.astype(np.intp)
-        power = part.astype(np.float64)
-        cells[0] += np.bincount(place, minlength=2 * bins)
-        cells[1] += np.bincount(place, power, minlength=2 * bins)
-        power *= power
-        cells[2] += np.bincount(place, power, minlength=2 * bins)
-    return cells.reshape(3, bins, 2)
+        for total, power in zip(sums, powers, strict=True):
+            weights = None if power == 0 else part if power == 1 else np.square(part, dtype=float)
+            total += np.bincount(place, weights, minlength=2 * bins)
+    return sums.reshape(len(powers), bins, 2)
 
 
 def run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:

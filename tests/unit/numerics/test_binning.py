@@ -32,7 +32,12 @@ def events_of(n, dtype=np.float64, *, decimals=None, seed=0):
     return BinaryEvents(score.astype(dtype), rng.random(n) < score)
 
 
-def plain_cells(events, edges):
+def moments(sums):
+    """Rows, sums of scores and of squared scores per bin and hit, shape (3, M, 2)."""
+    return np.concatenate([sums.cells, sums.squares[None]])
+
+
+def plain_moments(events, edges):
     """Row by row: which bin, then counts and sums."""
     m = edges.size - 1
     cells = np.zeros((3, m, 2))
@@ -49,7 +54,9 @@ def plain_cells(events, edges):
 def test_sums_are_those_of_the_rows(n, decimals, scheme, dtype):
     events = events_of(n, dtype, decimals=decimals)
     sums = bin_events(events, bins=15, scheme=scheme)
-    np.testing.assert_allclose(sums.cells, plain_cells(events, sums.edges), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        moments(sums), plain_moments(events, sums.edges), rtol=1e-12, atol=1e-12
+    )
     np.testing.assert_array_equal(
         sums.count, np.bincount(assign(events.score, sums.edges), minlength=sums.edges.size - 1)
     )
@@ -63,7 +70,7 @@ def test_sums_over_several_blocks(n):
         sums = bin_events(events, bins=bins)
         cell = 2 * assign(events.score, sums.edges) + events.hit
         score = events.score.astype(float)
-        for row, weights in zip(sums.cells, (None, score, score**2), strict=True):
+        for row, weights in zip(moments(sums), (None, score, score**2), strict=True):
             plain = np.bincount(cell, weights, minlength=2 * bins).reshape(bins, 2)
             np.testing.assert_allclose(row, plain, rtol=1e-11, atol=1e-11)
 
@@ -152,7 +159,8 @@ def test_sums_of_two_parts_add_up(scheme):
         bin_between(BinaryEvents(events.score[rows], events.hit[rows]), edges)
         for rows in (slice(0, 1000), slice(1000, None))
     )
-    np.testing.assert_allclose((first + second).cells, whole.cells, rtol=1e-12, atol=1e-12)
+    added = moments(first + second)
+    np.testing.assert_allclose(added, moments(whole), rtol=1e-12, atol=1e-12)
 
 
 def test_sums_over_different_bins_do_not_add():
@@ -164,7 +172,8 @@ def test_sums_over_different_bins_do_not_add():
 def test_pooling_keeps_the_sums():
     sums = bin_events(events_of(2000))
     pooled = sums.pooled()
-    assert pooled.cells.shape == (3, 1, 2)
+    assert pooled.cells.shape == (2, 1, 2)
+    assert pooled.squares.sum() == pytest.approx(sums.squares.sum(), rel=1e-14)
     assert pooled.count[0] == sums.n
     assert pooled.score_sum[0] == pytest.approx(sums.score_sum.sum(), rel=1e-14)
     assert pooled.hit_sum[0] == sums.hit_sum.sum()
@@ -255,7 +264,7 @@ def test_rows_that_are_summed_in_blocks_add_up(monkeypatch, bins, even, whole, l
         score = events.score[rows].astype(float)
         for power in range(3):
             plain = np.bincount(of[rows], score**power, minlength=bins)
-            np.testing.assert_allclose(sums.cells[power, :, int(hit)], plain, rtol=1e-12)
+            np.testing.assert_allclose(moments(sums)[power, :, int(hit)], plain, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -268,7 +277,7 @@ def test_unsorted_scores_at_the_edges_are_in_the_bins_of_sorted_ones(monkeypatch
     sums = {}
     for rows in (score.size, score.size - 1):
         monkeypatch.setattr(binning, "_SORTED_ROWS", rows)
-        sums[rows] = bin_between(events, edges).cells
+        sums[rows] = moments(bin_between(events, edges))
     plain, unsorted = sums.values()
     np.testing.assert_array_equal(unsorted[0], plain[0])
     np.testing.assert_allclose(unsorted, plain, rtol=1e-13, atol=1e-15)
