@@ -4,8 +4,8 @@ import streamlit as st
 
 from calviz.ui.session import (
     early_imports,
+    ended_sessions,
     jobs,
-    left_sessions,
     navigation,
     open_files,
     page_guard,
@@ -21,7 +21,7 @@ focus.draw()
 page = navigation.navigation()
 with page_guard.boundary():
     open_files.arrive(page.url_path)
-    left_sessions.remember(open_files.files(), jobs.book())
+    ended_sessions.remember(open_files.files(), jobs.book())
     sidebar.draw(page.url_path)
     if open_files.waiting():
         sidebar.ask_for_file()

@@ -19,7 +19,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from calviz.core.ways_in import ways_in
+from calviz.core.constructors import register_constructors
 from calviz.specs.registry import look_in
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ look_in(
 )
 
 # Implementations of the constructors of `Predictions`.
-ways_in(
+register_constructors(
     arrays="calviz.data.making.arrays.from_arrays",
     estimator="calviz.data.making.estimators.from_estimator",
     frame="calviz.data.making.frames.from_frame",

@@ -21,7 +21,7 @@ from calviz.results.verdict import Verdict
 from calviz.sample.binning import Scheme
 from calviz.sample.class_table import class_table
 from calviz.sample.error_bars import LEVEL, RESAMPLES
-from calviz.sample.measured import (
+from calviz.sample.metric_results import (
     IntervalChoice,
     Resampling,
     measured_with_error_bars,

@@ -4,7 +4,7 @@ import streamlit as st
 
 from calviz.figures.class_bars import DRAWN, headline
 from calviz.text.words import as_sentence
-from calviz.ui.classwise import errors, mixed_up, table
+from calviz.ui.classwise import confusion_matrix, errors, table
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets.text import md
@@ -101,4 +101,4 @@ with page_guard.boundary():
         )
     at = ranked.class_index[ranked.ranked(order)]
     table.table(frame, chosen, at.tolist(), ranked.mode, pinned)
-    mixed_up.explore(chosen)
+    confusion_matrix.explore(chosen)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from calviz.figures import Cumulative
-from calviz.ui.pinned import shown
+from calviz.ui.pinned import on_page
 from calviz.ui.selection import overlay
 from calviz.ui.selection import panel as selected
 from calviz.ui.session import navigation, page_guard, results, settings
@@ -59,7 +59,7 @@ with page_guard.boundary():
         # Chosen for this page: the distances that its panels show.
         keys = ("ks", "ks_signed", "kuiper")
         evaluation = results.metrics(chosen, keys, error_bars=True)
-    cards.metric_line(evaluation, keys, verdict=verdict, pinned=shown.values(chosen, keys))
+    cards.metric_line(evaluation, keys, verdict=verdict, pinned=on_page.values(chosen, keys))
     selected.draw(chosen, rows=False)
     st.caption(
         f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
@@ -67,7 +67,7 @@ with page_guard.boundary():
         "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
         "range of their difference, which is the largest error over any range of scores."
     )
-    pinned = shown.other(
+    pinned = on_page.other(
         chosen, lambda s: s.view(Cumulative.compute, estimate=estimate, band=False, seed=s.seed)
     )
     others = (*overlay.summed(chosen, estimate), *([] if pinned is None else [pinned]))

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from calviz.analysis import first_metrics
-from calviz.ui.pinned import shown
+from calviz.ui.pinned import on_page
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import bin_details, cards, next_steps, reduction_choice, sidebar
+from calviz.ui.widgets import cards, interactive_reliability, next_steps, reduction_choice, sidebar
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -26,14 +26,14 @@ with page_guard.boundary():
 
 pictures, words = st.columns([11, 10], gap="medium")
 with pictures, page_guard.boundary():
-    bin_details.chart(results.reliability(chosen), chosen, key="overview.chart")
+    interactive_reliability.chart(results.reliability(chosen), chosen, key="overview.chart")
 with pictures, page_guard.boundary():
     # Below the picture, so that the picture and its legend are on the first screen.
     reduction_choice.other_view_of_two_classes(chosen, results.other_view(chosen), below=True)
 with words, page_guard.boundary():
     evaluation = results.evaluation(chosen)
     keys = first_metrics(chosen.sample)
-    cards.metric_cards(evaluation, keys, pinned=shown.values(chosen, keys))
+    cards.metric_cards(evaluation, keys, pinned=on_page.values(chosen, keys))
     if chosen.sample.data.n > 1:
         st.caption(
             "Blue: value and 95 % interval. Grey: if calibrated. MCS: mean score minus share of hits, above 0 overconfident.",

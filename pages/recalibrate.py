@@ -7,11 +7,11 @@ from calviz.text.words import together
 from calviz.ui.recalibrate import (
     calibrated_rows,
     comparison_job,
-    pictures,
-    plan,
+    downloads,
+    figures_shown,
+    plan_choice,
     selected,
     table,
-    take_home,
 )
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets import long_work
@@ -29,7 +29,7 @@ with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
 
 with page_guard.boundary():
-    wanted = plan.draw(chosen)
+    wanted = plan_choice.draw(chosen)
     if wanted is not None:
         work = LongWork(
             PLACE,
@@ -73,11 +73,11 @@ with page_guard.boundary():
         table.draw(outcome)
         selected_place = st.container()
         st.subheader("Take it home", anchor=False)
-        method = take_home.choose(outcome, advice.method)
+        method = downloads.choose(outcome, advice.method)
         with selected_place:
             selected.draw(outcome, method, chosen)
-        take_home.draw(outcome, method, chosen)
+        downloads.draw(outcome, method, chosen)
         calibrated_rows.draw(outcome, method, chosen)
-        pictures.diagrams(outcome, chosen)
-        pictures.maps(outcome, chosen)
-        pictures.before_and_after(outcome, method, chosen)
+        figures_shown.diagrams(outcome, chosen)
+        figures_shown.maps(outcome, chosen)
+        figures_shown.before_and_after(outcome, method, chosen)

@@ -5,13 +5,13 @@ import streamlit as st
 from calviz.figures.calibration_curve import NAMES
 from calviz.specs.check import CHECKS
 from calviz.text.words import as_sentence, together
-from calviz.ui.pinned import shown
+from calviz.ui.pinned import on_page
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import (
-    bin_details,
     cards,
     csv_download,
     diagram,
+    interactive_reliability,
     notable_rows,
     recalibrated_diagram,
     reduction_choice,
@@ -35,9 +35,9 @@ with page_guard.boundary():
     # Chosen for this page: the errors of the bins that it draws.
     keys = (chosen.sample.ece_key, "mce", "rmsce")
     errors = results.metrics(chosen, keys, error_bars=True)
-    cards.metric_line(errors, keys, verdict=evaluation.verdict, pinned=shown.values(chosen, keys))
+    cards.metric_line(errors, keys, verdict=evaluation.verdict, pinned=on_page.values(chosen, keys))
 
-bin_details.explore(chosen)
+interactive_reliability.explore(chosen)
 notable_rows.explore(chosen)
 recalibrated_diagram.explore(chosen)
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.ui.risk_coverage import by_group, decision_costs, prediction_sets, threshold
+from calviz.ui.risk_coverage import decision_costs, prediction_sets, threshold, trust_by_group
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, recalibration_choice
@@ -37,9 +37,9 @@ with page_guard.boundary():
     st.caption("These summaries rank by confidence, before recalibration.")
 
 with page_guard.boundary():
-    if columns := by_group.offered(chosen):
+    if columns := trust_by_group.offered(chosen):
         st.subheader("Where can it be believed?", anchor=False)
-        by_group.explore(chosen, columns)
+        trust_by_group.explore(chosen, columns)
 
 with page_guard.boundary():
     st.subheader("What do decisions cost?", anchor=False)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.slices import slices_off
+from calviz.ui.slices import tested_slices
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -18,7 +18,7 @@ st.title(navigation.BY_KEY["slices"].question, anchor=False)
 with page_guard.boundary():
     words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words}")
-    slices_off.shown_elsewhere(elsewhere)
+    tested_slices.shown_elsewhere(elsewhere)
 
 with page_guard.boundary():
     if not chosen.whole.groups:
@@ -28,14 +28,14 @@ with page_guard.boundary():
             icon=":material/info:",
         )
     else:
-        question = slices_off.ask(chosen)
+        question = tested_slices.ask(chosen)
         if not question.columns:
             st.info("Choose a column.")
         else:
             st.markdown("**Rows per value**")
-            slices_off.sizes(chosen, question)
-            found = slices_off.look(chosen, question)
-            pinned = slices_off.pinned(chosen, question, found)
-            slices_off.answer(found, pinned)
-            slices_off.table(found, chosen, pinned)
+            tested_slices.sizes(chosen, question)
+            found = tested_slices.look(chosen, question)
+            pinned = tested_slices.pinned(chosen, question, found)
+            tested_slices.answer(found, pinned)
+            tested_slices.table(found, chosen, pinned)
             panel.draw(chosen)

@@ -12,7 +12,7 @@ from calviz.arena.critical_differences import block_ranks, critical_difference
 from calviz.arena.winrates import winrates
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.errors import InputError
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.results.arena import SCORES, Experiment, ResultTable
 from calviz.results.leaderboard import Arena, CriticalDifference, Leaderboard, Standing
 from calviz.text.words import counted, listed

@@ -27,7 +27,7 @@ from calviz.comparison.plan import specs_of
 from calviz.comparison.rows import Division
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset
-from calviz.core.watch import Stopped, checkpoint, watching
+from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS
 from calviz.numerics.blocks import available_cores
 from calviz.numerics.threads import one_blas_thread

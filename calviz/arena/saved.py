@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from calviz.core.atomic_files import OutputError
 from calviz.core.errors import InputError, OptionError
 from calviz.core.limits import MAX_JSON
-from calviz.core.whole_files import OutputError
 from calviz.data.file_bytes import Source
 from calviz.results.arena import SCORES, Experiment, Played, ResultTable
 

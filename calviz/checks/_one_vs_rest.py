@@ -16,10 +16,10 @@ from calviz.metrics.kernels.classwise_ks import classwise_ks
 from calviz.numerics.skewed_sum_tails import above_drawn
 from calviz.sample.class_gaps import class_gaps
 from calviz.sample.class_ranges import class_ranges
-from calviz.sample.classes_of_cells import knows_classes
 from calviz.sample.error_bars import resampled
 from calviz.sample.false_alarm_levels import CLASS_TEST
 from calviz.sample.one_vs_rest import classwise_equal_width
+from calviz.sample.one_vs_rest_of_profiles import knows_classes
 from calviz.sample.sample import Sample
 from calviz.specs.metric import takes_weights
 from calviz.text.words import counted, decimals_for, listed, percent, points

@@ -11,7 +11,7 @@ import numpy as np
 from calviz.checks._verdict_tests import Joint, joint, looks
 from calviz.core.reduction import Reduction
 from calviz.metrics.binned import ece
-from calviz.metrics.confidence import mcs
+from calviz.metrics.mcs import mcs
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval, NoiseFloor
 from calviz.results.verdict import BinGap, CalibrationTest

@@ -13,7 +13,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
 from calviz.metrics.ks import ks
-from calviz.metrics.proper_parts import brier_miscalibration
+from calviz.metrics.proper_decomposition import brier_miscalibration
 from calviz.numerics.blocks import map_threads
 from calviz.numerics.min_p import westfall_young
 from calviz.results.verdict import CalibrationTest

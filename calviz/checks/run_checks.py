@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from calviz.checks.of_profiles import SINGLE_ROWS, not_asked
+from calviz.checks.needs_rows import SINGLE_ROWS, not_asked
 from calviz.core.errors import NotAvailable
 from calviz.core.finding import Finding
 from calviz.sample.sample import Sample

@@ -57,7 +57,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
     OptionError
         If there is no such group column.
     """
-    from calviz.figures.kernels.levels import LEAST_ROWS, levels_of
+    from calviz.figures.kernels.group_levels import LEAST_ROWS, levels_of
 
     levels = levels_of(sample, column, risk)
     found = levels.found

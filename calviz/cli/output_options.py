@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from calviz.core.whole_files import check_place, write_output
+from calviz.core.atomic_files import check_place, write_output
 
 
 class OutputOption(click.Option):

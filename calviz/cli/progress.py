@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from calviz.core.watch import watching
+from calviz.core.progress import watching
 from calviz.text.escape import terminal_text
 
 

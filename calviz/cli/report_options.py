@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.cli.output_options import OutputOption, write_text
+from calviz.core.atomic_files import check_place, write_output
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import REPORT, needs
-from calviz.core.whole_files import check_place, write_output
 
 if TYPE_CHECKING:
     from calviz.report.document import Report

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.cli.output_options import writes_files
+from calviz.core.atomic_files import FULL
 from calviz.core.errors import CalvizError, InputError
-from calviz.core.whole_files import FULL
 from calviz.text.escape import terminal_text
 from calviz.text.words import shorten
 

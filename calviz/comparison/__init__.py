@@ -9,6 +9,7 @@ from calviz.comparison.advice import advise, guideline
 from calviz.comparison.compare import carry_out, compare
 from calviz.comparison.fitting import calibrate, recalibrate
 from calviz.comparison.learning_curves import learning_curve
+from calviz.comparison.matched_rows import align
 from calviz.comparison.methods_to_try import Suggestion, suggest
 from calviz.comparison.model_names import named_models
 from calviz.comparison.models import compare_methods, compare_models, same_rows
@@ -17,7 +18,6 @@ from calviz.comparison.plan import Plan
 from calviz.comparison.prediction_sets import prediction_sets
 from calviz.comparison.recalibrate_files import recalibrate_files
 from calviz.comparison.rows import Division
-from calviz.comparison.same_rows_of_models import align
 from calviz.results.advice import Advice, Guideline
 from calviz.sample.slices import slices, usual_columns
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison.saved_maps import apply_map
+from calviz.core.atomic_files import replacing
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.watch import checkpoint
-from calviz.core.whole_files import replacing
+from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import recognised
 from calviz.data.profiling.sources import Files, find, scan

@@ -20,8 +20,8 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.predictions import Dataset, Predictions
+from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.core.reduction import Reduction
-from calviz.core.watch import Stopped, checkpoint, watching
 from calviz.data.sampling.sample import FIT, JUDGED, RowSample
 from calviz.numerics.blocks import available_cores
 from calviz.results.comparison import Comparison, MethodResult

@@ -15,7 +15,7 @@ from calviz.core.cells import moved
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 
 

@@ -17,8 +17,8 @@ from calviz.comparison.stratified_parts import stratified_sample
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Dataset
+from calviz.core.progress import Stopped
 from calviz.core.reduction import Reduction
-from calviz.core.watch import Stopped
 from calviz.results.comparison import Verdict
 from calviz.results.learning_curve import LearningCurve, LearningPoint
 from calviz.specs.metric import METRICS

@@ -11,15 +11,15 @@ import numpy as np
 
 from calviz.analysis import evaluate
 from calviz.comparison.compare import carry_out
+from calviz.comparison.matched_rows import align
 from calviz.comparison.paired_differences import pair
 from calviz.comparison.plan import Plan
 from calviz.comparison.rows import Division
-from calviz.comparison.same_rows_of_models import align
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.predictions import Dataset, check_dataset
+from calviz.core.progress import Stopped, checkpoint
 from calviz.core.reduction import Reduction
-from calviz.core.watch import Stopped, checkpoint
 from calviz.results.comparison import Comparison, MethodResult
 from calviz.results.model_comparison import (
     Alignment,

@@ -19,8 +19,8 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.options import check_choice, check_whole
 from calviz.core.predictions import Dataset
+from calviz.core.progress import checkpoint
 from calviz.core.reduction import Reduction
-from calviz.core.watch import checkpoint
 from calviz.numerics.min_p import westfall_young
 from calviz.numerics.threads import one_blas_thread
 from calviz.results.comparison import Difference, RowsUsed

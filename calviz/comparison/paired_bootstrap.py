@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.sample.row_draws import GroupWeights, RowDraws, RowWeights
 
 #: Size of a block in (resample, row) or (resample, cluster) pairs.

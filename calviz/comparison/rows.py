@@ -80,7 +80,8 @@ class Division:
             rows = self._usual(data)
         for fit, _ in rows.pairs:
             # Each cell of a profile stands for many rows.
-            count = fit.size if data.cells is None else round(float(data.weights[fit].sum()))
+            counts = None if data.cells is None else data.weights
+            count = fit.size if counts is None else round(float(counts[fit].sum()))
             if count < LEAST_ROWS:
                 raise InputError(
                     f"there are {count} calibration rows ({rows.fit.how}), a recalibrator needs at least {LEAST_ROWS}",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.class_cells import ClassCells
+from calviz.core.constructors import Constructors
 from calviz.core.errors import InputError, shortened
 from calviz.core.labels import checked_labels
 from calviz.core.probabilities import (
@@ -23,14 +24,13 @@ from calviz.core.probabilities import (
     softmax,
 )
 from calviz.core.row_columns import Kind, RowColumns, hash_arrays
-from calviz.core.ways_in import WaysIn
 
 #: Prefix in files of the columns of `Predictions.numbers` that hold an interval.
 INTERVAL = "interval_"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Predictions(WaysIn, RowColumns):
+class Predictions(Constructors, RowColumns):
     """Class probabilities of a classifier and the true labels, validated once, read-only.
 
     Parameters
@@ -60,7 +60,7 @@ class Predictions(WaysIn, RowColumns):
         p-values resample whole clusters.
     weights : array_like, shape (n,), optional
         Importance weight of each row (of any scale); None if all are equal. Counts of aggregated rows are not importance
-        weights: use `calviz.core.rows_not_alike.repeated` to expand them into rows.
+        weights: use `calviz.core.clusters_and_weights.repeated` to expand them into rows.
     times : array_like of datetime64, shape (n,), optional
         Time of each row.
     cells : Cells, optional

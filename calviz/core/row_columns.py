@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, read_only
 from calviz.core.cells import Cells
+from calviz.core.clusters_and_weights import checked_clusters, checked_times, checked_weights
 from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 from calviz.core.notebook import html_block
 from calviz.core.probabilities import as_float
-from calviz.core.rows_not_alike import checked_clusters, checked_times, checked_weights
 
 Kind = Literal["probabilities", "logits", "confidence"]
 

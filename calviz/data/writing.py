@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from calviz.core.atomic_files import check_place, replacing
 from calviz.core.errors import InputError, OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.whole_files import check_place, replacing
 
 #: Supported file extensions.
 SUFFIXES = (".csv", ".parquet", ".npz")

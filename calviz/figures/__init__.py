@@ -17,11 +17,11 @@ from calviz.figures.cumulative import Cumulative
 from calviz.figures.decision import Decision
 from calviz.figures.decision_loss import DecisionLoss
 from calviz.figures.drawing.style import plot_config
+from calviz.figures.hundred_squares import OfAHundred
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.miscalibration_plane import MiscalibrationPlane
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.net_benefit import NetBenefit
-from calviz.figures.of_a_hundred import OfAHundred
 from calviz.figures.outcome_histogram import OutcomeHistogram
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import Choice, RiskCoverage

@@ -14,7 +14,7 @@ from calviz.core.extra_packages import needs
 from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME, Figure, facts, named
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.sample import error_bars
 from calviz.sample.class_gaps import class_gaps
 from calviz.sample.class_ranges import ClassView, beyond, class_ranges, too_few
@@ -261,7 +261,7 @@ class ClassBars(Figure):
         order: Order = "beyond",
         ends: int = 10,
         selected: int | None = None,
-        beside: Sequence[Another[FloatArray]] = (),
+        beside: Sequence[Overlay[FloatArray]] = (),
     ) -> go.Figure:
         """Draw the figure.
 
@@ -276,7 +276,7 @@ class ClassBars(Figure):
             With many classes, number of bars at either end of the order.
         selected : int, optional
             Index of a class to highlight.
-        beside : sequence of Another
+        beside : sequence of Overlay
             Errors of all classes in another state, shape (K,) each; nan where there is none.
 
         Returns

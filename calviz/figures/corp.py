@@ -15,7 +15,7 @@ from calviz.figures.kernels.reliability_curves import isotonic_curve
 from calviz.figures.kernels.thin_curve import BUCKETS
 from calviz.figures.score_figure import ScoreFigure
 from calviz.sample.error_bars import resampled
-from calviz.sample.measured import measured
+from calviz.sample.metric_results import measured
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.specs.figure import figure

@@ -15,7 +15,7 @@ from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts, named
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.kernels.reliability_curves import fractiles, isotonic_curve, smoothed_gap
 from calviz.figures.kernels.thin_curve import extremes
 from calviz.results.evaluation import Interval
@@ -276,7 +276,7 @@ class Cumulative(Figure):
         width: int | None = None,
         panels: Sequence[Panel] = FOUR,
         selected: tuple[float, float] | None = None,
-        beside: Sequence[Another[Cumulative]] = (),
+        beside: Sequence[Overlay[Cumulative]] = (),
     ) -> go.Figure:
         """Draw the figure.
 
@@ -289,7 +289,7 @@ class Cumulative(Figure):
             (b), score and probability against fractile (c) and against score (d), and the gap on its own scale.
         selected : (float, float), optional
             Range of scores to frame: above the first, up to and including the second.
-        beside : sequence of Another
+        beside : sequence of Overlay
             Plots of other rows, such as a subset of these: their probability is drawn in panel d, their gap in panel "gap".
         """
         unknown = [p for p in panels if p not in get_args(Panel)]

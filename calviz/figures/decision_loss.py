@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.figures.base import NAME, facts, named
 from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.results.over_time import OverTime, Period
 from calviz.specs.figure import Theme
 from calviz.specs.metric import METRICS
@@ -45,7 +45,7 @@ class OverTimeLine(Figure):
         theme: Theme = "light",
         caption: bool | str = False,
         width: int | None = None,
-        beside: Sequence[Another[FloatArray]] = (),
+        beside: Sequence[Overlay[FloatArray]] = (),
     ) -> go.Figure:
         """Draw the figure.
 
@@ -53,7 +53,7 @@ class OverTimeLine(Figure):
         ----------
         theme, caption, width
             See `Figure.plot`.
-        beside : sequence of Another
+        beside : sequence of Overlay
             Values of other rows, such as a subset of these, shape (P,) each: one per period, nan where there is none.
         """
         return self._drawn(theme, caption, width, beside=tuple(beside))

@@ -16,7 +16,7 @@ from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts, named
-from calviz.figures.kernels.beside import Beside
+from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.figures.kernels.reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
@@ -307,7 +307,7 @@ class Reliability(Figure):
         selected: int | tuple[int, int] | None = None,
         width: int | None = None,
         marks: Marks = "points",
-        beside: Sequence[Beside] = (),
+        beside: Sequence[ReliabilityOverlay] = (),
     ) -> go.Figure:
         """Draw the figure.
 
@@ -323,7 +323,7 @@ class Reliability(Figure):
         marks : {"points", "bars"}
             Points with exact intervals, sized by their rows, with the gaps as lines on the band; or bars with hatched gaps, as
             in figure 1 of Guo et al. 2017. Bins of fewer than 20 rows are faint.
-        beside : sequence of Beside
+        beside : sequence of ReliabilityOverlay
             Further points, drawn as outlines: a subset of the rows, the rows before recalibration, or another state.
 
         Returns

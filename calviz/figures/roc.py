@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice
 from calviz.figures.base import NAME, facts, named
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
 from calviz.sample.cutoff import Confusion
@@ -129,7 +129,7 @@ class Roc(ScoreFigure):
         width: int | None = None,
         panel: Panel = "roc",
         at: Confusion | None = None,
-        beside: Sequence[Another[Roc]] = (),
+        beside: Sequence[Overlay[Roc]] = (),
     ) -> go.Figure:
         """Draw one of the curves.
 
@@ -140,7 +140,7 @@ class Roc(ScoreFigure):
         panel : {"roc", "precision-recall"}
         at : Confusion, optional
             Decisions at a cutoff to mark.
-        beside : sequence of Another
+        beside : sequence of Overlay
             The same curve in other states.
         """
         check_choice("panel", panel, ("roc", "precision-recall"))

@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.results.slices import Slice, Slices
 from calviz.specs.figure import Theme
 from calviz.text.words import counted, points, shorten
@@ -57,7 +57,7 @@ class SliceGaps(Figure):
         theme: Theme = "light",
         caption: bool | str = False,
         width: int | None = None,
-        beside: Sequence[Another[FloatArray]] = (),
+        beside: Sequence[Overlay[FloatArray]] = (),
     ) -> go.Figure:
         """Draw the figure.
 
@@ -65,7 +65,7 @@ class SliceGaps(Figure):
         ----------
         theme, caption, width
             See `Figure.plot`.
-        beside : sequence of Another
+        beside : sequence of Overlay
             Gaps of the same slices in another state: one per drawn slice, nan where there is none.
         """
         return self._drawn(theme, caption, width, beside=tuple(beside))

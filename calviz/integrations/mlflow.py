@@ -11,7 +11,7 @@ import numpy.typing as npt
 from calviz.core.errors import InputError, OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Predictions
-from calviz.integrations._gathered import FIGURES, Gathered, Result
+from calviz.integrations._log_contents import FIGURES, Gathered, Result
 from calviz.sample.sample import Sample
 
 #: Longest text of a tag that MLflow accepts, in characters.

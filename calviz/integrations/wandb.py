@@ -7,7 +7,7 @@ from typing import Any
 
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
-from calviz.integrations._gathered import FIGURES, Gathered, Result
+from calviz.integrations._log_contents import FIGURES, Gathered, Result
 
 
 def log(

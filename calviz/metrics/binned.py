@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.sample import cell_cuts
+from calviz.sample import cell_bounds_of_bins
 from calviz.sample.bin_gaps import bin_intervals
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import bin_sums
@@ -42,7 +42,7 @@ _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \righ
     label="ECE",
     formula=_ECE,
     reference="Guo et al. 2017, eq. 3; Naeini et al. 2015",
-    bound=cell_cuts.of_error,
+    bound=cell_bounds_of_bins.of_error,
 )
 def ece(sums: BinSums) -> FloatArray:
     """Expected calibration error: the absolute gap between mean score and share of hits, averaged over bins weighted by their rows.
@@ -126,7 +126,7 @@ def mce(sums: BinSums) -> FloatArray:
     formula=_ECE,
     reference="Nixon et al. 2019; Kumar et al. 2019",
     view=partial(bin_sums, scheme="equal-mass"),
-    bound=cell_cuts.of_error,
+    bound=cell_bounds_of_bins.of_error,
 )
 def ece_equal_mass(sums: BinSums) -> FloatArray:
     """ECE over bins that hold (nearly) equally many rows each; tied scores stay in one bin.
@@ -147,7 +147,7 @@ def ece_equal_mass(sums: BinSums) -> FloatArray:
     formula=_ECE,
     reference="Zhang et al. 2020, section 5.1; Sturges 1926",
     view=partial(bin_sums, bins=1, scheme="sturges"),
-    bound=cell_cuts.of_error,
+    bound=cell_bounds_of_bins.of_error,
 )
 def ece_sturges(sums: BinSums) -> FloatArray:
     """ECE over equal-width bins, ceil(log2 n) + 1 of them for n rows (Sturges' rule).

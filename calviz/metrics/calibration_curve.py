@@ -11,10 +11,10 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.sample.flexible_curve import CurveKind
 from calviz.sample.flexible_curve import curve as fitted
-from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
+from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import metric
 
 #: Number of equal intervals of [0, 1] in which quantiles of the distances are located where there are very many steps.

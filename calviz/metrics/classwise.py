@@ -8,8 +8,8 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.classwise_ks import ClasswiseKS, classwise_ks
-from calviz.sample.classes_of_cells import ClassErrorsOfCells
 from calviz.sample.one_vs_rest import ClassErrors, classwise_equal_width, classwise_thresholded
+from calviz.sample.one_vs_rest_of_profiles import ClassErrorsOfCells
 from calviz.specs.metric import metric
 
 _classwise = partial(

@@ -12,21 +12,21 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.edges import MAX_BINS
-from calviz.sample import cell_cuts
+from calviz.sample import cell_bounds_of_bins
 from calviz.sample.binning import BinSums
-from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample, bin_sums
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
+from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import metric
 
 
 def _of_debiased(sample: Sample, view: BinSums) -> float:
-    return cell_cuts.of_debiased(sample, view, ece_debiased(view))
+    return cell_bounds_of_bins.of_debiased(sample, view, ece_debiased(view))
 
 
 def _of_sweep(sample: Sample, view: MonotoneBins) -> float:
-    return cell_cuts.of_sweep(sample, ece_sweep(view), FINE_AFTER)
+    return cell_bounds_of_bins.of_sweep(sample, ece_sweep(view), FINE_AFTER)
 
 
 def _root(view: BinSums) -> Mapping[str, float]:

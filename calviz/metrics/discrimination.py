@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.sample import cell_bounds, cell_order
+from calviz.sample import cell_bounds, cell_bounds_of_order
 from calviz.sample.ranking import average_precision, chance_of_order
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -63,7 +63,7 @@ def somers_d(view: Steps) -> FloatArray:
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
     reference="Davis & Goadrich 2006",
     undefined="undefined: no row is a hit.",
-    bound=lambda sample, view: cell_order.of_precision(sample, of="hits"),
+    bound=lambda sample, view: cell_bounds_of_order.of_precision(sample, of="hits"),
 )
 def auprc(view: Steps) -> FloatArray:
     """Area under the precision-recall curve as average precision, tied rows entering together; the chance level is the share of hits, so values from different data are not comparable.

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from calviz.core.arrays import FloatArray
-from calviz.sample import cell_order, logistic_recalibration
+from calviz.sample import cell_bounds_of_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, event_sums
 from calviz.sample.step_views import steps
@@ -78,7 +78,7 @@ def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:
 
 def _bound_of_intercept(sample: Sample, view: Steps) -> float:
     value = float(logistic_recalibration.intercept(view))
-    return cell_order.of_intercept(sample, value, logistic_recalibration.floor(view))
+    return cell_bounds_of_order.of_intercept(sample, value, logistic_recalibration.floor(view))
 
 
 @_validation(

@@ -9,7 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.sample import cell_order
+from calviz.sample import cell_bounds_of_order
 from calviz.sample.ranking import coverage_at, errors_at_coverage
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import StepsWithParams, over_steps, top_label_steps
@@ -61,7 +61,7 @@ def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
     label="Accuracy at a coverage",
     formula=r"1 - \mathrm{risk}(c)",
     view=at_coverage,
-    bound=lambda sample, view: cell_order.of_coverage(sample, view.params["coverage"]),
+    bound=lambda sample, view: cell_bounds_of_order.of_coverage(sample, view.params["coverage"]),
 )
 def accuracy_at_coverage(view: PointOf) -> FloatArray:
     """Accuracy on the most confident share c of the rows (80 % by default); inside a group of ties the expected value is taken.
@@ -78,7 +78,7 @@ def accuracy_at_coverage(view: PointOf) -> FloatArray:
     label="Coverage at a risk",
     formula=r"\max \{ c : \mathrm{risk}(c) \le r \}",
     view=at_risk,
-    bound=lambda sample, view: cell_order.of_coverage_at(sample, view.params["risk"]),
+    bound=lambda sample, view: cell_bounds_of_order.of_coverage_at(sample, view.params["risk"]),
 )
 def coverage_at_risk(view: PointOf) -> FloatArray:
     """Largest share of the rows that a confidence threshold can keep with an error rate of at most r among them (5 % by default); 0 if no threshold achieves it.

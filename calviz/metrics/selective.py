@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.sample import cell_bounds, cell_order
-from calviz.sample.kept_results import once_per_view
+from calviz.sample import cell_bounds, cell_bounds_of_order
 from calviz.sample.ranking import (
     average_precision,
     chance_of_order,
@@ -18,6 +17,7 @@ from calviz.sample.ranking import (
 )
 from calviz.sample.step_views import top_label_steps
 from calviz.sample.steps import Steps
+from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import metric
 
 _selective = partial(
@@ -40,7 +40,7 @@ def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
     direction="lower",
     formula=r"\int_0^1 \mathrm{risk}(c)\, dc",
     reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
-    bound=cell_order.of_area,
+    bound=cell_bounds_of_order.of_area,
 )
 def aurc(view: Steps) -> FloatArray:
     """Area under the risk-coverage curve: the error rate of the kept rows, averaged over all shares of rows kept, most confident first.
@@ -76,7 +76,7 @@ def _area(view: Steps) -> FloatArray:
     bounds=(-0.5, 1.0),
     formula=r"\mathrm{AURC} - \left( e + (1-e)\ln(1-e) \right)",
     reference="Geifman, Uziel & El-Yaniv 2019",
-    bound=cell_order.of_area,
+    bound=cell_bounds_of_order.of_area,
 )
 def e_aurc(view: Steps) -> FloatArray:
     """Excess AURC: the AURC minus that of a perfect ranking with the same error rate e.
@@ -96,7 +96,7 @@ def e_aurc(view: Steps) -> FloatArray:
     direction="higher",
     formula=r"1 - \mathrm{risk}(0.9)",
     reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
-    bound=lambda sample, view: cell_order.of_coverage(sample, 0.9),
+    bound=lambda sample, view: cell_bounds_of_order.of_coverage(sample, 0.9),
 )
 def accuracy_at_90_coverage(view: Steps) -> FloatArray:
     """Accuracy on the 90 % most confident rows; inside a group of ties the expected value is taken.
@@ -130,7 +130,7 @@ def auroc_failure(view: Steps) -> FloatArray:
     direction="higher",
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
     reference="Hendrycks & Gimpel 2017",
-    bound=lambda sample, view: cell_order.of_precision(sample.top_label, of="misses"),
+    bound=lambda sample, view: cell_bounds_of_order.of_precision(sample.top_label, of="misses"),
 )
 def aupr_error(view: Steps) -> FloatArray:
     """Average precision of finding the wrong predictions by their low confidence; the chance level is the error rate, and it is undefined without errors.
@@ -148,7 +148,7 @@ def aupr_error(view: Steps) -> FloatArray:
     direction="lower",
     formula=r"\mathrm{FPR}(t),\; t = \max\{t: \mathrm{TPR}(t) \ge 0.95\}",
     reference="Hendrycks & Gimpel 2017; Corbiere et al. 2019",
-    bound=lambda sample, view: cell_order.of_kept_misses(sample, 0.95),
+    bound=lambda sample, view: cell_bounds_of_order.of_kept_misses(sample, 0.95),
 )
 def fpr95(view: Steps) -> FloatArray:
     """Share of the wrong predictions kept at the highest confidence threshold that keeps 95 % of the right ones; undefined where all are right or all wrong.

@@ -14,8 +14,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.metrics.kernels.roots import falling_fixed_points
 from calviz.sample import cell_bounds
-from calviz.sample.cell_densities import of_density
-from calviz.sample.kept_results import once_per_view
+from calviz.sample.cell_bounds_of_densities import of_density
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import (
     cosine_coefficients,
@@ -29,6 +28,7 @@ from calviz.sample.smoothing import (
 )
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import Steps
+from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import metric
 
 #: Half-width of the kernel below which all scores count as equal.

@@ -10,9 +10,9 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.numerics.edges import assign, equal_width_edges
-from calviz.sample.kept_results import once_per_view
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
+from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import metric
 
 #: log2 of the largest number of bins: resampled steps can resolve bins down to a width of 1 / 1,024.

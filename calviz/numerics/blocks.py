@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.probabilities import BLOCK_BYTES
-from calviz.core.watch import checkpoint, watched
+from calviz.core.progress import checkpoint, watched
 
 #: Below this size starting threads costs more than they save.
 THREADED_BYTES = 1 << 22

@@ -9,7 +9,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.events import BinaryEvents, Ordered, tied_scores
 from calviz.core.probabilities import BLOCK_BYTES
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.blocks import THREADED_BYTES, map_threads
 from calviz.numerics.runs import runs
 

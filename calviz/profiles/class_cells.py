@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.profiles.aggregate import cell_of, counts_of, is_single, keys_of_rows
 from calviz.profiles.layout import Layout
 

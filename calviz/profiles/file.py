@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import BoolArray
+from calviz.core.atomic_files import check_place, replacing
 from calviz.core.cells import FINE_CELLS
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
-from calviz.core.whole_files import check_place, replacing
 from calviz.profiles.aggregate import GROUP, SUMS
 from calviz.profiles.class_cells import CLASS_SUMS, intervals_of
 from calviz.profiles.profile import VERSION, Facts, Profile, class_keys_of, keys_of

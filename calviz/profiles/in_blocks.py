@@ -15,7 +15,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.cells import FEW_SCORES, FINE_CELLS
 from calviz.core.events import BinaryEvents
 from calviz.core.probabilities import SCORE_SLACK
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.profiles.aggregate import EPSILON, TINY, is_single, keys_of_rows, row_columns
 from calviz.profiles.layout import Layout
 

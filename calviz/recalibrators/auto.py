@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator

@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
@@ -18,7 +18,7 @@ from calviz.recalibrators.fitting.linear_scaling import fit_linear, seconds_of_a
 from calviz.recalibrators.fitting.matrix_loss import DENSE, MatrixProblem
 from calviz.recalibrators.fitting.minimise import Minimum
 from calviz.recalibrators.fitting.penalty import Penalty
-from calviz.recalibrators.strengths import GRID, SHORT_PASSES, StrengthSearch
+from calviz.recalibrators.strength_search import GRID, SHORT_PASSES, StrengthSearch
 from calviz.recalibrators.vector import present_classes, separated_below
 from calviz.specs.recalibrator import FloorChoice, Input
 

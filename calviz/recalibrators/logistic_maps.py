@@ -16,7 +16,7 @@ from calviz.recalibrators.fitting.per_class_logistic import (
     LogisticFit,
     fit_logistic,
 )
-from calviz.recalibrators.fitting.weighted import weighted_logistic
+from calviz.recalibrators.fitting.weighted_logistic import weighted_logistic
 from calviz.recalibrators.log_odds_maps import LogOddsMaps
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, OptionError
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.columns import for_columns
 from calviz.numerics.scores import Scores

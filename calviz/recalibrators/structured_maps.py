@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.scores import Scores, softmax
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
@@ -17,7 +17,7 @@ from calviz.recalibrators.fitting.mixed_temperature import MixedTemperature, fit
 from calviz.recalibrators.fitting.penalised_scaling import fit_penalised
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.softmax_loss import working_type
-from calviz.recalibrators.strengths import StrengthSearch
+from calviz.recalibrators.strength_search import StrengthSearch
 from calviz.recalibrators.vector import present_classes
 from calviz.specs.recalibrator import FloorChoice, Input
 

@@ -8,9 +8,9 @@ import pandas as pd
 
 from calviz.figures import CriticalRanks, Winrates
 from calviz.report.blocks import Block, Chart, Format, Note, Table, Text, chart
+from calviz.report.chart_caption import WIDTH
 from calviz.report.document import Part, Report, Written, bind
 from calviz.report.section import Section
-from calviz.report.wording import WIDTH
 from calviz.results.arena import SCORES
 from calviz.results.arena_words import headline, rated_words, winrate_text
 from calviz.results.comparison_table import Mark

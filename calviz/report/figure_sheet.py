@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from calviz.core.errors import OptionError
 from calviz.figures.base import Figure
-from calviz.figures.drawing.printed import COLUMNS, drawn_width, printed
+from calviz.figures.drawing.print_style import COLUMNS, drawn_width, printed
 from calviz.report.blocks import plain_json
 from calviz.report.html import as_element, write_page
 from calviz.text.words import as_sentence, shorten

@@ -12,8 +12,8 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.advice import Advice
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
+from calviz.results.display import Shown, Summary
 from calviz.results.evaluation import Interval, MetricResult
-from calviz.results.shown import Shown, Summary
 from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.specs.recalibrator import UNCALIBRATED, zero_words
 from calviz.text.words import bins_words, counted, shorten

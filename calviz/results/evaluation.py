@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.finding import Finding
-from calviz.results.shown import Shown, Summary
+from calviz.results.display import Shown, Summary
 from calviz.specs.metric import IntervalMethod
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.comparison import Comparison, Difference
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
+from calviz.results.display import Shown, Summary
 from calviz.results.evaluation import MetricResult
-from calviz.results.shown import Shown, Summary
 from calviz.specs.metric import METRICS
 from calviz.text.words import bins_words, counted, shorten
 

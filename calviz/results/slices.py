@@ -11,8 +11,8 @@ from calviz.core.arrays import BoolArray
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset
+from calviz.results.display import Shown, Summary
 from calviz.results.evaluation import Interval
-from calviz.results.shown import Shown, Summary
 from calviz.text.words import counted, percent, points, shorten
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.proportions import clopper_pearson
 from calviz.sample.binning import BinSums
 from calviz.sample.error_bars import LEVEL
-from calviz.sample.kept_results import once_per_view
+from calviz.sample.view_caches import once_per_view
 
 #: Bins with fewer rows than this are marked: their exact 95 % interval can be more than 46 points wide.
 FEW_ROWS = 20

@@ -337,7 +337,8 @@ class _SquaresOfEqualWidth:
 
     def __call__(self) -> FloatArray:
         score, hit = self.events.score, self.events.hit
-        return sums_of_equal_width(score, hit, self.edges, powers=(2,))[0]
+        (squares,) = sums_of_equal_width(score, hit, self.edges, powers=(2,))
+        return np.asarray(squares)
 
 
 def redrawn(events: BinaryEvents, view: BinSums) -> Redrawn:

@@ -11,7 +11,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
-from calviz.sample.classes_of_cells import class_samples
+from calviz.sample.one_vs_rest_of_profiles import class_samples
 from calviz.sample.sample import Sample
 from calviz.specs.metric import takes_weights
 

@@ -16,13 +16,13 @@ from calviz.core.events import BinaryEvents, tied_scores
 from calviz.numerics.natural_spline import Basis
 from calviz.numerics.penalised_logistic import penalised_logistic
 from calviz.sample.cluster_folds import fold_of_rows
-from calviz.sample.kept_results import kept_draw, once_per_view
 from calviz.sample.log_steps import losses_of
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import HitSums, RowSums
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
+from calviz.sample.view_caches import kept_draw, once_per_view
 from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
 
 #: Number of folds; with fewer rows than the second number, folds are too small.

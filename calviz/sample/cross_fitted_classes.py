@@ -19,7 +19,6 @@ from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.sample.cluster_folds import fold_of_rows
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS
-from calviz.sample.kept_results import kept_draw
 from calviz.sample.losses import (
     EXACT_ROWS,
     MeanLoss,
@@ -33,6 +32,7 @@ from calviz.sample.reduce import top_label
 from calviz.sample.row_draws import RowDraws
 from calviz.sample.row_sums import RowSums
 from calviz.sample.sample import Sample
+from calviz.sample.view_caches import kept_draw
 from calviz.specs.metric import Redrawn, needs_rows, reweighted_by, takes_weights
 
 #: Most bytes of rows that a temperature is fitted to: a single parameter needs no more. A fit to m rows loses about 1 / (2 m) nats.

@@ -9,7 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.results.evaluation import Interval, NoiseFloor
-from calviz.sample.kept_results import held_bytes
+from calviz.sample.view_caches import held_bytes
 from calviz.specs.metric import IntervalMethod, Tail
 
 V = TypeVar("V", bound=Any)
@@ -28,7 +28,7 @@ class Redrawing(TypedDict):
     resamples: int
 
 
-#: Attribute of a view of weighted or clustered rows that holds how it is drawn (`calviz.sample.rows_not_alike.Drawing`).
+#: Attribute of a view of weighted or clustered rows that holds how it is drawn (`calviz.sample.clusters_and_weights.Drawing`).
 DRAWN_BY = "_drawn_by"
 #: Resampled views up to this size, in bytes, are cached.
 KEPT_BYTES = 1 << 22

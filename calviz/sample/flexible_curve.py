@@ -13,8 +13,8 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.natural_spline import Basis
 from calviz.numerics.penalised_logistic import penalised_logistic
 from calviz.sample import logistic_recalibration
-from calviz.sample.kept_results import once_per_view
 from calviz.sample.steps import Steps
+from calviz.sample.view_caches import once_per_view
 
 #: How a calibration curve is fitted.
 CurveKind = Literal["spline", "loess", "logistic"]

@@ -11,10 +11,10 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.numerics.zero_floor import EPSILON
 from calviz.sample.error_bars import Draw
-from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import Steps
+from calviz.sample.view_caches import once_per_view
 
 _TINY = np.finfo(np.float64).tiny
 

@@ -10,8 +10,8 @@ from scipy.special import ndtri, xlogy
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.numerics.automatic_zero_floor import ENTRIES, MOST, UNDERFLOW, chosen_floor
 from calviz.numerics.zero_floor import EPSILON
-from calviz.sample.kept_results import once_per_view
 from calviz.sample.steps import MAX_STEPS, Steps
+from calviz.sample.view_caches import once_per_view
 
 #: Newton steps are taken until one is shorter than this, relative to the parameters: the remaining error is about its
 #: square, or rounding.

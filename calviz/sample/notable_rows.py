@@ -8,8 +8,8 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.sample.part import row_log_losses
 from calviz.sample.sample import Sample, chosen_bins
+from calviz.sample.subset_summary import row_log_losses
 
 Why = Literal["mistake", "loss", "bin"]
 

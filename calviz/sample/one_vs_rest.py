@@ -20,12 +20,12 @@ from calviz.sample.class_columns import (
     equal_width_columns,
     thresholded_columns,
 )
-from calviz.sample.classes_of_cells import (
+from calviz.sample.losses import full_predictions
+from calviz.sample.one_vs_rest_of_profiles import (
     ClassErrorsOfCells,
     equal_width_errors,
     thresholded_errors,
 )
-from calviz.sample.losses import full_predictions
 from calviz.sample.redrawn_rows_and_labels import (
     LABEL_COST,
     ROW_COST,

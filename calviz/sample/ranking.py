@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.sample.kept_results import once_per_view
 from calviz.sample.steps import Steps
+from calviz.sample.view_caches import once_per_view
 
 
 class Ranking(NamedTuple):

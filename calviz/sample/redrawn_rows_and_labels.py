@@ -10,11 +10,11 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.blocks import row_blocks
 from calviz.sample.cell_bootstrap import random_rows
-from calviz.sample.kept_results import kept_draw
 from calviz.sample.sample import Sample
+from calviz.sample.view_caches import kept_draw
 from calviz.specs.metric import needs_rows, takes_weights
 
 #: Approximate time to draw one row and one label, in nanoseconds.

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.sample.cell_bootstrap import resample_rows
-from calviz.sample.kept_results import kept_draw
+from calviz.sample.view_caches import kept_draw
 
 #: Most (row, resample) pairs in all: large samples get fewer resamples.
 MOST_CELLS = 100_000_000

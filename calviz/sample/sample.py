@@ -12,21 +12,21 @@ import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
+from calviz.core.clusters_and_weights import with_rows
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.core.factor import Factor
 from calviz.core.options import check_choice, check_whole
 from calviz.core.predictions import Dataset, check_dataset
 from calviz.core.reduction import Reduction
-from calviz.core.rows_not_alike import with_rows
 from calviz.profiles.profile import Profile
 from calviz.results.slices import Where, rows_where, where_words
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, reweighted
+from calviz.sample.clusters_and_weights import Drawing
 from calviz.sample.error_bars import DRAWN_BY, RESAMPLES, Redrawing
-from calviz.sample.kept_results import held_bytes
 from calviz.sample.reduce import reduce
 from calviz.sample.row_draws import RowDraws
-from calviz.sample.rows_not_alike import Drawing
+from calviz.sample.view_caches import held_bytes
 from calviz.specs.metric import (
     Metric,
     knows_cells,
@@ -115,7 +115,7 @@ class Sample:
     ) -> Sample:
         """Take the rows of a split and a slice; settings that are left out are those of the given sample, or the defaults.
 
-        `clusters` and `weights` are for all rows that are given (`calviz.core.rows_not_alike.with_rows`).
+        `clusters` and `weights` are for all rows that are given (`calviz.core.clusters_and_weights.with_rows`).
 
         A sample is returned as it is if nothing is to be changed.
         """

@@ -11,11 +11,11 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.sample.error_bars import Draw
-from calviz.sample.kept_results import kept_draw
 from calviz.sample.row_draws import MOST_GROUPS, RowWeights
 from calviz.sample.row_sums import HitSums, RowSums
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps, most_steps
+from calviz.sample.view_caches import kept_draw
 from calviz.specs.metric import (
     Redrawn,
     Reweighting,

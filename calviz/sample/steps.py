@@ -11,8 +11,8 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents, CellEvents, tied_scores
 from calviz.numerics.blocks import map_threads
-from calviz.sample.kept_results import kept_draw, once_per_view
 from calviz.sample.step_draws import BLOCK_ENTRIES, binomial, multinomial
+from calviz.sample.view_caches import kept_draw, once_per_view
 
 R = TypeVar("R")
 

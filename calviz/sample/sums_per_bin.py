@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.events import BinaryEvents
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.edges import assign, equal_width_edges
 
 #: Rows whose sums are taken at a time, so that they stay in the cache.
@@ -47,6 +48,7 @@ def sums_of_equal_width(
     bins = edges.size - 1
     width = score.dtype.type(bins)
     # Small integers are several times as fast.
+    small: type[np.signedinteger[Any]]
     small = np.int8 if 2 * bins <= np.iinfo(np.int8).max else np.int16
     sums = np.zeros((len(powers), 2 * bins))
     for start in range(0, score.size, COUNTED_ROWS):
@@ -54,7 +56,7 @@ def sums_of_equal_width(
         part = score[start : start + COUNTED_ROWS]
         nearest = part * width
         np.rint(nearest, out=nearest)
-        cell = nearest.astype(small)
+        cell: IntArray = nearest.astype(small)
         nearest /= width  # the edge itself, rounded as `equal_width_edges` rounds it
         cell -= (part <= nearest).view(np.int8)
         # A score of 0, and scores that rounding has moved outside [0, 1], belong to the outer bins.

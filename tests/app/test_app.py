@@ -9,7 +9,7 @@ import pytest
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
 
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.data import ReadingOptions, load
 from calviz.data.samples import SAMPLES
 from calviz.figures import ClassBars

@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calviz.core.errors import InputError
-from calviz.core.watch import Stopped, checkpoint
+from calviz.core.progress import Stopped, checkpoint
 from calviz.ui.session.jobs import Job
 
 SECONDS = 10.0

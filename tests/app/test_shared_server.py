@@ -18,13 +18,13 @@ from streamlit.runtime.state.session_state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
+from calviz.core.progress import Stopped
 from calviz.core.reduction import Reduction
-from calviz.core.watch import Stopped
 from calviz.data.samples import SAMPLES
 from calviz.ui.session import jobs, open_files, page_guard, temporary_folder
+from calviz.ui.session.ended_sessions import AWAY, Departed, _State
 from calviz.ui.session.job_queue import TURNS, Turns
 from calviz.ui.session.jobs import Job
-from calviz.ui.session.left_sessions import AWAY, Departed, _State
 from calviz.ui.session.memory_limit import make_room
 from calviz.ui.session.result_cache import kept
 from calviz.ui.session.settings import Settings

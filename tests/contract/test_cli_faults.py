@@ -14,7 +14,7 @@ import pytest
 
 import calviz
 from calviz.cli.text import sentence
-from calviz.core.whole_files import OutputError
+from calviz.core.atomic_files import OutputError
 from calviz.data.writing import write_predictions
 
 ROOT = Path(__file__).resolve().parents[2]

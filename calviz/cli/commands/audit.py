@@ -17,9 +17,9 @@ from calviz.cli.report_options import Documents, document_options, only_one_outp
 from calviz.cli.sample_options import bins_option, reduction_option, resamples_option, seed_option
 from calviz.cli.text import say, sentence
 from calviz.cli.threshold import Threshold
+from calviz.core.atomic_files import write_output
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.options import checked_cutoff
-from calviz.core.whole_files import write_output
 from calviz.report.junit import Gate, Outcome, to_junit
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _audit(
     for number, name in enumerate(models or loaded.models):
         sample = Sample.of(loaded.models[name], **how)
         if by[0] is not None:
-            from calviz.figures.kernels.levels import check_column
+            from calviz.figures.kernels.group_levels import check_column
 
             check_column(sample.data, by[0])
         decisions.check(sample)

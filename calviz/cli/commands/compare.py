@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calviz.cli.drawn_rows import drawn, judge_option, sample_option, say_drawn, why_drawn
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
+from calviz.cli.row_sampling import drawn, judge_option, sample_option, say_drawn, why_drawn
 from calviz.cli.sample_options import bins_option, reduction_option
 from calviz.cli.text import say
 from calviz.core.errors import OptionError

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calviz.cli.drawn_rows import draw_options, sample_option, say_drawn, why_drawn
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import label_file_options, reading_options
+from calviz.cli.row_sampling import draw_options, sample_option, say_drawn, why_drawn
 from calviz.cli.text import say
+from calviz.core.atomic_files import write_output
 from calviz.core.errors import OptionError
-from calviz.core.whole_files import write_output
 from calviz.specs.recalibrator import zero_words
 
 if TYPE_CHECKING:

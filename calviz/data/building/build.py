@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.clusters_and_weights import checked_clusters, checked_weights, repeated
 from calviz.core.errors import InputError, Repair
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.probabilities import RENORMALISE
 from calviz.core.row_columns import Kind
-from calviz.core.rows_not_alike import checked_clusters, checked_weights, repeated
 from calviz.data.building import diagnose, labels
 from calviz.data.building.column_values import as_numbers, joint_classes, one_dimensional
 from calviz.data.building.logit_agreement import disagreement

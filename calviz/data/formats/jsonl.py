@@ -15,7 +15,7 @@ from calviz.data.choices import table_of
 from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
-from calviz.data.formats.uneven import paired, questions_of
+from calviz.data.formats.uneven_choices import paired, questions_of
 from calviz.data.table import Table
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)

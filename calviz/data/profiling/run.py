@@ -13,12 +13,12 @@ from calviz.core.cells import FEW_SCORES
 from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profile_files import read_profile
 from calviz.data.profiling.columns import recognised
-from calviz.data.profiling.faults import unusable
 from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
+from calviz.data.profiling.unusable_rows import unusable
 from calviz.data.reading import options_of
 from calviz.profiles.aggregate import (
     FAULTS,

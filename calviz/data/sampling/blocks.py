@@ -15,13 +15,13 @@ from calviz.core.errors import CalvizError, InputError, lines_of, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
+from calviz.core.progress import checkpoint
 from calviz.core.record_batches import record_batches
-from calviz.core.watch import checkpoint
 from calviz.data.building.build import two_logits
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import recognised
-from calviz.data.profiling.faults import unusable
 from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
+from calviz.data.profiling.unusable_rows import unusable
 from calviz.data.sampling.hashes import Hashes, content_hashes
 from calviz.profiles.aggregate import FAULTS, LARGEST_COUNT, faults_of, first_fault
 from calviz.profiles.layout import Layout

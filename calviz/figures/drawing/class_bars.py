@@ -32,7 +32,7 @@ from calviz.text.words import counted, decimals_for, level_text, points, shorten
 
 if TYPE_CHECKING:
     from calviz.figures.class_bars import ClassBars, Order
-    from calviz.figures.kernels.beside import Another
+    from calviz.figures.kernels.overlays import Overlay
 
 #: Height of a bar with the space around it, height of the curve, and margins of the panels, in pixels.
 _BAR, _CURVE = 22, 260
@@ -58,7 +58,7 @@ def draw(
     order: Order,
     ends: int,
     selected: int | None,
-    beside: tuple[Another[FloatArray], ...],
+    beside: tuple[Overlay[FloatArray], ...],
 ) -> Picture:
     """Draw computed errors by class (see `ClassBars.plot`)."""
     palette, wide = sheet.palette, not sheet.narrow
@@ -98,7 +98,7 @@ class _Bars:
     total: int
     selected: int | None
     narrow: bool
-    beside: tuple[Another[FloatArray], ...]
+    beside: tuple[Overlay[FloatArray], ...]
 
     @cached_property
     def left(self) -> int:
@@ -165,13 +165,13 @@ class _Bars:
         for other in self.beside:
             yield self._outlines(other)
 
-    def _outlines(self, other: Another[FloatArray]) -> Trace:
+    def _outlines(self, other: Overlay[FloatArray]) -> Trace:
         """Draw the errors of the same classes in another state."""
         symbol, _, colour = outline(other.role, self.palette)
         name = plotly_text(other.name, 44)
         at = self.figure.class_index[self.shown]
         return markers(
-            packed(100 * other.what[at]),
+            packed(100 * other.content[at]),
             packed(self.y),
             colour,
             size=10,

@@ -24,7 +24,7 @@ from calviz.text.words import (
 
 if TYPE_CHECKING:
     from calviz.figures.cumulative import Cumulative, Panel
-    from calviz.figures.kernels.beside import Another
+    from calviz.figures.kernels.overlays import Overlay
 
 #: Height of a panel, and margins around the panels, in pixels.
 _PANEL = 270
@@ -45,7 +45,7 @@ def draw(
     *,
     panels: tuple[Panel, ...],
     selected: tuple[float, float] | None,
-    beside: tuple[Another[Cumulative], ...],
+    beside: tuple[Overlay[Cumulative], ...],
 ) -> Picture:
     """Draw a computed cumulative plot (see `Cumulative.plot`)."""
     grid = _Grid(len(panels), sheet.width or _WIDTH, sheet.narrow)
@@ -113,7 +113,7 @@ class _Panel:
     panel: Panel
     place: int
     selected: tuple[float, float] | None
-    beside: tuple[Another[Cumulative], ...]
+    beside: tuple[Overlay[Cumulative], ...]
 
     @property
     def _suffix(self) -> str:
@@ -172,7 +172,7 @@ class _Panel:
     def _others(self) -> Iterator[Trace]:
         """Draw curves of other rows, in the panels where a single line suffices."""
         for other in self.beside:
-            f = other.what
+            f = other.content
             if self.panel == "gap":
                 x, y = np.append(0.0, f.fractile), 100 * np.append(0.0, f.gap)
             elif self.panel == "d":
@@ -364,7 +364,7 @@ class _Panel:
     def _y_range(self) -> list[float]:
         f = self.figure
         if self.panel == "gap":
-            ranges = [f.gap_range, *(other.what.gap_range for other in self.beside)]
+            ranges = [f.gap_range, *(other.content.gap_range for other in self.beside)]
             low, high = 100 * min(r[0] for r in ranges), 100 * max(r[1] for r in ranges)
             bound = 100 * (f.bound or 0)
             low, high = min(low, -bound), max(high, bound)

@@ -16,7 +16,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.metric_values import scale_of
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.beside import Another
+    from calviz.figures.kernels.overlays import Overlay
     from calviz.figures.over_time import OverTimeLine
 
 #: Margins of the panel, and its height on wide and narrow pages, in pixels.
@@ -26,7 +26,7 @@ _TALL, _SMALL = 340, 280
 _NAMES, _FEW = 12, 5
 
 
-def draw(figure: OverTimeLine, sheet: Sheet, *, beside: tuple[Another[FloatArray], ...]) -> Picture:
+def draw(figure: OverTimeLine, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
     """Draw the periods in their order (see `OverTimeLine.plot`)."""
     traces = [*_traces(figure, sheet.palette), *_others(figure, sheet.palette, beside)]
     periods = figure.result.periods
@@ -101,15 +101,15 @@ def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
 
 
 def _others(
-    figure: OverTimeLine, palette: Palette, beside: tuple[Another[FloatArray], ...]
+    figure: OverTimeLine, palette: Palette, beside: tuple[Overlay[FloatArray], ...]
 ) -> Iterator[Trace]:
     """Draw values of other rows as outlines, joined where neighbouring periods have values."""
     scale = scale_of(figure.result.metric)[0]
     for other in beside:
         symbol, dash, colour = outline(other.role, palette)
         name = plotly_text(other.name, 44)
-        x = np.arange(other.what.size, dtype=np.float64)
-        yield line(x, scale * other.what, colour, name=name, dash=dash, width=1.5) | {
+        x = np.arange(other.content.size, dtype=np.float64)
+        yield line(x, scale * other.content, colour, name=name, dash=dash, width=1.5) | {
             "mode": "lines+markers",
             "marker": {"symbol": symbol, "size": 9, "color": colour},
             "hovertemplate": "%{y:.4~g}<extra>" + name + "</extra>",

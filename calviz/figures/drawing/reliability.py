@@ -26,7 +26,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.words import counted, decimal, points, score_and_hit, with_short_class
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.beside import Beside
+    from calviz.figures.kernels.overlays import ReliabilityOverlay
     from calviz.figures.reliability import Marks, Reliability
 
 #: Height of the figure in pixels, without the caption, if its width is not known.
@@ -50,7 +50,7 @@ def draw(
     *,
     marks: Marks,
     selected: int | tuple[int, int] | None,
-    beside: tuple[Beside, ...] = (),
+    beside: tuple[ReliabilityOverlay, ...] = (),
 ) -> Picture:
     """Draw a computed diagram (see `Reliability.plot`)."""
     palette = sheet.palette

@@ -17,7 +17,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.words import counted, decimal, ends, level_text, percent, score_and_hit, too_high
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.beside import Beside
+    from calviz.figures.kernels.overlays import ReliabilityOverlay
     from calviz.figures.reliability import Marks, Reliability
 
 #: With more bins than this, outlines and large points would overlap too much.
@@ -32,7 +32,7 @@ class Traces:
     figure: Reliability
     palette: Palette
     marks: Marks = "points"
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[ReliabilityOverlay, ...] = ()
 
     @cached_property
     def left(self) -> FloatArray:
@@ -258,7 +258,7 @@ class Traces:
             legendrank=1 if self.marks == "points" else 2,
         )
 
-    def _outlines(self, other: Beside) -> Trace:
+    def _outlines(self, other: ReliabilityOverlay) -> Trace:
         """Draw further points as outlines joined by a thin line, so that they also differ without colour."""
         p = self.palette
         symbol, dash, colour = outline(other.role, p)

@@ -15,7 +15,7 @@ from calviz.figures.drawing.style import Palette
 from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.beside import Another
+    from calviz.figures.kernels.overlays import Overlay
     from calviz.figures.roc import Panel, Roc
     from calviz.sample.cutoff import Confusion
 
@@ -29,7 +29,7 @@ def draw(
     *,
     panel: Panel,
     at: Confusion | None,
-    beside: tuple[Another[Roc], ...],
+    beside: tuple[Overlay[Roc], ...],
 ) -> Picture:
     """Draw a curve (see `Roc.plot`)."""
     roc = panel == "roc"
@@ -53,7 +53,7 @@ def draw(
         [
             figure.area_words(panel),
             # The role instead of the name, which may be wider than the square.
-            *(f"{o.role.capitalize()}: {o.what.area_words(panel)}" for o in beside),
+            *(f"{o.role.capitalize()}: {o.content.area_words(panel)}" for o in beside),
         ]
     )
     note = heading(
@@ -64,7 +64,7 @@ def draw(
 
 
 def _traces(
-    f: Roc, p: Palette, roc: bool, at: Confusion | None, beside: tuple[Another[Roc], ...]
+    f: Roc, p: Palette, roc: bool, at: Confusion | None, beside: tuple[Overlay[Roc], ...]
 ) -> Iterator[Trace]:
     if roc:
         yield diagonal(p)
@@ -73,7 +73,7 @@ def _traces(
         yield line(ends, 0 * ends + f.share, p.ink, width=1, dash="4px,3px", hoverinfo="skip")
     for other in beside:
         _, dash, colour = outline(other.role, p)
-        yield _curve(other.what, colour, roc, other.name, width=1.5, dash=dash)
+        yield _curve(other.content, colour, roc, other.name, width=1.5, dash=dash)
     yield _curve(f, p.blue, roc, width=2.5)
     if at is not None:
         yield from _mark(at, p, roc)

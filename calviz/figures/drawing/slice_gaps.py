@@ -15,7 +15,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.words import points, score_and_hit
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.beside import Another
+    from calviz.figures.kernels.overlays import Overlay
     from calviz.figures.slice_gaps import SliceGaps
 
 #: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
@@ -24,7 +24,7 @@ _ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
 _NAME, _ABOVE, _CHARACTER = 52, 46, 6.5
 
 
-def draw(figure: SliceGaps, sheet: Sheet, *, beside: tuple[Another[FloatArray], ...]) -> Picture:
+def draw(figure: SliceGaps, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
     """Draw the gaps of slices (see `SliceGaps.plot`)."""
     palette, above = sheet.palette, sheet.narrow
     limit = _ABOVE if above else _NAME
@@ -96,20 +96,20 @@ def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
             )
 
 
-def _outlines(other: Another[FloatArray], palette: Palette) -> Trace:
+def _outlines(other: Overlay[FloatArray], palette: Palette) -> Trace:
     """Draw the gaps of the same slices in another state."""
     symbol, _, colour = outline(other.role, palette)
     name = plotly_text(other.name, 44)
     return markers(
-        100 * other.what,
-        list(range(other.what.size)),
+        100 * other.content,
+        list(range(other.content.size)),
         colour,
         size=10,
         symbol=symbol,
         edge=colour,
         name=name,
         # So that a click selects the slice, as on the main marker.
-        customdata=[[i] for i in range(other.what.size)],
+        customdata=[[i] for i in range(other.content.size)],
         hovertemplate="%{x:.2f} points<extra>" + name + "</extra>",
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.isotonic_fits import isotonic_fits
 from calviz.sample.steps import Steps
 

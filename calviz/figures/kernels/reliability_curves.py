@@ -12,11 +12,11 @@ from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import grid_size, smooth, spread_parts, triweight_response
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
+from calviz.sample.view_caches import once_per_view
 
 CurveKind = Literal["kernel", "isotonic"]
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.sample.kept_results import once_per_view
 from calviz.sample.steps import Steps
+from calviz.sample.view_caches import once_per_view
 
 
 class Extremes(NamedTuple):

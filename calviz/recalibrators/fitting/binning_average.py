@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.recalibrators.fitting.piecewise import Piecewise, halfway, steps_merged
 
 #: Pseudo-rows of the prior, spread over the bins (Naeini 2015).

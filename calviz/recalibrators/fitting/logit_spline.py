@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.natural_spline import Basis, bends_of, natural_spline
 from calviz.numerics.penalised_logistic import penalised_logistic
 from calviz.numerics.runs import run_totals, runs

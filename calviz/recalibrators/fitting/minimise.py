@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 
 #: Value and gradient at a point.
 Function = Callable[[FloatArray], tuple[float, FloatArray]]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.recalibrators.fitting.minimise import Function, Inverse, Minimum, descend
 
 #: Largest number of products with the Hessian per step, and the relative residual at which a step is accurate enough.

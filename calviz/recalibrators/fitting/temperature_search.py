@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.blocks import sum_over_blocks
 from calviz.numerics.scores import Scores
 

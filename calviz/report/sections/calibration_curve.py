@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from calviz.figures import CalibrationCurve
 from calviz.report.blocks import Block, Text, chart, spread
+from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption
 from calviz.text.words import decimal
 
 #: Number of table rows on the page.

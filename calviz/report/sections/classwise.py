@@ -8,9 +8,9 @@ from calviz.core.errors import NotAvailable
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import DRAWN, Mode, headline, quick_redrawing
 from calviz.report.blocks import Block, Chart, Format, Note, Text, chart
+from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption
 from calviz.text.words import shorten, signed_points, whole
 
 _KEYS: dict[Mode, str] = {

@@ -10,11 +10,11 @@ from calviz.core.reduction import Reduction
 from calviz.figures import Reliability
 from calviz.figures.drawing.bullet import MARKS_WORDS, Bullet
 from calviz.report.blocks import Block, Chart, Facts, Heading, Lead, Note, Table, Text, chart
+from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.sections.reliability import COLUMNS
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption
 from calviz.results.comparison import Comparison, MethodResult, gain_words, refit_words
 from calviz.results.comparison_table import TIED_WORDS, Column, marks_words
 from calviz.results.slices import where_words

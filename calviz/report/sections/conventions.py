@@ -10,9 +10,9 @@ import pandas as pd
 from calviz.analysis import conventions
 from calviz.figures.conventions import ConventionDots
 from calviz.report.blocks import Block, Facts, Heading, Note, Table, Text, chart
+from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption
 from calviz.specs.convention import ConventionValue
 from calviz.text.words import points_cell, signed_points
 

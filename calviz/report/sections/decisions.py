@@ -10,9 +10,9 @@ from calviz.analysis import OF_VALIDATIONS, evaluate
 from calviz.core.errors import NotAvailable
 from calviz.figures import NetBenefit, OutcomeHistogram, Roc
 from calviz.report.blocks import Block, Cards, Heading, Note, Table, Text, chart, spread
+from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption
 from calviz.sample.cutoff import at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
 from calviz.text.words import decimal, percent, whole

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from calviz import analysis
 from calviz.figures import OfAHundred
 from calviz.report.blocks import Block, Text, chart
+from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption
 from calviz.text.words import percent, whole
 
 

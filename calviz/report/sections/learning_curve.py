@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from calviz.figures import LearningCurves
 from calviz.report.blocks import Block, Chart, Note, Text, chart
+from calviz.report.chart_caption import WIDTH
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH
 from calviz.results.learning_curve import LearningCurve
 from calviz.specs.metric import METRICS, QUOTED
 from calviz.text.metric_values import value_text

@@ -10,10 +10,10 @@ from calviz.figures import MiscalibrationPlane, ModelDifferences
 from calviz.figures.corp import PARTS
 from calviz.figures.drawing.bullet import MARKS_WORDS, Bullet
 from calviz.report.blocks import Block, Chart, Format, Note, Table, Text, chart
+from calviz.report.chart_caption import WIDTH
 from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH
 from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
 from calviz.results.comparison_table import Column, marks_words
 from calviz.results.model_comparison import ModelComparison

@@ -8,9 +8,9 @@ from calviz.comparison.over_time import over_time
 from calviz.core.errors import CalvizError
 from calviz.figures.over_time import OverTimeLine
 from calviz.report.blocks import Block, Note, Text, chart
+from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption
 from calviz.results.over_time import OverTime
 from calviz.sample.sample import Sample
 from calviz.specs.metric import takes_weights

@@ -9,9 +9,9 @@ import numpy as np
 from calviz.core.errors import NotAvailable
 from calviz.figures import BinSensitivity, Reliability
 from calviz.report.blocks import Block, Format, Text, chart
+from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption
 from calviz.text.words import (
     counted,
     decimal,

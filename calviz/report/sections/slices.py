@@ -9,9 +9,9 @@ import pandas as pd
 from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.blocks import Block, Format, Note, Table, Text, chart
+from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption
 from calviz.results.slices import Slices
 from calviz.sample.slices import usual_slices
 from calviz.text.words import (

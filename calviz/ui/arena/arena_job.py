@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from calviz.arena import Rules, judge, play_all
-from calviz.core.watch import watching
+from calviz.core.progress import watching
 from calviz.results.leaderboard import Arena
 from calviz.text.words import counted
 from calviz.ui.arena import contestants, leaderboard_view

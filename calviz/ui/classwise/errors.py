@@ -11,11 +11,11 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Mode
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.sample.class_ranges import class_ranges
 from calviz.sample.sample import Sample
 from calviz.text.words import counted
-from calviz.ui.pinned import shown
+from calviz.ui.pinned import on_page
 from calviz.ui.session import results
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
@@ -97,10 +97,10 @@ def _compute(sample: Sample, tell: Callable[..., object] = lambda *_: None) -> C
     return ClassErrors(found, reasons)
 
 
-def pinned(settings: Settings, mode: Mode) -> Another[FloatArray] | None:
+def pinned(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
     """Return the error of each class in the pinned state, shape (K,); NaN for a class without rows."""
     # Reduction and bins do not matter here.
-    return shown.other(settings, lambda sample: _values(sample, mode), as_now=shown.HOW)
+    return on_page.other(settings, lambda sample: _values(sample, mode), as_now=on_page.HOW)
 
 
 def _values(sample: Sample, mode: Mode) -> FloatArray:

@@ -14,14 +14,14 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Mode, Order
 from calviz.figures.drawing.bullet import Bullet
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.text.words import counted, decimal, decimals_for, distinct, number
 from calviz.ui.classwise.errors import ClassErrors
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Labelled, Predicted, predicted_of
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_class
-from calviz.ui.widgets import bin_details, bullet, csv_download, diagram, tables
+from calviz.ui.widgets import bullet, csv_download, diagram, interactive_reliability, tables
 from calviz.ui.widgets.text import md
 
 #: The rows that a click on a bar selects: those the bar is about; one-vs-rest, those predicted as the class.
@@ -48,7 +48,7 @@ def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
 
 
 def chart(
-    figure: ClassBars, order: Order, settings: Settings, pinned: Another[FloatArray] | None
+    figure: ClassBars, order: Order, settings: Settings, pinned: Overlay[FloatArray] | None
 ) -> None:
     """Draw the bars; a click on one selects the rows of its class."""
     by = f"classwise.{figure.mode}"
@@ -58,7 +58,7 @@ def chart(
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
-        index = bin_details.customdata(points[0]) if points else None
+        index = interactive_reliability.customdata(points[0]) if points else None
         if index is not None:
             state.choose(_rule(figure.mode, index, settings), by=by)
 
@@ -117,7 +117,7 @@ def table(
     settings: Settings,
     ranked: Sequence[int],
     mode: Mode,
-    pinned: Another[FloatArray] | None,
+    pinned: Overlay[FloatArray] | None,
 ) -> None:
     """Draw the table of classes in the order of the bars, with the numbers of this view; a tick selects the rows of a class."""
     by = "classwise.table"
@@ -134,7 +134,7 @@ def table(
     shown = _of_view(frame, mode)
     _selected(shown, settings, mode)
     if pinned is not None:
-        shown["pinned"] = 100 * pinned.what
+        shown["pinned"] = 100 * pinned.content
     columns = [name for name in _COLUMNS if name in shown.columns]
     decimals: dict[str, int] = {
         name: _decimals(shown[name], _LEAST[mode])

@@ -9,13 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from calviz.figures import NetBenefit, Roc
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.net_benefit import SHOWN, Shown
 from calviz.sample.cutoff import CUTOFF, Confusion, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
 from calviz.text.words import decimal, percent, shorten, whole
 from calviz.ui.decisions.before_after import Deciding, deciding
-from calviz.ui.pinned import shown
+from calviz.ui.pinned import on_page
 from calviz.ui.pinned import state as state_of_pin
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
@@ -91,7 +91,7 @@ def explore(settings: Settings, method: str) -> None:
         if found.after is not None:
             samples[found.after.data.name] = found.after
         if pinned is not None:
-            samples[pinned.name] = pinned.what
+            samples[pinned.name] = pinned.content
         cells = [sample.view(at_cutoff, cutoff=at) for sample in samples.values()]
         st.markdown(md(cells[0].meaning(), 1_000))
         if found.words:
@@ -99,7 +99,7 @@ def explore(settings: Settings, method: str) -> None:
         _of_selected(found.before, settings, at)
         _tables(samples, cells)
         roc = _roc(found.before)
-        beside = [] if pinned is None else [Another(pinned.name, pinned.role, _roc(pinned.what))]
+        beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
         with st.container(horizontal=True, gap="medium"):
             for panel in ("roc", "precision-recall"):
                 with st.container(width=_SQUARE):
@@ -114,11 +114,13 @@ def explore(settings: Settings, method: str) -> None:
         _net_benefit(found, settings, at, pinned)
 
 
-def _pinned(settings: Settings) -> Another[Sample] | None:
+def _pinned(settings: Settings) -> Overlay[Sample] | None:
     """Return the pinned state as a sample to decide on, with its own class if one was pinned."""
     own = state_of_pin.current(settings)
     by_class = own is not None and own.settings.reduction.kind == "class"
-    return shown.other(settings, decidable, as_now=("bins", "scheme") if by_class else shown.HOW)
+    return on_page.other(
+        settings, decidable, as_now=("bins", "scheme") if by_class else on_page.HOW
+    )
 
 
 def _of_selected(sample: Sample, settings: Settings, at: float) -> None:
@@ -191,7 +193,7 @@ def _interval(sample: Sample, c: Confusion) -> str:
 
 
 def _net_benefit(
-    found: Deciding, settings: Settings, at: float, pinned: Another[Sample] | None
+    found: Deciding, settings: Settings, at: float, pinned: Overlay[Sample] | None
 ) -> None:
     st.subheader("Is it better than deciding without it?", anchor=False)
     shown = st.segmented_control(
@@ -210,7 +212,7 @@ def _net_benefit(
     if found.after is not None:
         others = [_curve(found.after)]
     if pinned is not None:
-        others.append(replace(_curve(pinned.what), name=pinned.name))
+        others.append(replace(_curve(pinned.content), name=pinned.name))
     if others:
         figure = replace(figure, name=name_of(settings))
     st.markdown(md(figure.reading(), 1_000))

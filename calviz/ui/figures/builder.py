@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.core.errors import CalvizError
-from calviz.figures.drawing.printed import COLUMNS
+from calviz.figures.drawing.print_style import COLUMNS
 from calviz.report.figure_sheet import LETTERS, Panel, caption_of, to_sheet
 from calviz.specs.figure import FIGURES
 from calviz.text.words import together

@@ -18,7 +18,7 @@ from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
 from calviz.text.metric_values import Written, missing, name_of, remarks
 from calviz.text.words import bound, counted, number
-from calviz.ui.pinned import shown
+from calviz.ui.pinned import on_page
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session import results as cached
@@ -103,7 +103,7 @@ def _others(settings: Settings, keys: tuple[str, ...]) -> dict[str, Mapping[str,
         with settings.turn:
             part = state.sample_of(settings, chosen)
             found["selected"] = analysis.evaluate(part, keys, ci=False).metrics
-    if pinned := shown.values(settings, keys):
+    if pinned := on_page.values(settings, keys):
         found["pinned"] = pinned
     return found
 

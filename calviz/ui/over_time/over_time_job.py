@@ -9,9 +9,9 @@ import streamlit as st
 
 from calviz.comparison import over_time
 from calviz.comparison.over_time import MIN_ROWS
-from calviz.comparison.some_over_time import values_of
+from calviz.comparison.subset_over_time import values_of
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.over_time import OverTimeLine
 from calviz.results.over_time import EVERY, Every, OverTime
 from calviz.sample.sample import Sample
@@ -99,12 +99,12 @@ def _work(
     )
 
 
-def _selected(found: OverTime, settings: Settings) -> Iterator[Another[FloatArray]]:
+def _selected(found: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:
     """Yield the metric of the selected rows, period by period."""
     chosen = state.among(settings)
     if chosen is not None and chosen.rows.size:
         key = (*settings.rows_key, *settings.how_key, chosen.rule.link(), found.metric, found.every)
-        yield Another("Selected rows", "selected", _values(key, chosen.rows, found, settings))
+        yield Overlay("Selected rows", "selected", _values(key, chosen.rows, found, settings))
 
 
 @kept(6)
@@ -140,8 +140,8 @@ def _show(found: OverTime, settings: Settings) -> None:
         else ""
     )
     for other in beside:
-        none = int(np.count_nonzero(np.isnan(other.what)))
-        without = f" in {none} of {counted(other.what.size, 'period')}" if none else ""
+        none = int(np.count_nonzero(np.isnan(other.content)))
+        without = f" in {none} of {counted(other.content.size, 'period')}" if none else ""
         few = (
             f"; there is no value{without}, which hold fewer than {MIN_ROWS} of these rows"
             if none

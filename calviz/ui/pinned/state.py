@@ -13,8 +13,8 @@ from calviz.core.reduction import Reduction
 from calviz.results.slices import rows_where, where_words
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import as_sentence, shorten
-from calviz.ui.session import history
-from calviz.ui.session.link_parts import joined, parted
+from calviz.ui.session import browser_history
+from calviz.ui.session.link_encoding import joined, parted
 from calviz.ui.session.open_files import Entry
 from calviz.ui.session.settings import MAX_BINS, Settings
 from calviz.ui.widgets import recalibration_choice
@@ -173,7 +173,7 @@ def ended() -> str | None:
 
 def settle(now: Settings) -> None:
     """Follow the address at the start, drop a pin that does not fit the data, and write the address."""
-    if _PIN not in st.session_state or history.stepped():
+    if _PIN not in st.session_state or browser_history.stepped():
         put(pin_of(st.query_params[PINNED]) if PINNED in st.query_params else None)
     pin: Pin | None = st.session_state[_PIN]
     if pin is not None:

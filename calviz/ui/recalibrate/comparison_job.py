@@ -9,13 +9,13 @@ import numpy as np
 import streamlit as st
 
 from calviz.comparison import carry_out
-from calviz.core.watch import Stopped
+from calviz.core.progress import Stopped
 from calviz.results.comparison import Comparison, MethodResult
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.words import seconds_text
-from calviz.ui.recalibrate import figures
+from calviz.ui.recalibrate import figures_computed
 from calviz.ui.recalibrate.outcome import Outcome
-from calviz.ui.recalibrate.plan import Choice
+from calviz.ui.recalibrate.plan_choice import Choice
 from calviz.ui.session.jobs import Job
 
 #: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
@@ -56,7 +56,9 @@ def work(choice: Choice) -> Callable[[Job], Outcome]:
         if sum(map(_bytes, comparison)) <= KEPT_BYTES:
             return outcome
         return replace(
-            outcome, comparison=_slim(comparison), drawn=figures.all_at_once(outcome, settings, job)
+            outcome,
+            comparison=_slim(comparison),
+            drawn=figures_computed.all_at_once(outcome, settings, job),
         )
 
     return run

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.core.errors import CalvizError
-from calviz.sample.part import part_numbers
 from calviz.sample.sample import Sample
+from calviz.sample.subset_summary import part_numbers
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.words import counted
 from calviz.ui.recalibrate.outcome import Outcome

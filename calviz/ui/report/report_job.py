@@ -23,7 +23,7 @@ from calviz.ui.decisions import cutoff, grade_table
 from calviz.ui.session import jobs
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
-from calviz.ui.slices import slices_off
+from calviz.ui.slices import tested_slices
 from calviz.ui.widgets import long_work, pdf_download
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
@@ -46,7 +46,7 @@ class Found:
     comparison: Comparison | None
     learning: LearningCurve | None
     chosen: models.Chosen | None
-    question: slices_off.Question | None
+    question: tested_slices.Question | None
     preset: Preset | None = None
     cutoff: float | None = None
     grades: str | None = None
@@ -118,7 +118,7 @@ def gather(settings: Settings) -> Found:
         comparison if isinstance(comparison, Comparison) else None,
         learning if isinstance(learning, LearningCurve) else None,
         chosen if len(chosen.models) > 1 else None,
-        slices_off.asked(settings),
+        tested_slices.asked(settings),
         cutoff=cutoff.chosen(),
         grades=grades if grades in possible_grade_columns(settings.whole) else None,
     )
@@ -142,7 +142,7 @@ def subject(settings: Settings, found: Found) -> Subject:
         origin=Origin.of(entry.loaded, entry.options),
         comparison=found.comparison,
         learning=found.learning,
-        slices=None if found.question is None else slices_off.look(settings, found.question),
+        slices=None if found.question is None else tested_slices.look(settings, found.question),
         preset=found.preset,
         cutoff=found.cutoff,
         grades=found.grades,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from calviz.comparison.same_rows_of_models import align
+from calviz.comparison.matched_rows import align
 from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset

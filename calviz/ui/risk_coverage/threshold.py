@@ -22,7 +22,7 @@ from calviz.ui.selection.rules import Covered
 from calviz.ui.selection.rules import threshold as threshold_of
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import bin_details, diagram, recalibration_choice
+from calviz.ui.widgets import diagram, interactive_reliability, recalibration_choice
 from calviz.ui.widgets.text import md
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
@@ -100,7 +100,7 @@ def explore(settings: Settings, method: str) -> None:
 
         def clicked() -> None:
             points = st.session_state[diagram.widget_key(key)].selection.points
-            percent = bin_details.customdata(points[0]) if points else None
+            percent = interactive_reliability.customdata(points[0]) if points else None
             if percent is not None:
                 state.choose(Covered("kept", ranking, percent), by=_CURVE)
 

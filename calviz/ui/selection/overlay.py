@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from calviz.figures import Cumulative, Reliability
 from calviz.figures.cumulative import Estimate
-from calviz.figures.kernels.beside import Another, Beside
+from calviz.figures.kernels.overlays import Overlay, ReliabilityOverlay
 from calviz.sample.sample import chosen_bins
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Bins
 from calviz.ui.session.settings import Settings
 
 
-def drawn(figure: Reliability, settings: Settings) -> tuple[Beside, ...]:
+def drawn(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
     """Return the points to draw beside those of all rows."""
     chosen = state.among(settings)
     if chosen is None or not chosen.rows.size:
@@ -19,7 +19,7 @@ def drawn(figure: Reliability, settings: Settings) -> tuple[Beside, ...]:
     # The share of hits says nothing about rows that were chosen by their outcome.
     if chosen.rule.of_bins or chosen.rule.by_outcome:
         return ()
-    return (Beside.of_rows(settings.sample, figure.sums, chosen.rows, "Selected rows"),)
+    return (ReliabilityOverlay.of_rows(settings.sample, figure.sums, chosen.rows, "Selected rows"),)
 
 
 def scores(settings: Settings) -> tuple[float, float] | None:
@@ -33,11 +33,11 @@ def scores(settings: Settings) -> tuple[float, float] | None:
     return (float(edges[first]) if first else -1.0, float(edges[last + 1]))
 
 
-def summed(settings: Settings, estimate: Estimate) -> tuple[Another[Cumulative], ...]:
+def summed(settings: Settings, estimate: Estimate) -> tuple[Overlay[Cumulative], ...]:
     """Return the cumulative plot of the selected rows."""
     chosen = state.among(settings)
     if chosen is None or not chosen.rows.size or chosen.rule.of_bins or chosen.rule.by_outcome:
         return ()
     part = state.sample_of(settings, chosen)
     figure = part.view(Cumulative.compute, estimate=estimate, band=False, seed=part.seed)
-    return (Another("Selected rows", "selected", figure),)
+    return (Overlay("Selected rows", "selected", figure),)

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.core.errors import CalvizError
-from calviz.sample.part import PartNumbers, part_numbers
+from calviz.sample.subset_summary import PartNumbers, part_numbers
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, percent, points, score_and_hit
 from calviz.ui.selection import selected_rows, state

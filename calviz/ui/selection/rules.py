@@ -18,7 +18,7 @@ from calviz.sample.binning import bin_of_rows
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.text.words import number, percent, shorten
-from calviz.ui.session.link_parts import joined, parted
+from calviz.ui.session.link_encoding import joined, parted
 
 #: Characters of a class's or value's name within the name of a selection.
 _NAME = 30

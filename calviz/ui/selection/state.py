@@ -12,8 +12,8 @@ from calviz.core.errors import CalvizError
 from calviz.sample.sample import Sample
 from calviz.text.words import as_sentence
 from calviz.ui.selection.rules import Bins, Rule, rows_of, rule_of
-from calviz.ui.session import history
-from calviz.ui.session.link_parts import joined
+from calviz.ui.session import browser_history
+from calviz.ui.session.link_encoding import joined
 from calviz.ui.session.result_cache import kept
 from calviz.ui.session.settings import Settings
 
@@ -125,7 +125,7 @@ def _turns() -> dict[str, int]:
 def settle(settings: Settings, page: str) -> None:
     """Follow the address, end a selection that does not apply to the current settings, and write the address."""
     st.session_state.pop(_BEHIND, None)
-    if _PAGE not in st.session_state or history.stepped():
+    if _PAGE not in st.session_state or browser_history.stepped():
         st.session_state[_RULE] = _in_address()
         st.session_state.pop(_OF, None)
     if page != st.session_state.get(_PAGE):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from calviz.core.limits import MAX_JOBS
-from calviz.core.watch import Stopped
+from calviz.core.progress import Stopped
 
 #: Seconds between two checks whether a waiting job is still wanted.
 LOOK = 0.25

@@ -14,7 +14,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core.errors import CalvizError
-from calviz.core.watch import Stopped, watching
+from calviz.core.progress import Stopped, watching
 from calviz.ui.session.job_queue import TURNS
 
 State = Literal["running", "finished", "stopped", "failed"]

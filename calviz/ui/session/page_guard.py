@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from calviz.core.atomic_files import FULL
 from calviz.core.errors import CalvizError, NotAvailable
-from calviz.core.whole_files import FULL
 from calviz.text.words import as_sentence
 from calviz.ui.session import temporary_folder
 from calviz.ui.session.navigation import ICON, navigation

@@ -21,7 +21,7 @@ from calviz.figures import (
 )
 from calviz.figures.class_bars import Mode, quick_redrawing
 from calviz.figures.cumulative import Estimate
-from calviz.figures.kernels.levels import Levels, levels_of
+from calviz.figures.kernels.group_levels import Levels, levels_of
 from calviz.figures.kernels.reliability_curves import CurveKind as Drawn
 from calviz.figures.kernels.uncertainty_ranking import Ranking
 from calviz.numerics.threads import one_blas_thread

@@ -10,7 +10,7 @@ import streamlit as st
 from calviz.figures import Reliability
 from calviz.figures.base import Figure
 from calviz.figures.drawing.sheet import with_legend_for
-from calviz.figures.kernels.beside import Beside
+from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.specs.figure import Theme
 from calviz.ui.widgets import browser, pictures
 
@@ -44,7 +44,7 @@ def draw(
     selected: tuple[int, int] | None = None,
     larger: bool = False,
     drag: bool = False,
-    beside: Sequence[Beside] = (),
+    beside: Sequence[ReliabilityOverlay] = (),
 ) -> Any:
     """Draw the diagram; `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over."""
     width = page_width()

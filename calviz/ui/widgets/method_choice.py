@@ -15,8 +15,8 @@ from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import as_sentence
-from calviz.ui.session import history
-from calviz.ui.session.link_parts import joined, parted
+from calviz.ui.session import browser_history
+from calviz.ui.session.link_encoding import joined, parted
 from calviz.ui.widgets import cap_choice, zero_floor_choice
 from calviz.ui.widgets.fit_rows import FitRows
 from calviz.ui.widgets.text import md
@@ -106,7 +106,7 @@ def _methods(
 ) -> tuple[str, ...]:
     there = {*suggestion.methods, *suggestion.left_out}
     possible = [s.key for s in RECALIBRATORS if s.key in there]
-    if _KEPT not in st.session_state or history.stepped():
+    if _KEPT not in st.session_state or browser_history.stepped():
         _follow_address(possible)
     _keep(possible, begun, about)
     chosen = st.multiselect(

@@ -10,7 +10,7 @@ import streamlit as st
 from calviz import analysis
 from calviz.comparison.before_after import BeforeAfter, before_and_after
 from calviz.figures import Reliability
-from calviz.figures.kernels.beside import Beside
+from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.results.evaluation import Evaluation
 from calviz.results.slices import rows_where
 from calviz.sample.sample import Sample
@@ -131,4 +131,4 @@ def _value(found: Evaluation, key: str) -> str:
 def draw(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
     """Draw the points after a method, filled, and those before it as outlines."""
     st.caption(f"Filled: {md(after(name))}. Outlines: the same rows before.")
-    diagram.draw(then, key=key, beside=(Beside.of(before, "Before", "before"),))
+    diagram.draw(then, key=key, beside=(ReliabilityOverlay.of(before, "Before", "before"),))

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from calviz.text.words import counted, distinct, shorten
-from calviz.ui.pinned import chip as pin
+from calviz.ui.pinned import sidebar_chip as pin
 from calviz.ui.pinned import state as pinned
-from calviz.ui.selection import chip, state
+from calviz.ui.selection import sidebar_chip, state
 from calviz.ui.session import navigation, open_files
 from calviz.ui.widgets import browser, pictures, settings_choice, shortcuts, upload
 from calviz.ui.widgets.text import md
@@ -37,7 +37,7 @@ def draw(page: str) -> None:
         state.settle(chosen, page)
         pinned.settle(chosen)
         with selected:
-            chip.draw(chosen)
+            sidebar_chip.draw(chosen)
         pin.draw(chosen)
         pictures.options()
         browser.draw()

@@ -10,7 +10,7 @@ import calviz
 from calviz.arena import Loaded, Rules, State, find, judge, play_all, results_in
 from calviz.comparison.rows import Division
 from calviz.core.errors import InputError, OptionError
-from calviz.core.watch import Stopped
+from calviz.core.progress import Stopped
 from calviz.data.file_bytes import Source
 from calviz.report.arena_json import arena_record
 from calviz.report.json import to_json

@@ -17,7 +17,7 @@ from calviz.comparison.paired_bootstrap import best_shares
 from calviz.comparison.stratified_parts import _shuffled_by_class, dealt, stratified_sample
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.watch import Stopped, checkpoint
+from calviz.core.progress import Stopped, checkpoint
 from calviz.specs.recalibrator import RECALIBRATORS, RecalibratorSpec
 
 pytestmark = pytest.mark.usefixtures("few_candidates")

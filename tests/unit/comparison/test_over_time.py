@@ -6,9 +6,9 @@ from sklearn.metrics import log_loss
 
 import calviz
 from calviz.comparison.over_time import over_time, periods
-from calviz.comparison.some_over_time import values_of
+from calviz.comparison.subset_over_time import values_of
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.over_time import OverTimeLine
 from calviz.sample.sample import Sample
 
@@ -64,7 +64,7 @@ def test_some_rows_are_measured_in_the_periods_of_all():
     expected = log_loss(data.labels[month == "2021-01"], data.probs[month == "2021-01"])
     assert values[0] == pytest.approx(expected, rel=1e-9)
     assert np.isnan(values[1:]).all()
-    drawn = OverTimeLine.compute(found).plot(beside=[Another("Some", "selected", values)])
+    drawn = OverTimeLine.compute(found).plot(beside=[Overlay("Some", "selected", values)])
     (trace,) = [t for t in drawn.data if t.name == "Some"]
     assert trace.y[0] == pytest.approx(expected, rel=1e-6)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.rows_not_alike import repeated, with_rows
+from calviz.core.clusters_and_weights import repeated, with_rows
 from calviz.specs.figure import FIGURES
 
 N = 400

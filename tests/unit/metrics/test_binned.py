@@ -8,7 +8,7 @@ from sklearn.calibration import calibration_curve
 
 import calviz
 from calviz.core.predictions import Predictions
-from calviz.metrics import binned, confidence
+from calviz.metrics import binned, mcs
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums
 
@@ -113,12 +113,12 @@ def test_mcs_is_the_difference_of_the_means_whatever_the_bins(bins):
     sums = bin_sums(Sample(data, "positive"), bins=bins)
     binned_form = (sums.weight * sums.gap).sum()
     assert binned_form == pytest.approx(score.mean() - hit.mean(), abs=1e-13)
-    assert float(confidence.mcs(sums)) == pytest.approx(binned_form, abs=1e-13)
+    assert float(mcs.mcs(sums)) == pytest.approx(binned_form, abs=1e-13)
 
 
 def test_values_keep_the_axis_of_resamples():
     one = BinSums(np.array([0.0, 0.5, 1.0]), np.arange(8.0).reshape(2, 2, 2))
     many = BinSums(one.edges, np.stack([one.cells] * 5))
-    for value in (binned.ece, binned.ece_l2, binned.rmsce, binned.mce, confidence.mcs):
+    for value in (binned.ece, binned.ece_l2, binned.rmsce, binned.mce, mcs.mcs):
         assert np.shape(value(one)) == ()
         np.testing.assert_allclose(value(many), np.full(5, float(value(one))))

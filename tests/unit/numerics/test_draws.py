@@ -6,7 +6,7 @@ from scipy import stats
 
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.watch import watching
+from calviz.core.progress import watching
 from calviz.sample import redrawn_rows_and_labels
 from calviz.sample.cell_bootstrap import random_rows
 from calviz.sample.redrawn_rows_and_labels import Redraws, redrawn_labels, row_counts

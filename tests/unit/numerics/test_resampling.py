@@ -10,7 +10,7 @@ from scipy import stats
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import Predictions
 from calviz.metrics.binned import ece, mce
-from calviz.metrics.confidence import mcs
+from calviz.metrics.mcs import mcs
 from calviz.sample import binning
 from calviz.sample.binning import bin_events
 from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma

@@ -14,7 +14,7 @@ from calviz.profiles import aggregate
 from calviz.profiles import profile as profile_module
 from calviz.sample import cell_bounds
 from calviz.sample.cell_bounds import CellTable
-from calviz.sample.cell_cuts import _sums, cuts_of
+from calviz.sample.cell_bounds_of_bins import _sums, cuts_of
 
 KEYS = ["ece_equal_mass", "ece_debiased", "ece_sweep", "hosmer_lemeshow"]
 

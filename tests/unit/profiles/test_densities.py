@@ -11,7 +11,7 @@ from calviz.data.profiling import run
 from calviz.profiles import aggregate
 from calviz.profiles import profile as profile_module
 from calviz.sample import cell_bounds
-from calviz.sample.cell_densities import slope_jump
+from calviz.sample.cell_bounds_of_densities import slope_jump
 
 
 @pytest.mark.parametrize(("width", "cells"), [(0.2, 160), (0.05, 640), (0.05, 1600)])

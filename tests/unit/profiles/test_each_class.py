@@ -12,7 +12,7 @@ from calviz.data.profiling import run
 from calviz.figures import ClassBars
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
-from calviz.sample.classes_of_cells import erring_together
+from calviz.sample.one_vs_rest_of_profiles import erring_together
 from calviz.sample.sample import Sample
 
 KEYS = ("classwise_ece", "tace", "ks_classwise")

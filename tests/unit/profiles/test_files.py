@@ -9,7 +9,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError, OptionError
-from calviz.core.watch import Stopped, watching
+from calviz.core.progress import Stopped, watching
 from calviz.data.profile_files import read_profile
 from calviz.data.profiling import sources
 from calviz.profiles.file import KEY, write_profile

@@ -7,7 +7,7 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize
 
 from calviz.core.errors import InputError, OptionError
-from calviz.core.watch import Stopped, watching
+from calviz.core.progress import Stopped, watching
 from calviz.numerics.natural_spline import Basis, roughness
 from calviz.recalibrators.fitting import logit_spline as fitting
 from calviz.recalibrators.fitting.logit_spline import (

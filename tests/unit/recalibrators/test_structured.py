@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq, minimize
 
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.watch import Stopped, watching
+from calviz.core.progress import Stopped, watching
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.fitting import structured_loss, vector_loss
 from calviz.recalibrators.fitting.minimise import minimise

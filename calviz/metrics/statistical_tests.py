@@ -11,7 +11,7 @@ from scipy.special import chdtrc, ndtr
 
 from calviz.core.arrays import FloatArray
 from calviz.numerics.zero_floor import EPSILON
-from calviz.sample import cell_cuts, cell_order, logistic_recalibration
+from calviz.sample import cell_bounds_of_bins, cell_bounds_of_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums, binned
 from calviz.sample.step_views import steps
@@ -62,7 +62,7 @@ def groups(sample: Sample, *, groups: int = 10) -> BinSums:
 
 
 def _of_chi_squared(sample: Sample, view: BinSums) -> float:
-    return cell_cuts.of_chi_squared(sample, view, hosmer_lemeshow(view))
+    return cell_bounds_of_bins.of_chi_squared(sample, view, hosmer_lemeshow(view))
 
 
 def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
@@ -116,7 +116,7 @@ def _floor(view: Steps) -> Mapping[str, float]:
 
 def _bounds(sample: Sample, view: Steps) -> tuple[float, float]:
     least, theta = logistic_recalibration.floor(view), logistic_recalibration.fit(view)
-    return cell_order.of_line(sample, theta, least)
+    return cell_bounds_of_order.of_line(sample, theta, least)
 
 
 def wald_interval(of: int) -> Callable[[Steps, float], tuple[float, float] | None]:

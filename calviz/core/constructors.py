@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 _HOMES: dict[str, str] = {}
 
 
-def ways_in(**homes: str) -> None:
-    """Register where each constructor is implemented: ``ways_in(arrays="package.module.function")``."""
+def register_constructors(**homes: str) -> None:
+    """Register where each constructor is implemented: ``register_constructors(arrays="package.module.function")``."""
     _HOMES.update(homes)
 
 
-def way_in(way: str) -> Callable[..., Any]:
+def constructor(way: str) -> Callable[..., Any]:
     """Return the function that implements a constructor; it is imported on first use."""
     module, _, name = _HOMES[way].rpartition(".")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
 
 
-class WaysIn:
+class Constructors:
     """Mixin with the constructors of `Predictions`."""
 
     @classmethod
@@ -82,7 +82,7 @@ class WaysIn:
         >>> calviz.Predictions.from_arrays(["cat", "dog", "cat"], [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]])
         <Predictions 'predictions': 3 rows, probabilities, 2 classes (cat, dog)>
         """
-        made: Self = way_in("arrays")(
+        made: Self = constructor("arrays")(
             y_true,
             y_prob,
             class_names=class_names,
@@ -147,7 +147,7 @@ class WaysIn:
         >>> calviz.Predictions.from_estimator(clf, X[1::2], y[1::2])
         <Predictions 'LogisticRegression': 75 rows, probabilities, 3 classes (0, 1, 2)>
         """
-        made: Self = way_in("estimator")(
+        made: Self = constructor("estimator")(
             estimator,
             X,
             y,
@@ -191,5 +191,5 @@ class WaysIn:
         >>> calviz.Predictions.from_frame(df, label="y", scores=["p_cat", "p_dog"])
         <Predictions 'frame': 2 rows, probabilities, 2 classes (cat, dog), groups site>
         """
-        made: Dataset = way_in("frame")(frame, model=model, name=name, **options)
+        made: Dataset = constructor("frame")(frame, model=model, name=name, **options)
         return made

@@ -21,7 +21,7 @@ F = TypeVar("F")
 
 
 @dataclass(frozen=True, eq=False)
-class Another(Generic[F]):
+class Overlay(Generic[F]):
     """A figure, or an array of its values, to draw in addition to the main one.
 
     Attributes
@@ -29,17 +29,17 @@ class Another(Generic[F]):
     name : str
         Name in the legend.
     role : {"selected", "pinned", "before"}
-    what : figure or ndarray
+    content : figure or ndarray
         The figure or values to draw.
     """
 
     name: str
     role: Role
-    what: F
+    content: F
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class ReliabilityOverlay:
     """Points of the non-empty bins of another reliability diagram, in ascending order.
 
     Attributes

@@ -9,7 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.sample.cross_fitted import CrossFitted, cross_fitted
-from calviz.sample.kept_results import once_per_view
+from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import metric
 
 _parts = partial(

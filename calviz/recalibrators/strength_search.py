@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.recalibrators.fitting.linear_scaling import LinearProblem
 from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
 from calviz.recalibrators.fitting.minimise import minimise

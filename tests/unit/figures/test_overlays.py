@@ -6,7 +6,7 @@ import pytest
 import calviz
 from calviz.comparison import slices
 from calviz.figures import ClassBars, Cumulative, Reliability, Roc
-from calviz.figures.kernels.beside import Another, Beside
+from calviz.figures.kernels.overlays import Overlay, ReliabilityOverlay
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample
 
@@ -21,11 +21,13 @@ P = calviz.Predictions(
 def test_some_of_the_rows_and_another_diagram_are_drawn_as_outlines(theme):
     sample = Sample(P, reduction="top-label", bins=10)
     figure = Reliability.compute(sample)
-    some = Beside.of_rows(sample, figure.sums, np.array([0, 1, 2, 4]), "Some")
+    some = ReliabilityOverlay.of_rows(sample, figure.sums, np.array([0, 1, 2, 4]), "Some")
     np.testing.assert_allclose(some.mean_score, [0.7, 0.95])
     np.testing.assert_allclose(some.observed, [2 / 3, 1])
     assert some.count.tolist() == [3, 1]
-    other = Beside.of(Reliability.compute(sample.but(bins=1)), "Pinned: 1 bin", "pinned")
+    other = ReliabilityOverlay.of(
+        Reliability.compute(sample.but(bins=1)), "Pinned: 1 bin", "pinned"
+    )
     np.testing.assert_allclose(other.observed, [0.5])
     drawn = figure.plot(theme=theme, beside=[some, other])
     by_name = {trace.name: trace for trace in drawn.data}
@@ -41,7 +43,7 @@ def test_the_cumulative_plot_frames_scores_and_draws_other_rows_where_one_line_s
     figure = Cumulative.compute(sample, band=False)
     assert figure.upto(0.8) == pytest.approx((4 / 6, 2.8 / 6))
     part = sample.with_data(P.take(np.array([0, 1, 4])))
-    some = Another("Some", "selected", Cumulative.compute(part, band=False))
+    some = Overlay("Some", "selected", Cumulative.compute(part, band=False))
     for panel, frame in (("a", (4 / 6, 1)), ("b", (2.8 / 6, 4.7 / 6)), ("d", (0.8, 1))):
         drawn = figure.plot(panels=[panel], selected=(0.8, 1.0), beside=[some])
         (shape,) = drawn.layout.shapes
@@ -57,12 +59,12 @@ def test_errors_of_classes_and_gaps_of_slices_in_another_state_stand_on_their_li
         probs=P.probs, labels=P.labels, groups={"place": ["n", "n", "s", "s", "n", "s"]}
     )
     bars = ClassBars.compute(Sample(data), mode="true-class", resamples=20)
-    other = Another("Pinned: other", "pinned", np.array([0.1, -0.2]))
+    other = Overlay("Pinned: other", "pinned", np.array([0.1, -0.2]))
     (mark,) = [t for t in bars.plot(order="class", beside=[other]).data if t.name == other.name]
     np.testing.assert_allclose(mark.x, [10, -20], rtol=1e-6)
     assert list(mark.customdata) == [0, 1]
     gaps = SliceGaps.compute(slices(Sample(data, reduction="top-label"), ["place"], min_rows=2))
-    drawn = gaps.plot(beside=[Another("Pinned: other", "pinned", np.array([0.3, np.nan]))])
+    drawn = gaps.plot(beside=[Overlay("Pinned: other", "pinned", np.array([0.3, np.nan]))])
     (mark,) = [t for t in drawn.data if t.name == other.name]
     np.testing.assert_allclose(mark.x, [30, np.nan])
 
@@ -72,7 +74,7 @@ def test_another_state_has_its_own_roc_and_its_areas():
         Roc.compute(calviz.Predictions(probs=np.array(p), labels=np.array([0, 0, 1, 1])))
         for p in ([0.1, 0.4, 0.35, 0.8], [0.1, 0.2, 0.3, 0.4])
     )
-    drawn = one.plot(beside=[Another("Pinned: sure", "pinned", two)])
+    drawn = one.plot(beside=[Overlay("Pinned: sure", "pinned", two)])
     text = drawn.layout.annotations[-1].text
     # Three of four pairs are in order, and all of them.
     assert "0.750" in text.split("<br>")[0]

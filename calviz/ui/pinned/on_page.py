@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from calviz import analysis
 from calviz.core.errors import CalvizError
-from calviz.figures.kernels.beside import Another, Beside
+from calviz.figures.kernels.overlays import Overlay, ReliabilityOverlay
 from calviz.results.evaluation import MetricResult
 from calviz.sample.sample import Sample
 from calviz.ui.pinned import state
@@ -23,7 +23,7 @@ HOW = ("reduction", "bins", "scheme")
 _LEGEND = 44
 
 
-def points(now: Settings) -> tuple[Beside, ...]:
+def points(now: Settings) -> tuple[ReliabilityOverlay, ...]:
     """Return the points to draw in a reliability diagram; none if the pinned state is the current one."""
     pinned = state.current(now)
     name = "" if pinned is None else state.difference(pinned, now)
@@ -39,7 +39,7 @@ def points(now: Settings) -> tuple[Beside, ...]:
             other = results.reliability(pinned.settings)
     except CalvizError:
         return ()
-    return (Beside.of(other, f"Pinned: {name}", "pinned"),)
+    return (ReliabilityOverlay.of(other, f"Pinned: {name}", "pinned"),)
 
 
 def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
@@ -65,7 +65,7 @@ def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
 
 def other(
     now: Settings, make: Callable[[Sample], F], *, as_now: tuple[str, ...] = ("bins", "scheme")
-) -> Another[F] | None:
+) -> Overlay[F] | None:
     """Return what a page shows, for the pinned state; None if nothing is pinned, or if it would be the same.
 
     Parameters
@@ -91,6 +91,6 @@ def other(
             sample = recalibrated_diagram.sample_after(pinned.settings, pinned.method)
         else:
             sample = pinned.settings.sample
-        return Another(f"Pinned: {name}", "pinned", make(sample))
+        return Overlay(f"Pinned: {name}", "pinned", make(sample))
     except CalvizError:
         return None

@@ -8,9 +8,9 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_
 import calviz
 from calviz.analysis import evaluate, verdict
 from calviz.comparison.rows import Division
+from calviz.core.clusters_and_weights import repeated, with_rows
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.events import BinaryEvents
-from calviz.core.rows_not_alike import repeated, with_rows
 from calviz.sample.binning import effective_rows
 from calviz.sample.error_bars import resampled
 from calviz.sample.row_draws import RowDraws

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from calviz.comparison.common_classes import same_classes
 from calviz.core.arrays import IntArray
+from calviz.core.clusters_and_weights import with_rows
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
-from calviz.core.rows_not_alike import with_rows
 from calviz.results.model_comparison import Alignment
 from calviz.text.words import counted, shorten
 

@@ -11,7 +11,7 @@ from calviz.results.evaluation import MetricResult
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.metric_values import Written
 from calviz.text.words import counted
-from calviz.ui.recalibrate import figures, table
+from calviz.ui.recalibrate import figures_computed, table
 from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram, recalibrated_diagram
@@ -41,7 +41,7 @@ def diagrams(outcome: Outcome, settings: Settings) -> None:
     frames, (panel, height) = {}, _size()
     with st.container(horizontal=True, gap="small"):
         for m in _in_order(outcome):
-            figure = figures.figure(outcome, m.key, "reliability", settings)
+            figure = figures_computed.figure(outcome, m.key, "reliability", settings)
             frames[m.label] = figure.frame()
             with st.container(width=panel, gap="xsmall"):
                 ece = Written(MetricResult("ece", figure.ece))
@@ -74,7 +74,7 @@ def maps(outcome: Outcome, settings: Settings) -> None:
         for m in _in_order(outcome):
             if m.key == UNCALIBRATED:
                 continue
-            figure = figures.figure(outcome, m.key, "map", settings)
+            figure = figures_computed.figure(outcome, m.key, "map", settings)
             frames[m.label] = figure.frame()
             with st.container(width=panel, gap="xsmall"):
                 st.markdown(f"**{md(m.label)}**")
@@ -107,7 +107,8 @@ def before_and_after(outcome: Outcome, method: str, settings: Settings) -> None:
     )
     if view == "reliability":
         before, then = (
-            figures.figure(outcome, key, "reliability", settings) for key in (UNCALIBRATED, method)
+            figures_computed.figure(outcome, key, "reliability", settings)
+            for key in (UNCALIBRATED, method)
         )
         judged = outcome.rows.evaluation
         st.caption(
@@ -132,7 +133,7 @@ def before_and_after(outcome: Outcome, method: str, settings: Settings) -> None:
 
 def _view(outcome: Outcome, method: str, view: str, settings: Settings) -> None:
     theme, width = diagram.theme(), diagram.PHONE
-    figure = figures.figure(outcome, method, view, settings)
+    figure = figures_computed.figure(outcome, method, view, settings)
     if view == "cumulative":
         drawn = figure.plot(theme=theme, panels=["a"], width=width)
     elif view == "classes":

@@ -13,18 +13,18 @@ import streamlit as st
 from calviz.comparison import slices, usual_columns
 from calviz.core.arrays import FloatArray
 from calviz.figures.drawing.bullet import Bullet
-from calviz.figures.kernels.beside import Another
+from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.results.slices import Against, Slice, Slices, where_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import FEW_VALUES, USUAL_RATE
 from calviz.text.words import counted, decimal, p_number, points, shorten
-from calviz.ui.pinned import shown
+from calviz.ui.pinned import on_page
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Slice as RuleOfSlice
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_slice
-from calviz.ui.widgets import bin_details, browser, bullet, csv_download, diagram
+from calviz.ui.widgets import browser, bullet, csv_download, diagram, interactive_reliability
 from calviz.ui.widgets.text import md
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _look(sample: Sample, question: Question) -> Slices:
     )
 
 
-def pinned(settings: Settings, question: Question, found: Slices) -> Another[FloatArray] | None:
+def pinned(settings: Settings, question: Question, found: Slices) -> Overlay[FloatArray] | None:
     """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
 
     def gaps(sample: Sample) -> FloatArray:
@@ -139,7 +139,7 @@ def pinned(settings: Settings, question: Question, found: Slices) -> Another[Flo
         return np.array([there.get(one.where, np.nan) for one in found.slices])
 
     # All slices are measured, whichever one was pinned.
-    return shown.other(settings, gaps, as_now=("bins", "scheme", "where"))
+    return on_page.other(settings, gaps, as_now=("bins", "scheme", "where"))
 
 
 def sizes(settings: Settings, question: Question) -> None:
@@ -165,7 +165,7 @@ def sizes(settings: Settings, question: Question) -> None:
     st.dataframe(frame, hide_index=True, alt="Rows per value of each column", column_config=columns)
 
 
-def answer(found: Slices, pinned: Another[FloatArray] | None = None) -> None:
+def answer(found: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
     """Draw the result as a sentence and a figure; a click on a mark selects the rows of its slice."""
     figure = SliceGaps.compute(found)
     st.subheader(md(figure.answer(), 500), anchor=False)
@@ -173,7 +173,7 @@ def answer(found: Slices, pinned: Another[FloatArray] | None = None) -> None:
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
-        at = bin_details.customdata(points[0]) if points else None
+        at = interactive_reliability.customdata(points[0]) if points else None
         if at is not None:
             state.choose(RuleOfSlice(figure.shown[at].where), by=_MARKS)
 
@@ -186,7 +186,7 @@ def answer(found: Slices, pinned: Another[FloatArray] | None = None) -> None:
                     width=diagram.page_width(),
                     beside=()
                     if pinned is None
-                    else (replace(pinned, what=pinned.what[: len(figure.shown)]),),
+                    else (replace(pinned, content=pinned.content[: len(figure.shown)]),),
                 )
             ),
             key=key,
@@ -215,7 +215,7 @@ def answer(found: Slices, pinned: Another[FloatArray] | None = None) -> None:
         st.caption(md("; ".join(notes), 600) + ".")
 
 
-def table(found: Slices, settings: Settings, pinned: Another[FloatArray] | None = None) -> None:
+def table(found: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None) -> None:
     """Draw the table of all slices; a tick selects the rows of one, which can also be shown alone."""
     if not found.slices:
         return
@@ -318,7 +318,7 @@ def shown_elsewhere(chosen: Settings) -> None:
         st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
 
 
-def _words(found: Slices, pinned: Another[FloatArray] | None) -> Styler:
+def _words(found: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
     frame = pd.DataFrame(
         {
@@ -339,7 +339,7 @@ def _words(found: Slices, pinned: Another[FloatArray] | None) -> Styler:
     gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in found.slices[:MOST]]
     frame.insert(5, bullet.COLUMN, bullet.column(gaps))
     if pinned is not None:
-        frame.insert(5, "pinned", pinned.what[:MOST])
+        frame.insert(5, "pinned", pinned.content[:MOST])
     forms: Any = {
         **dict.fromkeys(("score", "hits"), decimal),
         **dict.fromkeys(("gap", "ECE", "noise"), points),

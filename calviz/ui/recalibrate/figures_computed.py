@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.core.watch import watching
+from calviz.core.progress import watching
 from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, RiskCoverage
 from calviz.figures.class_bars import QUICK_RESAMPLES
 from calviz.specs.recalibrator import UNCALIBRATED

@@ -9,7 +9,7 @@ import streamlit as st
 
 from calviz.figures import Reliability
 from calviz.figures.kernels.reliability_curves import CurveKind
-from calviz.ui.pinned import shown
+from calviz.ui.pinned import on_page
 from calviz.ui.selection import overlay, panel, state
 from calviz.ui.selection.rules import Bins, bounds
 from calviz.ui.session import page_guard, results
@@ -102,7 +102,7 @@ def chart(
         selected=None if chosen is None else (chosen.first, chosen.last),
         larger=larger,
         drag=drag,
-        beside=(*overlay.drawn(figure, settings), *shown.points(settings)),
+        beside=(*overlay.drawn(figure, settings), *on_page.points(settings)),
     )
 
 

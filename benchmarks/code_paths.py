@@ -8,8 +8,8 @@ calls how often work is repeated.
 A second table lists the files that a reader passes from a flow to one function: those of the functions on the call stack
 when it is first called, in their order.
 
-    python benchmarks/walks.py                      # the checkout that contains this file
-    python benchmarks/walks.py --checkout ../other  # another one, such as a git worktree of an earlier commit
+    python benchmarks/code_paths.py                      # the checkout that contains this file
+    python benchmarks/code_paths.py --checkout ../other  # another one, such as a git worktree of an earlier commit
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measure the cost of clusters and weights at a million rows, against the same rows without them and against peers.
 
-    python benchmarks/rows_not_alike.py [--quick] [--write]
+    python benchmarks/clusters_and_weights.py [--quick] [--write]
 
 Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Every time includes intervals and noise floors, with 100 resamples
 for a million rows. Peers: a loop that gathers the rows of the drawn clusters, and scikit-learn with ``sample_weight``.
@@ -37,7 +37,7 @@ SETS = {
     "bin-free": ("ks", "kuiper", "smece", "kde_ece", "aurc", "auroc_failure"),
 }
 SETUP = """
-from rows_not_alike import rows
+from clusters_and_weights import rows
 import calviz
 data = rows({n}, {kind!r})
 calviz.verdict(rows(2_000, {kind!r}))
@@ -180,7 +180,7 @@ def main() -> None:
             verdict = next(r for r in results if r.title == f"verdict, {n:,} rows, {kind}")
             verdict.memory = f"{peak / 1e6:,.0f} MB ({n * 24 / 1e6:,.0f} MB of columns)"
     text = (
-        f"`python benchmarks/rows_not_alike.py --write` on {machine()}. The best of 2 turns, with intervals and noise floors. "
+        f"`python benchmarks/clusters_and_weights.py --write` on {machine()}. The best of 2 turns, with intervals and noise floors. "
         "A ratio beside *plain rows* or *without weights* is the cost of clusters and weights.\n\n"
         f"{markdown(results)}"
     )

@@ -3,7 +3,7 @@ import threading
 import numpy as np
 import pytest
 
-from calviz.core.watch import Stopped, checkpoint, watching
+from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.numerics import blocks, columns
 from calviz.recalibrators.dirichlet import DirichletCalibration
 from calviz.specs.recalibrator import RECALIBRATORS

@@ -8,11 +8,11 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.isotonic_levels import sum_over_levels
-from calviz.sample import cell_bounds, cell_order
-from calviz.sample.kept_results import once_per_view
+from calviz.sample import cell_bounds, cell_bounds_of_order
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
+from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import metric
 
 _corp = partial(
@@ -36,7 +36,7 @@ def _fitted_brier(view: Steps) -> FloatArray:
 
 
 def _fitted_bound(sample: Sample, view: Steps) -> float:
-    return cell_order.of_isotonic(sample, _fitted_brier, view)
+    return cell_bounds_of_order.of_isotonic(sample, _fitted_brier, view)
 
 
 def _brier(view: Steps) -> FloatArray:
@@ -56,7 +56,7 @@ def _base_rate(view: Steps) -> FloatArray:
     direction="lower",
     formula=r"\overline{(s-h)^2} - \overline{(\hat\pi(s)-h)^2}",
     interval="inverted",
-    bound=lambda sample, view: _fitted_bound(sample, view) + cell_order.of_square(sample),
+    bound=lambda sample, view: _fitted_bound(sample, view) + cell_bounds_of_order.of_square(sample),
 )
 def brier_miscalibration(view: Steps) -> FloatArray:
     """Amount by which isotonic recalibration would lower the Brier score of (score, hit): its miscalibration part.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.core.errors import CalvizError
-from calviz.figures.kernels.levels import LEAST_ROWS
+from calviz.figures.kernels.group_levels import LEAST_ROWS
 from calviz.text.words import percent, shorten
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings

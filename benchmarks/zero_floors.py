@@ -1,6 +1,6 @@
 """Compare maps on files with exact zeros, for several floors of a zero.
 
-    python benchmarks/zeros.py
+    python benchmarks/zero_floors.py
 
 Data: Adult (a random forest; the first half fits, the second half judges), predictions of CIFAR-10 rounded to 3 decimals,
 and the experiments of the arena, if these files are beside the checkout in ``shared/data``.

@@ -11,11 +11,11 @@ from calviz.core.arrays import IntArray
 from calviz.figures.drawing.parts import Trace, heading, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette
-from calviz.figures.of_a_hundred import HUNDRED
+from calviz.figures.hundred_squares import HUNDRED
 from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
-    from calviz.figures.of_a_hundred import Kept, OfAHundred
+    from calviz.figures.hundred_squares import Kept, OfAHundred
 
 #: Squares per row; sizes of a panel and of a square, and margins of the panels, in pixels.
 _ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from calviz.core.errors import NotAvailable
-from calviz.core.watch import checkpoint
+from calviz.core.progress import checkpoint
 from calviz.numerics.threads import one_blas_thread
 from calviz.sample.row_draws import RowDraws
 from calviz.specs.metric import Reweighting

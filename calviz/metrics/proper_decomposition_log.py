@@ -11,11 +11,11 @@ from scipy.special import entr
 
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.isotonic_levels import sum_over_levels
-from calviz.sample import cell_bounds, cell_order
-from calviz.sample.kept_results import once_per_view
+from calviz.sample import cell_bounds, cell_bounds_of_order
 from calviz.sample.log_steps import LogSteps, log_steps
 from calviz.sample.losses import infinite_words
 from calviz.sample.sample import Sample
+from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import metric
 
 
@@ -49,7 +49,9 @@ def _fitted(view: LogSteps) -> FloatArray:
 
 
 def _fitted_bound(sample: Sample, view: LogSteps) -> float:
-    return cell_order.of_isotonic(sample, lambda steps: _fitted(LogSteps(steps)), view.steps)
+    return cell_bounds_of_order.of_isotonic(
+        sample, lambda steps: _fitted(LogSteps(steps)), view.steps
+    )
 
 
 def _constant(view: LogSteps) -> FloatArray:
@@ -65,7 +67,7 @@ def _constant(view: LogSteps) -> FloatArray:
     interval="inverted",
     details=_clipped,
     note=_infinite,
-    bound=lambda sample, view: _fitted_bound(sample, view) + cell_order.of_log(sample),
+    bound=lambda sample, view: _fitted_bound(sample, view) + cell_bounds_of_order.of_log(sample),
 )
 def nll_miscalibration(view: LogSteps) -> FloatArray:
     """Amount by which isotonic recalibration would lower the log loss of (score, hit), in nats: its miscalibration part.
