@@ -58,3 +58,14 @@ def test_source_files_are_one_room_each():
         and (lines := len(p.read_text(encoding="utf-8").splitlines())) > 600
     }
     assert not long
+
+
+def test_the_documents_name_files_that_exist():
+    names = {p.relative_to(ROOT).as_posix() for p in project_files()}
+    missing = [
+        f"{page}: {named}"
+        for page in ("ARCHITECTURE.md", "CONTRIBUTING.md")
+        for named in re.findall(r"`([\w/]+\.py)`", (ROOT / page).read_text(encoding="utf-8"))
+        if not any(f"/{name}".endswith(f"/{named}") for name in names)
+    ]
+    assert not missing, "\n".join(missing)
