@@ -29,6 +29,10 @@ NO_RANGE = (
     "classes. It is not 0: the rows of a hard class look overconfident even then, so that a long bar "
     "alone is no evidence of an error."
 )
+NO_RANGE_OF_PROFILES = (
+    "A profile holds sums of the rows, from which what a perfectly calibrated model would show by true class is not known. It is "
+    "not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."
+)
 NO_RANGE_OF_CLUSTERS = (
     "Rows of one cluster tend to be off together: how far that moves the error of a class is not known from the "
     "probabilities, so that a long bar alone is no evidence of an error."
@@ -89,7 +93,8 @@ with page_guard.boundary():
             st.markdown(md(figure.shares(), 1_000))
         table.chart(figure, order, chosen, pinned)
         if figure.band is None:
-            st.caption(NO_RANGE_OF_CLUSTERS if figure.clustered else NO_RANGE)
+            reasons = {"clusters": NO_RANGE_OF_CLUSTERS, "profile": NO_RANGE_OF_PROFILES}
+            st.caption(reasons.get(figure.no_range or "", NO_RANGE))
         else:
             st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
     frame = table.merged(chosen, class_errors)

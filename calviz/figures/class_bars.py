@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
-from calviz.core.options import check_level
+from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME, Figure, facts, named
 from calviz.figures.kernels.overlays import Overlay
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 Mode = ClassView
 Order = Literal["value", "beyond", "class"]
+#: Why there is no range of a calibrated model: not requested, or not known from these data.
+NoRange = Literal["left-out", "clusters", "profile", "confidence-only"]
 
 #: Up to this many classes get a bar each; with more, only both ends of the order do, and a curve shows all classes.
 ALL_BARS = 24
@@ -50,6 +51,12 @@ WORDS: dict[Mode, tuple[str, str]] = {
         "less confident than a calibrated model would be",
     ),
     "one-vs-rest": ("too high", "too low"),
+}
+_WITHOUT_RANGE: dict[NoRange, str] = {
+    "left-out": "was not computed",
+    "clusters": "is not known for clustered rows",
+    "profile": "is not known from a profile",
+    "confidence-only": "is not known without the probabilities of all classes",
 }
 _NOUNS: dict[Mode, tuple[str, str]] = {
     "predicted-class": ("predicted class", "predicted classes"),
@@ -102,8 +109,8 @@ class ClassBars(Figure):
         Classes without rows; they have a value only for ``one-vs-rest``.
     needed : ndarray or None, shape (C,)
         How far off a class must be to lie outside the range; inf if no labels could put it there.
-    clustered : bool
-        Whether the rows are clustered; then there is no band.
+    no_range : str or None
+        Why there is no band: it was ``left-out``, the rows are in ``clusters``, or the data are a ``profile`` or ``confidence-only``.
 
     References
     ----------
@@ -124,7 +131,7 @@ class ClassBars(Figure):
     band: tuple[FloatArray, FloatArray] | None
     missing: tuple[str, ...]
     needed: FloatArray | None = None
-    clustered: bool = False
+    no_range: NoRange | None = None
 
     @classmethod
     def compute(
@@ -165,8 +172,7 @@ class ClassBars(Figure):
         """
         check_level(level)
         sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
-        if mode not in get_args(Mode):
-            raise OptionError(f"'mode' must be one of {', '.join(get_args(Mode))}; got {mode!r}.")
+        check_choice("mode", mode, get_args(Mode))
         ranges = sample.view(class_ranges, view=mode)
         rows, has, limits = ranges.rows, ranges.has, ranges.range if band else None
         interval = _interval(sample, mode, level)
@@ -189,7 +195,7 @@ class ClassBars(Figure):
             band=None if limits is None else (limits[0][has], limits[1][has]),
             missing=tuple(names[k] for k in np.flatnonzero(rows == 0)),
             needed=None if ranges.needed is None else ranges.needed[has],
-            clustered=sample.data.clusters is not None,
+            no_range=None if limits is not None else _why_no_range(sample.data, band),
         )
 
     @property
@@ -214,8 +220,7 @@ class ClassBars(Figure):
 
     def ranked(self, order: Order = "beyond") -> IntArray:
         """Positions in the arrays in drawing order, shape (C,): by distance beyond the range, by value, or by class."""
-        if order not in get_args(Order):
-            raise OptionError(f"'order' must be value, beyond or class; got {order!r}.")
+        check_choice("order", order, get_args(Order))
         if order == "class":
             return np.arange(self.value.size)
         keys = (-self.value,) if order == "value" else (-self.value, -self.beyond)
@@ -305,14 +310,8 @@ class ClassBars(Figure):
         one, many = _NOUNS[self.mode]
         total = counted(self.value.size, one, many)
         if self.band is None:
-            why = (
-                "for clustered rows"
-                if self.clustered
-                else "without the probabilities of all classes"
-            )
-            return (
-                f"None of {total} is judged: what a calibrated model would show is not known {why}."
-            )
+            why = _WITHOUT_RANGE[self.no_range or "left-out"]
+            return f"None of {total} is judged: what a calibrated model would show {why}."
         parts = []
         for which, word in zip((self.over, self.under), self.words, strict=True):
             count = int(which.sum())
@@ -376,6 +375,14 @@ def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
             False,
         )
     return f"Outside the range that a calibrated model would show: {', '.join(parts)}.", True
+
+
+def _why_no_range(data: Dataset, requested: bool) -> NoRange:
+    if not requested:
+        return "left-out"
+    if data.clusters is not None:
+        return "clusters"
+    return "confidence-only" if data.cells is None else "profile"
 
 
 def _and(more: str) -> str:
