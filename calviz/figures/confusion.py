@@ -11,6 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.options import check_choice
 from calviz.core.predictions import Dataset, Predictions
 from calviz.figures.base import NAME, Figure, facts, named
 from calviz.sample.reduce import predicted_classes, reduce
@@ -151,8 +152,7 @@ class Confusion(Figure):
         return np.asarray(self.mass / np.where(total > 0, total, 1.0)[side])
 
     def _side(self, by: By) -> IntArray:
-        if by not in get_args(By):
-            raise OptionError(f"'by' must be true or predicted; got {by!r}.")
+        check_choice("by", by, get_args(By))
         return self.true if by == "true" else self.predicted
 
     def mistakes(self) -> IntArray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.core.options import check_level
+from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts, named
@@ -149,8 +149,7 @@ class Cumulative(Figure):
         """
         check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
-        if estimate not in get_args(Estimate):
-            raise OptionError(f"'estimate' must be smooth or isotonic; got {estimate!r}.")
+        check_choice("estimate", estimate, get_args(Estimate))
         view = sample.view(steps)
         upto, gap = fractiles(view), view.cumulative_gap
         kept = extremes(gap)

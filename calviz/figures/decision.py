@@ -12,6 +12,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
+from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME, Figure, facts, named
 from calviz.figures.kernels.expert_referral import Costs, best_threshold, cost_at, kept_and_wrong
@@ -179,6 +180,7 @@ class Decision(Figure):
         seed: int | None = None,
     ) -> Self:
         """Compute the figure for `judged`, with the threshold chosen on `choosing` if given; cached with the judged sample."""
+        check_level(level)
         sample = Sample.of(judged, seed=seed).top_label
         chosen: Sample | None = None if choosing is None else Sample.of(choosing).top_label
         return sample.view(
@@ -206,8 +208,6 @@ class Decision(Figure):
         chosen_on: str | None,
     ) -> Self:
         """See `of_rows`; `best` is the chosen threshold."""
-        if not 0 < level < 1:
-            raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
         redrawing = Redrawing(seed=seed, resamples=resamples)
         view = sample.view(top_label_steps)
         n = sample.data.rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 #: Quantity drawn: net benefit, net benefit divided by the share of hits, or actions avoided per 100 rows compared with acting on everybody.
 Shown = Literal["net-benefit", "standardised", "avoided"]
-SHOWN: tuple[Shown, ...] = ("net-benefit", "standardised", "avoided")
 #: Cutoffs of the curve.
 CUTOFFS = np.arange(1, 100) / 100
 
@@ -162,7 +161,7 @@ class NetBenefit(Figure):
         """One row per cutoff."""
         nothing = np.full(self.cutoff.shape, np.nan)
         out: dict[str, Any] = {"cutoff": self.cutoff}
-        for shown in SHOWN:
+        for shown in get_args(Shown):
             name = shown.replace("-", "_")
             low, high = self.bands.get(shown, Ends(nothing, nothing))
             out |= {name: self.values[shown], f"{name}_low": low, f"{name}_high": high}
@@ -190,7 +189,7 @@ class NetBenefit(Figure):
         others : sequence of NetBenefit
             Further curves (after recalibration, or of another state), drawn without bands.
         """
-        check_choice("shown", shown, SHOWN)
+        check_choice("shown", shown, get_args(Shown))
         return self._drawn(theme, caption, width, shown=shown, at=at, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
-from calviz.core.options import check_level
+from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts, named
@@ -336,8 +336,7 @@ class Reliability(Figure):
         OptionError
             If `marks` is unknown.
         """
-        if marks not in get_args(Marks):
-            raise OptionError(f"'marks' must be points or bars; got {marks!r}.")
+        check_choice("marks", marks, get_args(Marks))
         return self._drawn(
             theme, caption, width, marks=marks, selected=selected, beside=tuple(beside)
         )

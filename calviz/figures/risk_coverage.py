@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.core.options import check_level
+from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME, Figure, facts, named
 from calviz.figures.kernels.uncertainty_ranking import (
@@ -167,8 +167,6 @@ class RiskCoverage(Figure):
         """
         check_level(level)
         sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
-        if ranking not in get_args(Ranking):
-            raise OptionError(f"'ranking' must be confidence, entropy or margin; got {ranking!r}.")
         view = sample.view(ranking_steps, by=ranking)
         n = float(view.n)
         size = min(POINTS, sample.data.n)
@@ -386,10 +384,8 @@ class RiskCoverage(Figure):
         others : sequence of RiskCoverage
             Further curves (other rankings, other models, after recalibration); with at most two, their bands are drawn too.
         """
-        for name, value, allowed in (("x", x, XAxis), ("y", y, YAxis)):
-            if value not in get_args(allowed):
-                known = " or ".join(get_args(allowed))
-                raise OptionError(f"'{name}' must be {known}; got {value!r}.")
+        check_choice("x", x, get_args(XAxis))
+        check_choice("y", y, get_args(YAxis))
         return self._drawn(theme, caption, width, x=x, y=y, at=at, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:

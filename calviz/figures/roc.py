@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -143,7 +143,7 @@ class Roc(ScoreFigure):
         beside : sequence of Overlay
             The same curve in other states.
         """
-        check_choice("panel", panel, ("roc", "precision-recall"))
+        check_choice("panel", panel, get_args(Panel))
         return self._drawn(theme, caption, width, panel=panel, at=at, beside=tuple(beside))
 
     def caption(self) -> tuple[str, ...]:
