@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import Trace, area, frame, label, line, outline, upright
+from calviz.figures.drawing.parts import (
+    Trace,
+    area,
+    frame,
+    label,
+    line,
+    outline,
+    short_line,
+    upright,
+)
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.figures.kernels.thin_curve import BUCKETS
@@ -145,8 +154,7 @@ class _Panel:
             score, hits = f.cumulative_score, f.cumulative_hits
             x, score, hits = (np.append(0.0, values) for values in (x, score, hits))
         elif x.size == 1:
-            # If all scores are equal, a short line makes visible what a single point would not.
-            x = np.array([0.0, 1.0]) if self.panel == "c" else x + np.array([-0.05, 0.05])
+            x = np.array([0.0, 1.0]) if self.panel == "c" else short_line(x)
             score, hits = np.repeat(score, 2), np.repeat(hits, 2)
         yield from self._band(x, score)
         yield self._mark_line(score, hits)

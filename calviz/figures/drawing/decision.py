@@ -11,17 +11,15 @@ import numpy as np
 from calviz.figures.decision import PER
 from calviz.figures.drawing.parts import Trace, area, label, line, markers, packed, upright
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis
+from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text
 from calviz.text.words import decimal, decimals_for, level_text
 
 if TYPE_CHECKING:
     from calviz.figures.decision import Decision
 
-#: Margins of the panel, and its height on wide and narrow pages, in pixels.
+#: Margins of the panel in pixels.
 _MARGINS = (70, 28, 26, 54)
-_TALL, _SMALL = 340, 280
-_DASHES = ("8px,3px", "2px,3px", "8px,3px,2px,3px")
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
@@ -31,7 +29,7 @@ def draw(figure: Decision, sheet: Sheet, *, others: tuple[Decision, ...]) -> Pic
     traces = list(drawing.traces())
     return sheet.picture(
         traces,
-        inner=_SMALL if sheet.narrow else _TALL,
+        inner=sheet.panel_height,
         margins=_MARGINS,
         above=20,
         annotations=drawing.face_label(),
@@ -73,7 +71,7 @@ class _Costs:
         colours = (p.vermillion, p.purple, p.green)
         for i, other in enumerate(self.others):
             yield from self._one(
-                other, colours[i % 3], _SYMBOLS[1 + i % 3], 2 + 2 * i, dash=_DASHES[i % 3]
+                other, colours[i % 3], _SYMBOLS[1 + i % 3], 2 + 2 * i, dash=DASHES[1 + i % 3]
             )
         yield from self._one(f, p.blue, _SYMBOLS[0], 0, width=2.5)
 

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.figures.drawing.parts import Trace, area, label, line
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis
+from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.specs.metric import METRICS
 from calviz.text.escape import plotly_text
 from calviz.text.metric_values import scale_of
@@ -20,11 +20,9 @@ from calviz.text.metric_values import scale_of
 if TYPE_CHECKING:
     from calviz.figures.learning_curve import LearningCurves
 
-#: Margins of the panel, and its height on wide and narrow pages, in pixels.
+#: Margins of the panel in pixels.
 _MARGINS = (66, 20, 14, 54)
-_TALL, _SMALL = 340, 280
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x")
-_DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
 #: The axis extends beyond the range of the main values by at most this multiple of it.
 _ROOM = 1.5
 
@@ -35,7 +33,7 @@ def draw(figure: LearningCurves, sheet: Sheet) -> Picture:
     traces = list(drawing.traces())
     return sheet.picture(
         traces,
-        inner=_SMALL if sheet.narrow else _TALL,
+        inner=sheet.panel_height,
         margins=_MARGINS,
         annotations=drawing.notes(),
         **drawing.axes(),
@@ -74,7 +72,7 @@ class _Curves:
             y = self._scale * np.array([point.mean for point in points])
             colour, name = colours[i % 4], plotly_text(f.label(method), 40)
             yield {
-                **line(x, y, colour, width=2, dash=_DASHES[i // 4 % 4], name=name),
+                **line(x, y, colour, width=2, dash=DASHES[i // 4 % 4], name=name),
                 "mode": "lines+markers",
                 "marker": {"size": 7, "color": colour, "symbol": _SYMBOLS[i % 8]},
                 "customdata": [

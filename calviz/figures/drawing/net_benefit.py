@@ -10,17 +10,15 @@ import numpy as np
 
 from calviz.figures.drawing.parts import Trace, area, label, line, upright
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis
+from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text
 from calviz.text.words import level_text
 
 if TYPE_CHECKING:
     from calviz.figures.net_benefit import NetBenefit, Shown
 
-#: Margins of the panel, and its height on wide and narrow pages, in pixels.
+#: Margins of the panel in pixels.
 _MARGINS = (70, 28, 26, 54)
-_TALL, _SMALL = 340, 280
-_DASHES = ("8px,3px", "8px,3px,2px,3px")
 _TITLES: dict[Shown, str] = {
     "net-benefit": "Net benefit",
     "standardised": "Net benefit / share of hits",
@@ -41,7 +39,7 @@ def draw(
     traces = list(drawing.traces())
     return sheet.picture(
         traces,
-        inner=_SMALL if sheet.narrow else _TALL,
+        inner=sheet.panel_height,
         margins=_MARGINS,
         above=20,
         annotations=drawing.cutoff_label(),
@@ -76,10 +74,11 @@ class _Curves:
             )
         if self.at is not None:
             yield upright(self.at, *self._up, p.ink)
-        colours = (p.vermillion, p.green)
+        # Acting on nobody is dotted.
+        colours, dashes = (p.vermillion, p.green), (DASHES[1], DASHES[3])
         for i, other in enumerate(self.others):
             name = plotly_text(other.name, 44)
-            yield self._one(other, colours[i % 2], name, dash=_DASHES[i % 2], legendrank=2 + i)
+            yield self._one(other, colours[i % 2], name, dash=dashes[i % 2], legendrank=2 + i)
         name = plotly_text(f.name, 30) if self.others else "Act by the scores"
         yield self._one(f, p.blue, name, width=2.5, legendrank=1)
 

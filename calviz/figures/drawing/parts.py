@@ -49,6 +49,11 @@ def line(x: FloatArray, y: FloatArray, colour: str, **own: Any) -> Trace:
     }
 
 
+def short_line(x: FloatArray) -> FloatArray:
+    """Return both ends of a short line around the only score `x` (1,) of a curve, because a single point would not be visible."""
+    return x + np.array([-0.05, 0.05])
+
+
 def upright(x: float, low: float, high: float, colour: str) -> Trace:
     """Draw a thin dotted vertical line as a mark."""
     return line(

@@ -11,7 +11,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.figures.drawing.parts import UNFADED, Trace, area, label, line, markers, packed, upright
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis
+from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text
 from calviz.text.words import level_text, percent
 
@@ -23,7 +23,6 @@ _MARGINS = (64, 28, 14, 54)
 _TALL, _SMALL = 380, 300
 #: Diameter, in pixels, of the area around a point of the curve that reacts to the pointer.
 _NEAR = 14
-_DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
 
 
 def draw(
@@ -103,7 +102,7 @@ class _Curves:
                 colours[i % 3],
                 self._name(other),
                 # A repeated colour gets another dash.
-                dash=_DASHES[1 + (i + i // 3) % 3],
+                dash=DASHES[1 + (i + i // 3) % 3],
                 legendrank=2 + i,
             )
         yield from self._curve(

@@ -18,6 +18,8 @@ Picture = dict[str, Any]
 
 #: Below this width in pixels, panels are stacked and labels are short.
 _NARROW = 620
+#: Height of a single panel of curves on wide and narrow pages, in pixels.
+_TALL, _LOW = 340, 280
 #: Width of a character of the caption in pixels, and minimum number of characters per line.
 _CHARACTER, _FEWEST = 7.6, 24
 #: Widths of a legend entry without its text and of a letter, and of a narrow column on a desktop, assumed if none is known; in pixels.
@@ -46,6 +48,11 @@ class Sheet:
     def narrow(self) -> bool:
         """Whether the page is so narrow that panels are stacked."""
         return self.width is not None and self.width < _NARROW
+
+    @property
+    def panel_height(self) -> int:
+        """Height of a single panel of curves in pixels."""
+        return _LOW if self.narrow else _TALL
 
     def _legend_room(self, traces: Sequence[Trace], beside: int) -> int:
         """Height in pixels of the legend; `beside` is the width taken by margins."""

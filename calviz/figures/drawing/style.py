@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from calviz.specs.figure import Theme
 from calviz.text.words import shorten
 
+#: Dashes of curves, in the order in which they are taken, so that curves do not differ in colour only.
+DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
+#: Width of a character of a row's name, in pixels, where the system's sans-serif is as wide as DejaVu Sans.
+_NAME_CHARACTER = 7.0
 FONT = '"Source Sans 3", "Source Sans Pro", "Helvetica Neue", Helvetica, Arial, sans-serif'
 
 
@@ -112,6 +116,14 @@ def row_axis(palette: Palette, names: Sequence[str], **own: Any) -> dict[str, An
         showgrid=False,
         **own,
     )
+
+
+def name_room(names: Iterable[str], beside: int) -> int:
+    """Return the width of a margin, in pixels, that holds the longest name of a row and the space `beside` it.
+
+    `names` must be shortened as they are drawn, but not escaped.
+    """
+    return round(_NAME_CHARACTER * max(map(len, names), default=0)) + beside
 
 
 def layout(palette: Palette, **own: Any) -> dict[str, Any]:
