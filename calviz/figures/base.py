@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 #: Maximum length of the name of the data, in characters.
-NAME = 60
+NAME_LENGTH = 60
 
 
 class Figure(ABC):
@@ -216,7 +216,7 @@ def _bundle(drawn: Any, **asked: Any) -> dict[str, Any]:
 
 def named(name: str, split: str | None) -> str:
     """Name the data in a sentence: name and split."""
-    return shorten(name, NAME) + (f", split {shorten(split)}" if split is not None else "")
+    return shorten(name, NAME_LENGTH) + (f", split {shorten(split)}" if split is not None else "")
 
 
 def facts(split: str | None, *what: str) -> str:

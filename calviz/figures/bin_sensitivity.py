@@ -12,7 +12,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.bin_sweep import bin_sweep
 from calviz.sample.binning import Scheme
 from calviz.sample.error_bars import stream
@@ -188,7 +188,7 @@ class BinSensitivity(Figure):
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn: one line each."""
         what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, "ECE by number of bins"
+        return shorten(self.name, NAME_LENGTH), what, "ECE by number of bins"
 
     def describe(self) -> str:
         """Say in plain words how much the choice of bins matters."""

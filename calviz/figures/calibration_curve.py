@@ -12,7 +12,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
@@ -144,7 +144,7 @@ class CalibrationCurve(Figure):
         reduction = with_short_class(self.reduction).label
         what = facts(self.split, counted(self.n, "row"), reduction, NAMES[self.kind])
         return (
-            shorten(self.name, NAME),
+            shorten(self.name, NAME_LENGTH),
             what,
             f"Mean distance from the diagonal (ICI): {self._points()}",
         )

@@ -12,7 +12,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.overlays import Overlay
 from calviz.sample import error_bars
 from calviz.sample.class_gaps import class_gaps
@@ -303,7 +303,7 @@ class ClassBars(Figure):
         """Name; rows and classes; what is drawn: one line each."""
         classes = counted(self.value.size, "class", "classes")
         what = facts(self.split, counted(self.n, "row"), classes)
-        return shorten(self.name, NAME), what, DRAWN[self.mode]
+        return shorten(self.name, NAME_LENGTH), what, DRAWN[self.mode]
 
     def shares(self) -> str:
         """Say how many classes are outside the range of a calibrated model, which, and on which side."""

@@ -13,7 +13,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.options import check_choice
 from calviz.core.predictions import Dataset, Predictions
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.sample.reduce import predicted_classes, reduce
 from calviz.sample.sample import Sample
 from calviz.specs.figure import Theme, figure
@@ -181,7 +181,7 @@ class Confusion(Figure):
             counted(self.n, "row"),
             counted(len(self.class_names), "class", "classes"),
         )
-        return shorten(self.name, NAME), what, f"{percent(self.wrong / self.n)} wrong"
+        return shorten(self.name, NAME_LENGTH), what, f"{percent(self.wrong / self.n)} wrong"
 
     def describe(self) -> str:
         """Say in plain words which classes are mixed up most."""

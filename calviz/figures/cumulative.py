@@ -14,7 +14,7 @@ from calviz.core.errors import OptionError
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.kernels.reliability_curves import fractiles, isotonic_curve, smoothed_gap
 from calviz.figures.kernels.thin_curve import extremes
@@ -303,7 +303,11 @@ class Cumulative(Figure):
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the KS error with its interval: one line each."""
         what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, SINGLE_ROW if self.n == 1 else f"KS {self._size}"
+        return (
+            shorten(self.name, NAME_LENGTH),
+            what,
+            SINGLE_ROW if self.n == 1 else f"KS {self._size}",
+        )
 
     @property
     def _size(self) -> str:

@@ -14,7 +14,7 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.expert_referral import Costs, best_threshold, cost_at, kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.results.evaluation import Interval
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: Thresholds of the curve: this many evenly spaced ones, and about as many quantiles of the scores.
 POINTS = 120
 #: Costs are reported per this many predictions.
-PER = 1_000
+PREDICTIONS_PER_COST = 1_000
 
 
 @dataclass(frozen=True)
@@ -314,23 +314,30 @@ class Decision(Figure):
         """Name; rows and costs; what miscalibration costs: one line each."""
         c = self.costs
         costs = f"costs: wrong {c.wrong:g}, referred {c.referred:g}, right {c.right:g}"
-        number = f"Miscalibration costs {self.per(self.excess)} per {PER:,} predictions"
+        number = (
+            f"Miscalibration costs {self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions"
+        )
         if self.n == 1:
             number = "A single row does not tell what miscalibration costs"
-        return shorten(self.name, NAME), facts(self.split, counted(self.n, "row"), costs), number
+        return (
+            shorten(self.name, NAME_LENGTH),
+            facts(self.split, counted(self.n, "row"), costs),
+            number,
+        )
 
     def per(self, cost: float) -> str:
-        """Write a cost per `PER` predictions, with decimals that suit all costs in the drawing."""
-        return decimal(PER * cost, self._decimals)
+        """Write a cost per `PREDICTIONS_PER_COST` predictions, with decimals that suit all costs in the drawing."""
+        return decimal(PREDICTIONS_PER_COST * cost, self._decimals)
 
     @property
     def _decimals(self) -> int:
-        most = max(abs(PER * r.cost) for r in self.rules.values())
+        most = max(abs(PREDICTIONS_PER_COST * r.cost) for r in self.rules.values())
         decimals = 0 if most >= 100 else decimals_for(most, least=0)
         # The written difference must equal the difference of the two written costs; add at most two decimals for it.
         for more in range(decimals, decimals + 3):
             face, best, excess = (
-                round(PER * v, more) for v in (self.face.cost, self.best.cost, self.excess)
+                round(PREDICTIONS_PER_COST * v, more)
+                for v in (self.face.cost, self.best.cost, self.excess)
             )
             if round(face - best, more) == excess:
                 return more
@@ -346,7 +353,7 @@ class Decision(Figure):
                 "what miscalibration costs."
             )
         text = (
-            f"At face value ({_condition(face)}) {PER:,} predictions cost {self.per(face.cost)}, "
+            f"At face value ({_condition(face)}) {PREDICTIONS_PER_COST:,} predictions cost {self.per(face.cost)}, "
             f"{percent(face.referred / self.n)} of them referred. With the best threshold "
             f"({_condition(best)}) they cost {self.per(best.cost)}, "
             f"{percent(best.referred / self.n)} of them referred. "
@@ -356,7 +363,10 @@ class Decision(Figure):
     def _difference(self) -> str:
         if self.excess == 0:
             return "Miscalibration costs nothing here."
-        amount, clear = f"{self.per(self.excess)} per {PER:,} predictions", self.excess > 0
+        amount, clear = (
+            f"{self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions",
+            self.excess > 0,
+        )
         if self.excess_interval is not None:
             low, high = self.excess_interval
             amount += f" ({level_text(self.level)} CI {self.per(low)} to {self.per(high)})"

@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.progress import checkpoint
-from calviz.figures.base import NAME, facts, named
+from calviz.figures.base import NAME_LENGTH, facts, named
 from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
@@ -110,7 +110,7 @@ class DecisionLoss(ScoreFigure):
         """Name; what is drawn; the largest loss: one line each."""
         what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
         most = SINGLE_ROW if self.n == 1 else f"At most {self._largest()}"
-        return shorten(self.name, NAME), what, most
+        return shorten(self.name, NAME_LENGTH), what, most
 
     def _largest(self) -> str:
         cutoff, loss = self.worst

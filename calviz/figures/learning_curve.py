@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core.errors import OptionError
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure
+from calviz.figures.base import NAME_LENGTH, Figure
 from calviz.results.learning_curve import LabelsNeeded, LearningCurve, LearningPoint
 from calviz.specs.metric import METRICS, QUOTED
 from calviz.specs.recalibrator import UNCALIBRATED
@@ -99,7 +99,7 @@ class LearningCurves(Figure):
         if judged.split is not None:
             what[-1] += f" of split {shorten(judged.split)}"
         what += [shorten(Reduction.of(self.curve.reduction).label), f"seed {self.curve.seed}"]
-        return shorten(self.curve.name, NAME), " · ".join(what)
+        return shorten(self.curve.name, NAME_LENGTH), " · ".join(what)
 
     def needed(self) -> tuple[LabelsNeeded, ...]:
         """Number of labels each method needs, fewest first."""
@@ -193,6 +193,6 @@ class LearningCurves(Figure):
         sizes = self.sizes
         span = f"{sizes[0]:,} to {counted(sizes[-1], 'calibration row')}" if sizes else "no rows"
         return (
-            f"{METRICS[self.metric].label} of {shorten(self.curve.name, NAME)} against the number of "
+            f"{METRICS[self.metric].label} of {shorten(self.curve.name, NAME_LENGTH)} against the number of "
             f"calibration rows, {span}, always judged on the same {judged}. {self.answer()}"
         )

@@ -12,7 +12,7 @@ from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.expert_referral import kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.sample.cutoff import net_benefit_of
@@ -195,7 +195,7 @@ class NetBenefit(Figure):
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; where the scores are useful: one line each."""
         what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, self.reading()
+        return shorten(self.name, NAME_LENGTH), what, self.reading()
 
     def reading(self) -> str:
         """Say at which cutoffs deciding by the scores is better than acting on everybody or on nobody."""

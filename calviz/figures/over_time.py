@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts
+from calviz.figures.base import NAME_LENGTH, Figure, facts
 from calviz.figures.kernels.overlays import Overlay
 from calviz.results.over_time import OverTime, Period
 from calviz.specs.figure import Theme
@@ -72,7 +72,7 @@ class OverTimeLine(Figure):
         r = self.result
         reduction = shorten(Reduction.of(r.reduction).label)
         what = facts(None, counted(r.rows, "row"), reduction, f"{self.label} by {r.every}")
-        return shorten(r.name, NAME), what
+        return shorten(r.name, NAME_LENGTH), what
 
     def answer(self) -> str:
         """Say whether the metric changes, and in which period most significantly."""
@@ -122,5 +122,8 @@ class OverTimeLine(Figure):
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
-        parts = [f"{self.label} of {shorten(self.result.name, NAME)} over time.", self.answer()]
+        parts = [
+            f"{self.label} of {shorten(self.result.name, NAME_LENGTH)} over time.",
+            self.answer(),
+        ]
         return " ".join(filter(None, [*parts, self.past()]))

@@ -15,7 +15,7 @@ from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.figures.kernels.reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.proportions import clopper_pearson
@@ -350,13 +350,13 @@ class Reliability(Figure):
         reduction = with_short_class(self.reduction).label
         what = facts(self.split, counted(self.n, "row"), reduction, self.bins_words)
         if self.n == 1:
-            return shorten(self.name, NAME), what, SINGLE_ROW
+            return shorten(self.name, NAME_LENGTH), what, SINGLE_ROW
         decimals = decimals_for(self.ece, figures=3, least=3)
         error = f"ECE {decimal(self.ece, decimals)}"
         if self.ece_interval is not None:
             low, high = (decimal(v, decimals) for v in self.ece_interval)
             error += f" ({level_text(self.level)} CI {low} to {high})"
-        return shorten(self.name, NAME), what, error
+        return shorten(self.name, NAME_LENGTH), what, error
 
     def describe(self) -> str:
         """Say in plain words what the diagram shows (alternative text)."""

@@ -13,7 +13,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.uncertainty_ranking import (
     Ranking,
     area_under_risk,
@@ -392,7 +392,7 @@ class RiskCoverage(Figure):
         """Name; rows and ranking; accuracy of all rows and area under the curve: one line each."""
         what = facts(self.split, counted(self.n, "row"), f"ranked by {self.ranking}")
         numbers = f"Accuracy {percent(self.accuracy)} · AURC {decimal(self.aurc, 4)}"
-        return shorten(self.name, NAME), what, numbers
+        return shorten(self.name, NAME_LENGTH), what, numbers
 
     def describe(self) -> str:
         """Say in plain words what the curve shows."""

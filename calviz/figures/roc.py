@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice
-from calviz.figures.base import NAME, facts, named
+from calviz.figures.base import NAME_LENGTH, facts, named
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
@@ -149,7 +149,7 @@ class Roc(ScoreFigure):
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; the areas: one line each."""
         what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, self.reading()
+        return shorten(self.name, NAME_LENGTH), what, self.reading()
 
     def area_words(self, panel: Panel) -> str:
         """Write the area under a curve with its interval."""

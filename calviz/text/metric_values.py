@@ -176,7 +176,7 @@ class Written:
 
 
 #: A remark on more metrics than this gives their number instead of their names.
-NAMED = 12
+MOST_NAMED = 12
 
 
 def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
@@ -196,7 +196,7 @@ def _each_once(said: Iterable[tuple[MetricResult, str]], of: int) -> tuple[tuple
     for result, text in said:
         names.setdefault(text, []).append(METRICS[result.key].label)
     return tuple(
-        ("; ".join(some) if len(some) <= NAMED else f"{len(some)} of {of} metrics", text)
+        ("; ".join(some) if len(some) <= MOST_NAMED else f"{len(some)} of {of} metrics", text)
         for text, some in names.items()
     )
 

@@ -22,7 +22,7 @@ from calviz.figures.drawing.parts import (
     markers,
     outline,
     packed,
-    straight,
+    vertical_shape,
     whiskers,
 )
 from calviz.figures.drawing.sheet import Picture, Sheet
@@ -228,7 +228,7 @@ class _Bars:
 
     def zero(self) -> Iterator[dict[str, Any]]:
         """Draw a line where mean score and share of hits agree."""
-        yield straight(self.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
+        yield vertical_shape(self.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
 
     def highlight(self) -> Iterator[dict[str, Any]]:
         """Draw a frame around the selected class."""

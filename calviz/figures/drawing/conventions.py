@@ -14,7 +14,7 @@ from calviz.figures.drawing.style import Palette, axis, row_axis
 from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
-    from calviz.figures.conventions import ConventionDots, Dot
+    from calviz.figures.conventions import EceByLibrary, LibraryEce
 
 #: Height of a row, which has two lines of text (library and function), and margins of the panel, in pixels.
 _ROW, _MARGINS = 36, (166, 14, 10, 50)
@@ -22,8 +22,8 @@ _ROW, _MARGINS = 36, (166, 14, 10, 50)
 _FROM_EDGE = 0.25
 
 
-def draw(figure: ConventionDots, sheet: Sheet) -> Picture:
-    """Draw the computed dots (see `ConventionDots.plot`)."""
+def draw(figure: EceByLibrary, sheet: Sheet) -> Picture:
+    """Draw the computed dots (see `EceByLibrary.plot`)."""
     palette = sheet.palette
     highest = max(v for d in figure.dots for v in (d.value, d.noise) if not math.isnan(v))
     # The number beside the largest value needs a larger share of a narrow panel.
@@ -37,14 +37,14 @@ def draw(figure: ConventionDots, sheet: Sheet) -> Picture:
     )
 
 
-def _label(dot: Dot, palette: Palette) -> str:
+def _label(dot: LibraryEce, palette: Palette) -> str:
     if dot.library == "calviz":
         return "<b>calviz</b>"
     call = f'<span style="color:{palette.muted}">{plotly_text(dot.call)}</span>'
     return f"{plotly_text(dot.library)}<br>{call}"
 
 
-def _traces(figure: ConventionDots, highest: float, p: Palette) -> Iterator[Trace]:
+def _traces(figure: EceByLibrary, highest: float, p: Palette) -> Iterator[Trace]:
     own = 100 * figure.conventions.ece
     if not math.isnan(figure.conventions.noise):
         yield {

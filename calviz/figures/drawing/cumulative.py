@@ -18,7 +18,7 @@ from calviz.figures.drawing.parts import (
     line,
     outline,
     short_line,
-    upright,
+    vertical_mark,
 )
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
@@ -268,7 +268,9 @@ class _Panel:
     def _mark_line(self, score: FloatArray, hits: FloatArray) -> Trace:
         """Draw a thin line through the panel where the gap is largest."""
         top = float(max(score.max(), hits.max()))
-        return upright(float(self._x[self.figure.maximum]), 0.0, 1.04 * top, self.palette.muted)
+        return vertical_mark(
+            float(self._x[self.figure.maximum]), 0.0, 1.04 * top, self.palette.muted
+        )
 
     def _ends(self) -> Trace:
         """Mark both ends of the largest gap."""

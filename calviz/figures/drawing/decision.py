@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.decision import PER
-from calviz.figures.drawing.parts import Trace, area, label, line, markers, packed, upright
+from calviz.figures.decision import PREDICTIONS_PER_COST
+from calviz.figures.drawing.parts import Trace, area, label, line, markers, packed, vertical_mark
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text
@@ -53,12 +53,12 @@ class _Costs:
         """Yield the traces from back to front."""
         f, p = self.figure, self.palette
         if f.band is not None:
-            low, high = (PER * end for end in f.band)
+            low, high = (PREDICTIONS_PER_COST * end for end in f.band)
             name = f"{level_text(f.level)} bootstrap range"
             yield area(f.threshold, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
         yield line(
             np.array(self._across),
-            np.full(2, PER * f.costs.referred),
+            np.full(2, PREDICTIONS_PER_COST * f.costs.referred),
             p.muted,
             name="Refer everything",
             width=1.5,
@@ -67,7 +67,7 @@ class _Costs:
             legendrank=40,
         )
         if self._face is not None:
-            yield upright(self._face, *self._up, p.ink)
+            yield vertical_mark(self._face, *self._up, p.ink)
         colours = (p.vermillion, p.purple, p.green)
         for i, other in enumerate(self.others):
             yield from self._one(
@@ -82,7 +82,7 @@ class _Costs:
         # Below the lowest score, everything is kept.
         yield line(
             np.append(low, f.threshold),
-            PER * np.append(f.keep_all.cost, f.cost),
+            PREDICTIONS_PER_COST * np.append(f.keep_all.cost, f.cost),
             colour,
             name=name,
             legendrank=rank,
@@ -92,7 +92,7 @@ class _Costs:
         place = min(max(f.best.threshold, low), high)
         yield markers(
             packed(np.array([place])),
-            packed(np.array([PER * f.best.cost])),
+            packed(np.array([PREDICTIONS_PER_COST * f.best.cost])),
             colour,
             size=12,
             symbol=symbol,
@@ -138,8 +138,8 @@ class _Costs:
         """Range of the cost axis, starting at 0 if the curves then still fill at least half of it."""
         ends = [f.cost for f in self._every] + list(self.figure.band or ())
         refer = self.figure.costs.referred
-        low = PER * min(refer, *(float(e.min()) for e in ends))
-        high = PER * max(refer, *(float(e.max()) for e in ends))
+        low = PREDICTIONS_PER_COST * min(refer, *(float(e.min()) for e in ends))
+        high = PREDICTIONS_PER_COST * max(refer, *(float(e.max()) for e in ends))
         if 0 < low < 0.5 * high:
             low = 0.0
         room = 0.06 * (high - low or max(abs(high), 1.0))
@@ -159,6 +159,10 @@ class _Costs:
                 tickformat=".4~f" if dense else ".2~f",
             ),
             "yaxis": axis(
-                p, f"Cost of {PER:,} predictions", range=list(self._up), nticks=7, tickformat=","
+                p,
+                f"Cost of {PREDICTIONS_PER_COST:,} predictions",
+                range=list(self._up),
+                nticks=7,
+                tickformat=",",
             ),
         }

@@ -15,7 +15,7 @@ from calviz.figures.hundred_squares import HUNDRED
 from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
-    from calviz.figures.hundred_squares import Kept, OfAHundred
+    from calviz.figures.hundred_squares import HundredSquares, Promise
 
 #: Squares per row; sizes of a panel and of a square, and margins of the panels, in pixels.
 _ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
@@ -23,7 +23,7 @@ _ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
 _BESIDE, _ABOVE = 0.08, 0.18
 
 
-def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
+def draw(figure: HundredSquares, sheet: Sheet) -> Picture:
     """Draw one panel per promise, side by side or stacked."""
     count = len(figure.panels)
     stacked = sheet.narrow and count > 1
@@ -75,7 +75,7 @@ def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
     )
 
 
-def _squares(panel: Kept, palette: Palette, own: str, named: set[str]) -> Iterator[Trace]:
+def _squares(panel: Promise, palette: Palette, own: str, named: set[str]) -> Iterator[Trace]:
     """Yield the squares grouped by outcome, filling the grid row by row."""
     promised, happened = panel.squares
     both, most = min(promised, happened), max(promised, happened)

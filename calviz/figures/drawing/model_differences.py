@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from calviz.figures.drawing.parts import Trace, label, markers, straight, whiskers
+from calviz.figures.drawing.parts import Trace, label, markers, vertical_shape, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, name_room, row_axis
 from calviz.specs.metric import METRICS
@@ -33,7 +33,9 @@ def draw(figure: ModelDifferences, sheet: Sheet) -> Picture:
         above=_TOP - 6,
         annotations=drawing.sides(),
         shapes=[
-            straight(sheet.palette.ink, x=0, width=1.5, dash="4px,3px", yref="paper", layer="below")
+            vertical_shape(
+                sheet.palette.ink, x=0, width=1.5, dash="4px,3px", yref="paper", layer="below"
+            )
         ],
         **drawing.axes(),
     )

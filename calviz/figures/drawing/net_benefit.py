@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import Trace, area, label, line, upright
+from calviz.figures.drawing.parts import Trace, area, label, line, vertical_mark
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text
@@ -73,7 +73,7 @@ class _Curves:
                 ends, 0 * ends, p.ink, name="Act on nobody", dash="2px,3px", legendrank=31, **own
             )
         if self.at is not None:
-            yield upright(self.at, *self._up, p.ink)
+            yield vertical_mark(self.at, *self._up, p.ink)
         # Acting on nobody is dotted.
         colours, dashes = (p.vermillion, p.green), (DASHES[1], DASHES[3])
         for i, other in enumerate(self.others):

@@ -54,7 +54,7 @@ def short_line(x: FloatArray) -> FloatArray:
     return x + np.array([-0.05, 0.05])
 
 
-def upright(x: float, low: float, high: float, colour: str) -> Trace:
+def vertical_mark(x: float, low: float, high: float, colour: str) -> Trace:
     """Draw a thin dotted vertical line as a mark."""
     return line(
         np.array([x, x]),
@@ -125,7 +125,7 @@ def hatched(colour: str, palette: Palette, *, shape: str, tint: float, solidity:
     }
 
 
-def straight(colour: str, *, x: float, width: float, **own: Any) -> dict[str, Any]:
+def vertical_shape(colour: str, *, x: float, width: float, **own: Any) -> dict[str, Any]:
     """Describe a line from the bottom of a panel to its top, or from `y0` to `y1`."""
     style = {"color": colour, "width": width}
     if "dash" in own:

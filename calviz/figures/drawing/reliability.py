@@ -15,7 +15,7 @@ from calviz.figures.drawing.parts import (
     frame,
     label,
     legend,
-    straight,
+    vertical_shape,
     wrapped,
 )
 from calviz.figures.drawing.reliability_traces import Traces
@@ -119,7 +119,7 @@ class _Surroundings:
         """Draw both means as lines in the histogram."""
         for x, _, colour, dash in reversed(self._means()):
             top = 100 * float(self.figure.share.max())
-            yield straight(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
+            yield vertical_shape(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
 
     def mean_labels(self) -> dict[str, Any]:
         """Explain both lines in a line of text above the histogram, where nothing overlaps it."""

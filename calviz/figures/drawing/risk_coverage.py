@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import UNFADED, Trace, area, label, line, markers, packed, upright
+from calviz.figures.drawing.parts import (
+    UNFADED,
+    Trace,
+    area,
+    label,
+    line,
+    markers,
+    packed,
+    vertical_mark,
+)
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text
@@ -163,7 +172,7 @@ class _Curves:
             return
         x, y = self._marked(at)
         p = self.palette
-        yield upright(x, *self._range(), p.ink)
+        yield vertical_mark(x, *self._range(), p.ink)
         yield markers(
             [x],
             [y],

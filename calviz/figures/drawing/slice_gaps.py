@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
-from calviz.figures.drawing.parts import Trace, label, markers, outline, straight, whiskers
+from calviz.figures.drawing.parts import Trace, label, markers, outline, vertical_shape, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, name_room, row_axis
 from calviz.results.slices import Slice
@@ -37,7 +37,7 @@ def draw(figure: SliceGaps, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], 
         inner=(_TALL if above else _ROW) * max(len(names), 2),
         margins=(left, _RIGHT, _TOP, _BOTTOM),
         shapes=[
-            straight(palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below")
+            vertical_shape(palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below")
             for x, dash in ((0.0, "solid"), (100 * figure.result.gap, "dash"))
         ],
         xaxis=axis(palette, _gap_words(figure), nticks=5 if sheet.narrow else 9),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calviz.figures.drawing.parts import Trace, markers, straight, whiskers
+from calviz.figures.drawing.parts import Trace, markers, vertical_shape, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis, name_room, row_axis
 from calviz.specs.metric import METRICS
@@ -38,7 +38,9 @@ def draw(figure: Winrates, sheet: Sheet) -> Picture:
         inner=_ROW * len(names),
         margins=(left, _RIGHT, _TOP, _BOTTOM),
         legend_over="container",
-        shapes=[straight(p.neutral, x=0.5, width=1.5, dash="4px,3px", yref="paper", layer="below")],
+        shapes=[
+            vertical_shape(p.neutral, x=0.5, width=1.5, dash="4px,3px", yref="paper", layer="below")
+        ],
         xaxis=axis(p, "Winrate", range=[-0.02, 1.02], tickformat=".1f", nticks=6),
         yaxis=row_axis(p, names, ticks=""),
     )

@@ -11,9 +11,9 @@ import numpy as np
 import streamlit as st
 
 from calviz.core.arrays import IntArray
-from calviz.figures import Choice, RiskCoverage
+from calviz.figures import RiskCoverage
 from calviz.figures.kernels.uncertainty_ranking import Ranking, ranking_values
-from calviz.figures.risk_coverage import XAxis, YAxis
+from calviz.figures.risk_coverage import Choice, XAxis, YAxis
 from calviz.text.words import together
 from calviz.ui.pinned import state as pinned
 from calviz.ui.risk_coverage import before_after, coverage_table, other_models
