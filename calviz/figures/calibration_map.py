@@ -172,12 +172,12 @@ class CalibrationMap(Figure):
         height: int = 330,
     ) -> go.Figure:
         """Draw the figure as wide as the page; `height` is in pixels, without the caption."""
-        return self._drawn(theme, caption, width, height=height)
+        return self._plotly_figure(theme, caption, width, height=height)
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score: one line each."""
-        what = facts(None, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME_LENGTH), what
+        details = facts(None, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME_LENGTH), details
 
     def describe(self) -> str:
         """Say what the map does to the scores."""

@@ -289,7 +289,7 @@ class ClassBars(Figure):
         plotly.graph_objects.Figure
             Bars and points carry the index of their class as ``customdata``.
         """
-        return self._drawn(
+        return self._plotly_figure(
             theme,
             caption,
             width,
@@ -302,8 +302,8 @@ class ClassBars(Figure):
     def caption(self) -> tuple[str, ...]:
         """Name; rows and classes; what is drawn: one line each."""
         classes = counted(self.value.size, "class", "classes")
-        what = facts(self.split, counted(self.n, "row"), classes)
-        return shorten(self.name, NAME_LENGTH), what, DRAWN[self.mode]
+        details = facts(self.split, counted(self.n, "row"), classes)
+        return shorten(self.name, NAME_LENGTH), details, DRAWN[self.mode]
 
     def shares(self) -> str:
         """Say how many classes are outside the range of a calibrated model, which, and on which side."""
@@ -408,8 +408,8 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
     if mode == "one-vs-rest":
         return sample.view(class_gaps).interval(level)
     view = of_chosen_bins(sample)
-    drawn = error_bars.resampled(view, "bootstrap", **sample.redrawing)
-    return _quantiles(drawn.mcs, drawn.rows, level)
+    redraws = error_bars.resampled(view, "bootstrap", **sample.redrawing)
+    return _quantiles(redraws.mcs, redraws.rows, level)
 
 
 def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:

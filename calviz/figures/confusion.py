@@ -101,14 +101,14 @@ class Confusion(Figure):
         mass = np.bincount(cell, weights, minlength=cells.size).astype(np.float64)
         total = np.bincount(cell, weights * score, minlength=cells.size)
         # Each cell of a profile stands for many rows.
-        seen = count if rows.cells is None else np.rint(mass)
+        row_counts = count if rows.cells is None else np.rint(mass)
         return cls(
             name=rows.name,
             split=sample.split,
             class_names=rows.class_names,
             true=cells // rows.n_classes,
             predicted=cells % rows.n_classes,
-            rows=seen.astype(np.int64),
+            rows=row_counts.astype(np.int64),
             confidence=np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0),
             mass=mass,
         )
@@ -176,12 +176,12 @@ class Confusion(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and classes; how many are wrong."""
-        what = facts(
+        details = facts(
             self.split,
             counted(self.n, "row"),
             counted(len(self.class_names), "class", "classes"),
         )
-        return shorten(self.name, NAME_LENGTH), what, f"{percent(self.wrong / self.n)} wrong"
+        return shorten(self.name, NAME_LENGTH), details, f"{percent(self.wrong / self.n)} wrong"
 
     def describe(self) -> str:
         """Say in plain words which classes are mixed up most."""
@@ -237,4 +237,4 @@ class Confusion(Figure):
         wanted = np.asarray(list(classes) if len(classes) else self.usual, dtype=np.intp)
         if wanted.min() < 0 or wanted.max() >= len(self.class_names):
             raise OptionError(f"'classes' must lie between 0 and {len(self.class_names) - 1}.")
-        return self._drawn(theme, caption, width, by=by, shown=wanted, selected=selected)
+        return self._plotly_figure(theme, caption, width, by=by, shown=wanted, selected=selected)

@@ -111,8 +111,8 @@ class EceByLibrary(Figure):
         """Name; what is drawn: one line each."""
         c = self.conventions
         reduction = with_short_class(Reduction.of(c.reduction)).label
-        what = facts(c.split, counted(c.rows, "row"), reduction)
-        return shorten(c.name, NAME_LENGTH), what, "ECE by library"
+        details = facts(c.split, counted(c.rows, "row"), reduction)
+        return shorten(c.name, NAME_LENGTH), details, "ECE by library"
 
     def describe(self) -> str:
         """Say in plain words how far apart the conventions are."""

@@ -217,26 +217,26 @@ class Decision(Figure):
         rules = np.array([face, best, 0.0, math.inf])
         kept, errors = kept_and_wrong(view, rules)
         per_rule = costs.total(kept, errors, n) / n
-        drawn = _drawn(view, rules, costs, redrawing) if n > 1 else None
+        redrawn_costs = _redrawn_costs(view, rules, costs, redrawing) if n > 1 else None
 
         def interval(values: FloatArray | None) -> Interval | None:
             return None if values is None else error_bars.interval(values, level)
 
-        made = [
+        results = [
             Rule(
                 threshold=float(rules[i]),
                 kept=round(float(kept[i])),
                 referred=n - round(float(kept[i])),
                 accuracy=1 - float(errors[i] / kept[i]) if kept[i] else math.nan,
                 cost=float(per_rule[i]),
-                interval=interval(None if drawn is None else drawn[:, i]),
+                interval=interval(None if redrawn_costs is None else redrawn_costs[:, i]),
             )
             for i in range(4)
         ]
         at = _thresholds(view, rules)
         limits = None
         if band and n > 1:
-            curves = _drawn(view, at, costs, redrawing)
+            curves = _redrawn_costs(view, at, costs, redrawing)
             low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
             limits = low, high
         return cls(
@@ -246,12 +246,14 @@ class Decision(Figure):
             costs=costs,
             level=level,
             n=n,
-            face=made[0],
-            best=made[1],
-            keep_all=made[2],
-            refer_all=made[3],
-            excess=made[0].cost - made[1].cost,
-            excess_interval=interval(None if drawn is None else drawn[:, 0] - drawn[:, 1]),
+            face=results[0],
+            best=results[1],
+            keep_all=results[2],
+            refer_all=results[3],
+            excess=results[0].cost - results[1].cost,
+            excess_interval=interval(
+                None if redrawn_costs is None else redrawn_costs[:, 0] - redrawn_costs[:, 1]
+            ),
             threshold=at,
             cost=cost_at(view, at, costs),
             band=limits,
@@ -308,7 +310,7 @@ class Decision(Figure):
         """
         if any(other.costs != self.costs for other in others):
             raise OptionError("curves of different costs cannot be compared in one drawing.")
-        return self._drawn(theme, caption, width, others=tuple(others))
+        return self._plotly_figure(theme, caption, width, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and costs; what miscalibration costs: one line each."""
@@ -401,7 +403,9 @@ def _best(sample: Sample, *, costs: Costs) -> float:
     return best_threshold(sample.view(top_label_steps), costs)
 
 
-def _drawn(view: Steps, thresholds: FloatArray, costs: Costs, redrawing: Redrawing) -> FloatArray:
+def _redrawn_costs(
+    view: Steps, thresholds: FloatArray, costs: Costs, redrawing: Redrawing
+) -> FloatArray:
     """Mean cost per prediction at the thresholds on resampled rows, shape (B, T)."""
     within = np.clip(thresholds, None, 2.0)
     return cost_at(resampled_between(view, within, redrawing), within, costs)
@@ -416,5 +420,5 @@ def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
     quantiles = score[
         np.searchsorted(rows, np.linspace(0, 1, POINTS)[:-1] * rows[-1], side="right")
     ]
-    own = rules[(rules >= lowest) & (rules <= 1)]
-    return np.unique(np.concatenate([even, quantiles, own]))
+    of_rules = rules[(rules >= lowest) & (rules <= 1)]
+    return np.unique(np.concatenate([even, quantiles, of_rules]))

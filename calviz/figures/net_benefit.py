@@ -124,13 +124,13 @@ class NetBenefit(Figure):
         view = sample.view(steps)
         # Round the cutoffs to the precision of the scores, so that a single-precision score of 0.3 reaches 0.3.
         at = CUTOFFS.astype(sample.scored.score.dtype).astype(np.float64)
-        found = _all(view, at)
+        quantities = _all(view, at)
         bands: dict[Shown, Ends] = {}
         if band and view.n > 1:
-            drawn = _all(resampled_between(view, at, sample.redrawing), at)
+            redrawn = _all(resampled_between(view, at, sample.redrawing), at)
             tails = [(1 - level) / 2, (1 + level) / 2]
-            for shown, values in drawn.items():
-                if np.isfinite(found[shown]).all():
+            for shown, values in redrawn.items():
+                if np.isfinite(quantities[shown]).all():
                     bands[shown] = Ends(*np.nanquantile(values, tails, axis=0))
         share = float(view.n_hits / view.n)
         whole = net_benefit_of(share, 1 - share, 1, CUTOFFS)
@@ -142,7 +142,7 @@ class NetBenefit(Figure):
             n=sample.data.rows,
             share=share,
             cutoff=CUTOFFS,
-            values=found,
+            values=quantities,
             everybody={
                 "net-benefit": whole,
                 "standardised": whole / share if share else np.full(whole.shape, np.nan),
@@ -190,12 +190,12 @@ class NetBenefit(Figure):
             Further curves (after recalibration, or of another state), drawn without bands.
         """
         check_choice("shown", shown, get_args(Shown))
-        return self._drawn(theme, caption, width, shown=shown, at=at, others=tuple(others))
+        return self._plotly_figure(theme, caption, width, shown=shown, at=at, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; where the scores are useful: one line each."""
-        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME_LENGTH), what, self.reading()
+        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME_LENGTH), details, self.reading()
 
     def reading(self) -> str:
         """Say at which cutoffs deciding by the scores is better than acting on everybody or on nobody."""

@@ -68,7 +68,7 @@ class SliceGaps(Figure):
         beside : sequence of Overlay
             Gaps of the same slices in another state: one per drawn slice, nan where there is none.
         """
-        return self._drawn(theme, caption, width, beside=tuple(beside))
+        return self._plotly_figure(theme, caption, width, beside=tuple(beside))
 
     def columns(self) -> Mapping[str, Any]:
         """One row per slice."""

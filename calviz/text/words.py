@@ -97,13 +97,13 @@ def listed(names: Sequence[str], *, most: int = 3, limit: int = 30) -> str:
 
 def distinct(names: tuple[str, ...], limit: int = 60) -> dict[str, str]:
     """Map names to distinct short forms for a selection list."""
-    seen: dict[str, int] = {}
+    positions: dict[str, int] = {}
     result: dict[str, str] = {}
     for position, name in enumerate(names):
         short = shorten(name, limit) or "(empty)"
-        if short in seen:
+        if short in positions:
             short = f"{short} [{position}]"
-        seen[short] = position
+        positions[short] = position
         result[name] = short
     return result
 

@@ -53,11 +53,11 @@ def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
             hovertemplate="mean if calibrated %{y:.2f} points<extra></extra>",
             legendrank=4,
         )
-    drawn: tuple[tuple[Any, ...], ...] = (
+    schemes: tuple[tuple[Any, ...], ...] = (
         ("equal-width", "Equal-width bins", p.blue, "solid", "circle"),
         ("equal-mass", "Equal-mass bins", p.vermillion, "7px,3px", "diamond"),
     )
-    for rank, (placed, name, colour, dash, symbol) in enumerate(drawn, start=1):
+    for rank, (placed, name, colour, dash, symbol) in enumerate(schemes, start=1):
         curve = line(
             x,
             100 * f.ece[placed],

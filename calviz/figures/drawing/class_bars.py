@@ -307,12 +307,12 @@ class _Curve:
         count = self.ranked.size
         some = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
         at, x = self.ranked[some], some + 1.0
-        own: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
+        attributes: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
         if f.band is not None:
             low, high = (100 * end[at] for end in f.band)
-            yield area(x, low, high, p.calibrated, **own)
+            yield area(x, low, high, p.calibrated, **attributes)
         ends = np.array([1.0, float(count)])
-        yield line(ends, np.zeros(2), p.ink, width=1, hoverinfo="skip", **own)
+        yield line(ends, np.zeros(2), p.ink, width=1, hoverinfo="skip", **attributes)
         beyond = f.beyond[at]
         kinds = (
             (beyond == 0, p.neutral, "circle-open", 4),
@@ -331,7 +331,7 @@ class _Curve:
                     text=[plotly_text(f.class_name[i], 24) for i in at[which]],
                     hovertemplate="%{text}: %{y:.2f} points<extra></extra>",
                     **UNFADED,
-                    **own,
+                    **attributes,
                 )
 
     def labels(self) -> Iterator[dict[str, Any]]:

@@ -45,7 +45,7 @@ def _label(dot: LibraryEce, palette: Palette) -> str:
 
 
 def _traces(figure: EceByLibrary, highest: float, p: Palette) -> Iterator[Trace]:
-    own = 100 * figure.conventions.ece
+    own_ece = 100 * figure.conventions.ece
     if not math.isnan(figure.conventions.noise):
         yield {
             "type": "bar",
@@ -60,7 +60,7 @@ def _traces(figure: EceByLibrary, highest: float, p: Palette) -> Iterator[Trace]
     yield {
         "type": "scatter",
         "mode": "lines",
-        "x": [own, own],
+        "x": [own_ece, own_ece],
         "y": [-0.5, len(figure.dots) - 0.5],
         "line": {"color": p.ink, "width": 1, "dash": "2px,3px"},
         "hoverinfo": "skip",
@@ -86,7 +86,8 @@ def _traces(figure: EceByLibrary, highest: float, p: Palette) -> Iterator[Trace]
             # The text must not cross calviz's line just right of the dot.
             textposition=[
                 "middle left"
-                if 0.8 * own < 100 * dot.value < 0.98 * own and dot.value > _FROM_EDGE * highest
+                if 0.8 * own_ece < 100 * dot.value < 0.98 * own_ece
+                and dot.value > _FROM_EDGE * highest
                 else "middle right"
                 for _, dot in chosen
             ],

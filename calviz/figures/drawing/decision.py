@@ -75,7 +75,9 @@ class _Costs:
             )
         yield from self._one(f, p.blue, _SYMBOLS[0], 0, width=2.5)
 
-    def _one(self, f: Decision, colour: str, symbol: str, rank: int, **own: Any) -> Iterator[Trace]:
+    def _one(
+        self, f: Decision, colour: str, symbol: str, rank: int, **attributes: Any
+    ) -> Iterator[Trace]:
         alone = len(self._every) == 1
         name = "Cost" if alone else plotly_text(f.name, 30)
         low, high = self._across
@@ -87,7 +89,7 @@ class _Costs:
             name=name,
             legendrank=rank,
             hovertemplate=f"%{{y:,.4~g}} where confidence ≥ %{{x:.4~f}} is kept<extra>{name}</extra>",
-            **own,
+            **attributes,
         )
         place = min(max(f.best.threshold, low), high)
         yield markers(

@@ -107,19 +107,24 @@ class _Curves:
         every = [f.points(method) for method in f.curve.methods]
         floor = () if f.noise_floor is None else (f.noise_floor,)
         matter = [f.before, *floor, *(points[-1].mean for points in every if points)]
-        drawn = [v for points in every for p in points for v in (p.low, p.high)]
-        scaled = (self._scale * np.array(v, dtype=np.float64) for v in (matter, matter + drawn))
+        ends_of_bands = [v for points in every for p in points for v in (p.low, p.high)]
+        scaled = (
+            self._scale * np.array(v, dtype=np.float64) for v in (matter, matter + ends_of_bands)
+        )
         first, second = (v[np.isfinite(v)] for v in scaled)
         return first, second
 
     @cached_property
     def _range(self) -> tuple[float, float]:
-        matter, drawn = self._values
+        matter, every_value = self._values
         if not matter.size:
             return 0.0, 1.0
         low, high = float(matter.min()), float(matter.max())
         room = _ROOM * max(high - low, 0.02 * abs(high), 1e-6)
-        low, high = max(low - room, float(drawn.min())), min(high + room, float(drawn.max()))
+        low, high = (
+            max(low - room, float(every_value.min())),
+            min(high + room, float(every_value.max())),
+        )
         pad = 0.06 * max(high - low, 1e-6)
         # An axis that begins a little above 0 would hide how close the values are to 0.
         start = 0.0 if 0 <= low < 0.35 * high else low - pad
@@ -128,8 +133,8 @@ class _Curves:
     def notes(self) -> Iterator[dict[str, Any]]:
         """Note that some bands are cut off."""
         low, high = self._range
-        drawn = self._values[1]
-        if drawn.size and (drawn.max() > high or drawn.min() < low):
+        every_value = self._values[1]
+        if every_value.size and (every_value.max() > high or every_value.min() < low):
             yield label(
                 "Some bands go beyond the picture.",
                 self.palette,

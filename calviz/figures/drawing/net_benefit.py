@@ -62,15 +62,27 @@ class _Curves:
             name = f"{level_text(f.level)} bootstrap range"
             low, high = (np.clip(end, *self._up) for end in f.bands[shown])
             yield area(f.cutoff, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
-        own = {"hoverinfo": "skip", "width": 1.5}
+        attributes = {"hoverinfo": "skip", "width": 1.5}
         everybody = f.everybody[shown]
         yield line(
-            f.cutoff, everybody, p.muted, name="Act on everybody", dash="dash", legendrank=30, **own
+            f.cutoff,
+            everybody,
+            p.muted,
+            name="Act on everybody",
+            dash="dash",
+            legendrank=30,
+            **attributes,
         )
         if shown != "avoided":
             ends = np.array([0.0, 1.0])
             yield line(
-                ends, 0 * ends, p.ink, name="Act on nobody", dash="2px,3px", legendrank=31, **own
+                ends,
+                0 * ends,
+                p.ink,
+                name="Act on nobody",
+                dash="2px,3px",
+                legendrank=31,
+                **attributes,
             )
         if self.at is not None:
             yield vertical_mark(self.at, *self._up, p.ink)
@@ -82,9 +94,11 @@ class _Curves:
         name = plotly_text(f.name, 30) if self.others else "Act by the scores"
         yield self._one(f, p.blue, name, width=2.5, legendrank=1)
 
-    def _one(self, f: NetBenefit, colour: str, name: str, **own: Any) -> Trace:
+    def _one(self, f: NetBenefit, colour: str, name: str, **attributes: Any) -> Trace:
         hover = f"cutoff %{{x:.2f}}: %{{y:.3~f}}<extra>{name}</extra>"
-        return line(f.cutoff, f.values[self.shown], colour, name=name, hovertemplate=hover, **own)
+        return line(
+            f.cutoff, f.values[self.shown], colour, name=name, hovertemplate=hover, **attributes
+        )
 
     def cutoff_label(self) -> Iterator[dict[str, Any]]:
         """Label the marked cutoff above the panel."""

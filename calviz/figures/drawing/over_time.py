@@ -75,9 +75,9 @@ def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
         some = [i for i, p in enumerate(r.periods) if (p.adjusted <= r.level) == changed]
         if not some:
             continue
-        found = [r.periods[i].result for i in some]
-        value = [scale * f.value for f in found]
-        ends = [f.interval or (f.value, f.value) for f in found]
+        results = [r.periods[i].result for i in some]
+        value = [scale * f.value for f in results]
+        ends = [f.interval or (f.value, f.value) for f in results]
         colour = palette.vermillion if changed else palette.blue
         name = "Differs from the others beyond chance" if changed else "Each period, with 95 % CI"
         yield markers(

@@ -205,8 +205,8 @@ class _Surroundings:
 
     def frame(self) -> dict[str, Any]:
         """Draw a frame around the square, whose x axis is drawn below the histogram."""
-        own = {"xref": "x domain", "yref": "y domain", "layer": "below"}
-        return frame(self.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **own)
+        attributes = {"xref": "x domain", "yref": "y domain", "layer": "below"}
+        return frame(self.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes)
 
     def highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
         """Draw frames around the selected bins, over the full height of both panels."""

@@ -126,17 +126,22 @@ class _Curves:
         name: str,
         *,
         click: bool = False,
-        **own: Any,
+        **attributes: Any,
     ) -> Iterator[Trace]:
         """Yield a curve and one invisible marker per percent of coverage, with hover text and, with `click`, clickable.
 
         A line does not report where it was clicked, so it takes no hover that would compete with the markers.
         """
-        drawn = line(
-            self._across(coverage), self._up(risk), colour, name=name, hoverinfo="skip", **own
+        trace = line(
+            self._across(coverage),
+            self._up(risk),
+            colour,
+            name=name,
+            hoverinfo="skip",
+            **attributes,
         )
         # A single row is a point.
-        yield drawn | {"mode": "markers"} if coverage.size == 1 else drawn
+        yield trace | {"mode": "markers"} if coverage.size == 1 else trace
         percent = np.unique(np.clip(np.round(100 * coverage), 1, 100).astype(int))
         clicked: dict[str, Any] = {"customdata": percent} if click else {}
         yield markers(

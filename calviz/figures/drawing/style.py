@@ -79,7 +79,7 @@ def _rgb(colour: str) -> tuple[int, int, int]:
 
 
 def axis(
-    palette: Palette, title: str = "", *, size: int = 14, standoff: int = 10, **own: Any
+    palette: Palette, title: str = "", *, size: int = 14, standoff: int = 10, **attributes: Any
 ) -> dict[str, Any]:
     """Describe an axis with thin frame, light grid and small ticks; dragging is off, so that a phone can scroll.
 
@@ -101,11 +101,11 @@ def axis(
         "tickfont": {"size": 12, "color": palette.muted},
         "fixedrange": True,
         **({"title": {"text": title, "font": font, "standoff": standoff}} if title else {}),
-        **own,
+        **attributes,
     }
 
 
-def row_axis(palette: Palette, names: Sequence[str], **own: Any) -> dict[str, Any]:
+def row_axis(palette: Palette, names: Sequence[str], **attributes: Any) -> dict[str, Any]:
     """Describe an axis with one row per name, from the top down; equal names keep separate rows."""
     return axis(
         palette,
@@ -114,7 +114,7 @@ def row_axis(palette: Palette, names: Sequence[str], **own: Any) -> dict[str, An
         tickvals=list(range(len(names))),
         ticktext=list(names),
         showgrid=False,
-        **own,
+        **attributes,
     )
 
 
@@ -126,7 +126,7 @@ def name_room(names: Iterable[str], beside: int) -> int:
     return round(_NAME_CHARACTER * max(map(len, names), default=0)) + beside
 
 
-def layout(palette: Palette, **own: Any) -> dict[str, Any]:
+def layout(palette: Palette, **attributes: Any) -> dict[str, Any]:
     """Describe a layout with everything that plotly would otherwise take from its default template, which streamlit changes."""
     return {
         "template": "none",
@@ -147,7 +147,7 @@ def layout(palette: Palette, **own: Any) -> dict[str, Any]:
             "color": palette.muted,
             "activecolor": palette.ink,
         },
-        **own,
+        **attributes,
     }
 
 
