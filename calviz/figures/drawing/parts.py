@@ -151,14 +151,14 @@ def frame(colour: str, **attributes: Any) -> dict[str, Any]:
 def wrapped(caption: Sequence[str], width: int = CAPTION_LINE) -> list[str]:
     """Break a caption into lines of at most `width` characters, if possible at the dots between its parts."""
 
-    def together(part: str) -> str:
+    def unbroken(part: str) -> str:
         return part.replace(" ", "\u00a0") if len(part) <= width else part
 
     return [
         part.removesuffix("\u00a0·").replace("\u00a0", " ")
         for text in caption
         for part in textwrap.wrap(
-            "\u00a0· ".join(together(p) for p in text.split(" · ")), width, break_on_hyphens=False
+            "\u00a0· ".join(unbroken(p) for p in text.split(" · ")), width, break_on_hyphens=False
         )
     ]
 
