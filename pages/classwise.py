@@ -3,7 +3,7 @@
 import streamlit as st
 
 from calviz.figures.class_bars import DRAWN, headline
-from calviz.text.words import as_sentence
+from calviz.text.words import full_sentence
 from calviz.ui.classwise import confusion_matrix, errors, table
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
@@ -87,7 +87,7 @@ with page_guard.boundary():
     pinned = errors.pinned(chosen, ranked.mode)
     st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
     if figure is None:
-        st.caption(md(as_sentence(class_errors.reasons[mode]), 1_000))
+        st.caption(md(full_sentence(class_errors.reasons[mode]), 1_000))
     else:
         if off:
             st.markdown(md(figure.shares(), 1_000))

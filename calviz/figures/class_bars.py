@@ -22,7 +22,7 @@ from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
 from calviz.specs.figure import Theme, figure
-from calviz.text.words import counted, listed, outside, shorten
+from calviz.text.words import counted, listed, outside_range, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -344,7 +344,9 @@ class ClassBars(Figure):
         if beyond.any():
             worst = int(np.argmax(np.abs(beyond)))
             ends = self.band or (beyond, beyond)
-            value, low, high = outside(float(self.value[worst]), *(float(e[worst]) for e in ends))
+            value, low, high = outside_range(
+                float(self.value[worst]), *(float(e[worst]) for e in ends)
+            )
             way = self.words[0] if beyond[worst] > 0 else self.words[1]
             text += (
                 f" Furthest outside is {listed([self.class_name[worst]])}, {value} points "

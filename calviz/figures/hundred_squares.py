@@ -9,7 +9,7 @@ from typing import Any, Self
 from calviz.core.reduction import Reduction
 from calviz.figures.base import Figure
 from calviz.results.verdict import Verdict
-from calviz.text.words import counted, ends, percent
+from calviz.text.words import counted, percent, range_ends
 
 #: Squares per panel.
 HUNDRED = 100
@@ -77,7 +77,7 @@ class HundredSquares(Figure):
         if worst is not None:
             low, high = (
                 f"{HUNDRED * float(end):.10g}"
-                for end in ends(worst.low, worst.high, tolerance=0.06)
+                for end in range_ends(worst.low, worst.high, tolerance=0.06)
             )
             title = f"Where it says {low} to {high} %"
             panels.append(

@@ -32,11 +32,11 @@ from calviz.text.words import (
     counted,
     decimal,
     decimals_for,
-    ends,
     level_text,
     percent,
     points,
     points_decimals,
+    range_ends,
     score_and_hit,
     shorten,
     with_short_class,
@@ -399,7 +399,7 @@ class Reliability(Figure):
         worst = int(np.argmax(gaps)) if off is None else off
         gap = float(self.gap[worst])
         between = " and ".join(
-            ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
+            range_ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
         )
         its = "its interval (95 % for all bins together)"
         head = (

@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from calviz.specs.metric import METRICS, Unit
-from calviz.text.words import counted, decimal, decimals_for, ends, percent, points, points_decimals
+from calviz.text.words import (
+    counted,
+    decimal,
+    decimals_for,
+    percent,
+    points,
+    points_decimals,
+    range_ends,
+)
 from calviz.text.words import p_value as p_words
 
 if TYPE_CHECKING:
@@ -154,7 +162,7 @@ class Written:
         """Judge the MCE, which is the gap of one bin, like that bin: by the interval of its share of hits."""
         d = self.result.details
         outside = not d["hits_low"] <= d["mean_score"] <= d["hits_high"]
-        where = " to ".join(ends(d["bin_low"], d["bin_high"], tolerance=0.06))
+        where = " to ".join(range_ends(d["bin_low"], d["bin_high"], tolerance=0.06))
         share = f"{percent(d['hits_low'])} to {percent(d['hits_high'])}"
         head = "its bin is off" if outside else "within noise"
         if outside and verdict is not None and not verdict.beyond_noise:

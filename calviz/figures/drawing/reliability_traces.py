@@ -14,7 +14,15 @@ from calviz.figures.drawing.parts import UNFADED, Trace, hatched, line, markers,
 from calviz.figures.drawing.style import Palette
 from calviz.sample.bin_gaps import FEW_ROWS
 from calviz.text.escape import plotly_text
-from calviz.text.words import counted, decimal, ends, level_text, percent, score_and_hit, too_high
+from calviz.text.words import (
+    counted,
+    decimal,
+    level_text,
+    percent,
+    range_ends,
+    score_and_hit,
+    too_high,
+)
 
 if TYPE_CHECKING:
     from calviz.figures.kernels.overlays import ReliabilityOverlay
@@ -325,7 +333,7 @@ class Traces:
         band = f.band or (f.observed, f.observed)
         texts = []
         for m, index in enumerate(f.bin):
-            start, stop = ends(float(f.low[m]), float(f.high[m]))
+            start, stop = range_ends(float(f.low[m]), float(f.high[m]))
             gap = float(f.gap[m])
             lines = [
                 f"<b>Bin {index + 1:,} of {bins:,}</b>: {start} to {stop}",
