@@ -3,7 +3,7 @@
 import streamlit as st
 
 from calviz.figures.class_bars import DRAWN, headline
-from calviz.text.words import as_sentence
+from calviz.text.words import full_sentence
 from calviz.ui.classwise import confusion_matrix, errors, table
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
@@ -28,6 +28,10 @@ NO_RANGE = (
     "What a perfectly calibrated model would show cannot be said without the probabilities of all "
     "classes. It is not 0: the rows of a hard class look overconfident even then, so that a long bar "
     "alone is no evidence of an error."
+)
+NO_RANGE_OF_PROFILES = (
+    "A profile holds sums of the rows, from which what a perfectly calibrated model would show by true class is not known. It is "
+    "not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."
 )
 NO_RANGE_OF_CLUSTERS = (
     "Rows of one cluster tend to be off together: how far that moves the error of a class is not known from the "
@@ -83,13 +87,14 @@ with page_guard.boundary():
     pinned = errors.pinned(chosen, ranked.mode)
     st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
     if figure is None:
-        st.caption(md(as_sentence(class_errors.reasons[mode]), 1_000))
+        st.caption(md(full_sentence(class_errors.reasons[mode]), 1_000))
     else:
         if off:
             st.markdown(md(figure.shares(), 1_000))
         table.chart(figure, order, chosen, pinned)
         if figure.band is None:
-            st.caption(NO_RANGE_OF_CLUSTERS if figure.clustered else NO_RANGE)
+            reasons = {"clusters": NO_RANGE_OF_CLUSTERS, "profile": NO_RANGE_OF_PROFILES}
+            st.caption(reasons.get(figure.no_range or "", NO_RANGE))
         else:
             st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
     frame = table.merged(chosen, class_errors)

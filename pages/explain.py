@@ -3,7 +3,7 @@
 import streamlit as st
 
 from calviz import analysis
-from calviz.figures import OfAHundred
+from calviz.figures import HundredSquares
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import clipboard, diagram
@@ -29,7 +29,7 @@ with page_guard.boundary():
         clipboard.text(" ".join(sentences), "Copy the five sentences", key="calviz.explain.copy")
     with picture:
         if verdict.rows > 1:
-            figure = OfAHundred.compute(verdict)
+            figure = HundredSquares.compute(verdict)
             diagram.chart(
                 figure,
                 figure.plot(theme=diagram.theme(), width=diagram.page_width()),

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from calviz.comparison import guideline
-from calviz.text.words import together
+from calviz.text.words import keep_units_together
 from calviz.ui.recalibrate import (
     calibrated_rows,
     comparison_job,
@@ -69,7 +69,11 @@ with page_guard.boundary():
         advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
         with st.container(border=True):
             st.markdown(f":material/lightbulb: **{md(advice.headline)}**")
-            st.markdown("\n".join(f"- {md(together(reason), 1_000)}" for reason in advice.reasons))
+            st.markdown(
+                "\n".join(
+                    f"- {md(keep_units_together(reason), 1_000)}" for reason in advice.reasons
+                )
+            )
         table.draw(outcome)
         selected_place = st.container()
         st.subheader("Take it home", anchor=False)

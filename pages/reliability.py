@@ -4,7 +4,7 @@ import streamlit as st
 
 from calviz.figures.calibration_curve import NAMES
 from calviz.specs.check import CHECKS
-from calviz.text.words import as_sentence, together
+from calviz.text.words import full_sentence, keep_units_together
 from calviz.ui.pinned import on_page
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import (
@@ -31,7 +31,7 @@ with page_guard.boundary():
     evaluation = results.evaluation(chosen)
     worst = (f.message for f in evaluation.findings if CHECKS[f.code].about == "bins")
     answer = next(worst, results.verdict(chosen))
-    st.markdown(f"**{md(together(as_sentence(answer)), 1_000)}**")
+    st.markdown(f"**{md(keep_units_together(full_sentence(answer)), 1_000)}**")
     # Chosen for this page: the errors of the bins that it draws.
     keys = (chosen.sample.ece_key, "mce", "rmsce")
     errors = results.metrics(chosen, keys, error_bars=True)
@@ -55,7 +55,7 @@ with page_guard.boundary():
         "each score for itself.",
     )
     curve = results.calibration_curve(chosen, kind)
-    said = together(curve.describe().split(": ", 1)[-1])
+    said = keep_units_together(curve.describe().split(": ", 1)[-1])
     st.markdown(md(said[:1].upper() + said[1:], 1_000))
     diagram.chart(
         curve,
@@ -67,7 +67,7 @@ with page_guard.boundary():
 with page_guard.boundary():
     st.subheader("Does the choice of bins matter?", anchor=False)
     strip = results.bin_sensitivity(chosen)
-    st.markdown(md(together(strip.reading()), 1_000))
+    st.markdown(md(keep_units_together(strip.reading()), 1_000))
     diagram.chart(
         strip,
         diagram.as_wide_as_the_page(strip.plot(theme=diagram.theme(), width=diagram.page_width())),

@@ -9,7 +9,7 @@ from calviz.core.finding import Finding
 from calviz.sample.class_ranges import class_ranges
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
-from calviz.text.words import as_sentence
+from calviz.text.words import full_sentence
 
 
 def against_the_rest(sample: Sample) -> Iterator[Finding]:
@@ -21,7 +21,7 @@ def against_the_rest(sample: Sample) -> Iterator[Finding]:
         return
     ranges = sample.view(class_ranges, view="one-vs-rest")
     if ranges.beyond.any():
-        yield Finding("CAL023", "warning", as_sentence(means_off(sample, ranges.beyond)))
+        yield Finding("CAL023", "warning", full_sentence(means_off(sample, ranges.beyond)))
 
 
 CHECKS.register(

@@ -12,7 +12,7 @@ from calviz.core.finding import Finding
 from calviz.sample.class_ranges import class_ranges
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
-from calviz.text.words import counted, listed, outside
+from calviz.text.words import counted, listed, outside_range
 
 
 def class_confidence(sample: Sample) -> Iterator[Finding]:
@@ -25,7 +25,9 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
     if ranges.range is None or not off.any():
         return
     k = int(np.abs(off).argmax())
-    value, low, high = outside(float(ranges.value[k]), *(float(end[k]) for end in ranges.range))
+    value, low, high = outside_range(
+        float(ranges.value[k]), *(float(end[k]) for end in ranges.range)
+    )
     sides = named_sides(off, ("more confident", "less confident"))
     total = counted(int(ranges.has.sum()), "true class", "true classes")
     yield Finding(

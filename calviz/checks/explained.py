@@ -10,7 +10,7 @@ from calviz.results.slices import Slice
 from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
-from calviz.text.words import SINGLE_ROW, counted, decimal, ends, points_decimals, shorten
+from calviz.text.words import SINGLE_ROW, counted, decimal, points_decimals, range_ends, shorten
 
 #: Shares are given per hundred rows, as people understand them best.
 HUNDRED = 100
@@ -137,7 +137,9 @@ class _Said:
         v, worst = self.verdict, self.verdict.worst
         apart = _points(abs(v.mcs), v.mcs_decimals)
         if worst is not None:
-            low, high = (_ends_percent(end) for end in ends(worst.low, worst.high, tolerance=0.06))
+            low, high = (
+                _ends_percent(end) for end in range_ends(worst.low, worst.high, tolerance=0.06)
+            )
             return (
                 f"It is worst where it says between {low} and {high} percent: on these {counted(worst.rows, 'row')} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."

@@ -14,7 +14,7 @@ from calviz.sample.class_ranges import class_ranges
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
-from calviz.text.words import counted, listed, outside, percent
+from calviz.text.words import counted, listed, outside_range, percent
 
 
 def predicted_class(sample: Sample) -> Iterator[Finding]:
@@ -29,7 +29,9 @@ def predicted_class(sample: Sample) -> Iterator[Finding]:
     sums = sample.view(predicted_class_sums)
     k = int(np.abs(off).argmax())
     rows = float(sums.rows[k])
-    value, low, high = outside(float(ranges.value[k]), *(float(end[k]) for end in ranges.range))
+    value, low, high = outside_range(
+        float(ranges.value[k]), *(float(end[k]) for end in ranges.range)
+    )
     score, hits = float(sums.score[k]) / rows, float(sums.hits[k]) / rows
     decimals = share_decimals(score, hits, len(value.partition(".")[2]))
     total = counted(int(ranges.has.sum()), "predicted class", "predicted classes")

@@ -60,7 +60,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
     from calviz.figures.kernels.group_levels import LEAST_ROWS, levels_of
 
     levels = levels_of(sample, column, risk)
-    found = levels.found
+    found = levels.slices
     table = Table(box=None, header_style="dim", pad_edge=False)
     right = f"{percent(1 - risk, 0)} right from"
     for title in (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 #: Maximum length of the name of the data, in characters.
-NAME = 60
+NAME_LENGTH = 60
 
 
 class Figure(ABC):
@@ -42,15 +42,15 @@ class Figure(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {visible(self.describe())}>"
 
-    def _repr_mimebundle_(self, **asked: Any) -> dict[str, Any]:
-        return _bundle(self.plot(), **asked)
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        return _bundle(self.plot(), **options)
 
     def _repr_html_(self) -> str | None:
-        drawn = self.plot()
+        figure = self.plot()
         # Notebooks that can render plotly use the MIME bundle above; elsewhere the HTML must be self-contained.
-        if _bundle(drawn):
+        if _bundle(figure):
             return None
-        page: str = drawn.to_html(full_html=False, include_plotlyjs=True)
+        page: str = figure.to_html(full_html=False, include_plotlyjs=True)
         return page
 
     @classmethod
@@ -89,11 +89,11 @@ class Figure(ABC):
         >>> figure.frame()["rows"].tolist()
         [2, 2]
         """
-        how = cls._options(options, n_bins)
-        made = Predictions.from_arrays(
+        compute_options = cls._options(options, n_bins)
+        data = Predictions.from_arrays(
             y_true, y_prob, pos_label=pos_label, class_names=class_names, kind=kind, name=name
         )
-        return cls._computed(made, how)
+        return cls._computed(data, compute_options)
 
     @classmethod
     def from_estimator(
@@ -122,11 +122,11 @@ class Figure(ABC):
         OptionError, InputError
             Under the same conditions as in `from_predictions`, and if the estimator gives no scores.
         """
-        how = cls._options(options, n_bins)
-        made = Predictions.from_estimator(
+        compute_options = cls._options(options, n_bins)
+        data = Predictions.from_estimator(
             estimator, X, y, pos_label=pos_label, response_method=response_method, name=name
         )
-        return cls._computed(made, how)
+        return cls._computed(data, compute_options)
 
     @classmethod
     def _options(cls, options: dict[str, Any], n_bins: int | None) -> dict[str, Any]:
@@ -136,12 +136,12 @@ class Figure(ABC):
             raise OptionError(
                 f"{cls.__name__} is not drawn from one set of predictions: {cls.__name__}.compute takes '{first}'."
             )
-        asked = options if n_bins is None else {"bins": n_bins} | options
-        if wrong := sorted(set(asked) - set(known)):
+        chosen = options if n_bins is None else {"bins": n_bins} | options
+        if wrong := sorted(set(chosen) - set(known)):
             raise OptionError(
                 f"{cls.__name__} has no option '{wrong[0]}'; known: {', '.join(sorted(known))}."
             )
-        return asked
+        return chosen
 
     @classmethod
     def _compute(cls) -> Callable[..., Self]:
@@ -184,41 +184,41 @@ class Figure(ABC):
         width : int, optional
             Width available on the page, in pixels.
         """
-        return self._drawn(theme, caption, width)
+        return self._plotly_figure(theme, caption, width)
 
-    def _drawn(
+    def _plotly_figure(
         self,
         theme: Theme,
         caption: bool | str = False,
         width: int | None = None,
         *,
-        how: str = "draw",
+        method: str = "draw",
         **options: Any,
     ) -> go.Figure:
-        """Draw the figure with its method `how`, or with the function of that name in its file in ``drawing``."""
+        """Draw the figure with its method of this name, or with the function of that name in its file in ``drawing``."""
         check_choice("theme", theme, tuple(PALETTES))
         needs("plotly")
         import plotly.graph_objects as go
 
         text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        draw = getattr(type(self), how, None)
+        draw = getattr(type(self), method, None)
         if draw is None:
             package, _, file = type(self).__module__.rpartition(".")
-            draw = getattr(import_module(f"{package}.drawing.{file}"), how)
+            draw = getattr(import_module(f"{package}.drawing.{file}"), method)
         return go.Figure(**draw(self, Sheet(PALETTES[theme], text, width), **options))
 
 
-def _bundle(drawn: Any, **asked: Any) -> dict[str, Any]:
+def _bundle(figure: Any, **options: Any) -> dict[str, Any]:
     """Return plotly's MIME bundle for notebooks that can render it; empty elsewhere."""
-    bundle: dict[str, Any] = drawn._repr_mimebundle_(**asked)
+    bundle: dict[str, Any] = figure._repr_mimebundle_(**options)
     return bundle
 
 
 def named(name: str, split: str | None) -> str:
     """Name the data in a sentence: name and split."""
-    return shorten(name, NAME) + (f", split {shorten(split)}" if split is not None else "")
+    return shorten(name, NAME_LENGTH) + (f", split {shorten(split)}" if split is not None else "")
 
 
-def facts(split: str | None, *what: str) -> str:
+def facts(split: str | None, *details: str) -> str:
     """Return one line of a caption: the split, then the other facts."""
-    return " · ".join([f"split {shorten(split)}"] * (split is not None) + list(what))
+    return " · ".join([f"split {shorten(split)}"] * (split is not None) + list(details))

@@ -12,7 +12,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.bin_sweep import bin_sweep
 from calviz.sample.binning import Scheme
 from calviz.sample.error_bars import stream
@@ -146,14 +146,16 @@ class BinSensitivity(Figure):
             seed=seed,
             resamples=resamples,
         )
-        how = sample.but(resamples=min(MOST_RESAMPLES, sample.resamples)).redrawing
+        redrawing = sample.but(resamples=min(MOST_RESAMPLES, sample.resamples)).redrawing
         ece: dict[Placed, FloatArray] = {}
         floor: dict[Placed, Floor] = {}
         for placed in get_args(Placed):
             sweep = sample.view(bin_sweep, scheme=placed, most=most)
             ece[placed] = sweep.ece()
             if band:
-                floor[placed] = sample.view(_floor, scheme=placed, most=most, level=level, **how)
+                floor[placed] = sample.view(
+                    _floor, scheme=placed, most=most, level=level, **redrawing
+                )
         return cls(
             name=sample.data.name,
             split=sample.split,
@@ -187,8 +189,8 @@ class BinSensitivity(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn: one line each."""
-        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, "ECE by number of bins"
+        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME_LENGTH), details, "ECE by number of bins"
 
     def describe(self) -> str:
         """Say in plain words how much the choice of bins matters."""
@@ -222,8 +224,8 @@ def _floor(
     sample: Sample, *, scheme: Placed, most: int, level: float, seed: int, resamples: int
 ) -> Floor:
     sweep = sample.view(bin_sweep, scheme=scheme, most=most)
-    drawn = sweep.under_calibration(stream(seed, "under_calibration"), resamples)
-    return Floor(drawn.mean(axis=0), np.quantile(drawn, level, axis=0))
+    redrawn_ece = sweep.under_calibration(stream(seed, "under_calibration"), resamples)
+    return Floor(redrawn_ece.mean(axis=0), np.quantile(redrawn_ece, level, axis=0))
 
 
 def _verdict(inside: float) -> str:

@@ -12,7 +12,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
@@ -142,10 +142,10 @@ class CalibrationCurve(Figure):
     def caption(self) -> tuple[str, ...]:
         """Name; rows, score and curve; the mean distance: one line each."""
         reduction = with_short_class(self.reduction).label
-        what = facts(self.split, counted(self.n, "row"), reduction, NAMES[self.kind])
+        details = facts(self.split, counted(self.n, "row"), reduction, NAMES[self.kind])
         return (
-            shorten(self.name, NAME),
-            what,
+            shorten(self.name, NAME_LENGTH),
+            details,
             f"Mean distance from the diagonal (ICI): {self._points()}",
         )
 
@@ -181,14 +181,14 @@ class CalibrationCurve(Figure):
         """Draw the curve over its band; thin beyond `inner`, where rows are few."""
         p, b = sheet.palette, self.band
         ends = np.array([0.0, 1.0])
-        there = np.isfinite(b.probability)
+        finite = np.isfinite(b.probability)
         low, high = self.inner
         reduction = with_short_class(self.reduction)
         traces = [
             area(
-                b.score[there],
-                b.low[there],
-                b.high[there],
+                b.score[finite],
+                b.low[finite],
+                b.high[finite],
                 p.glaze(p.blue, 0.2),
                 name=f"{level_text(self.level)} band",
                 legendrank=2,
@@ -205,15 +205,15 @@ class CalibrationCurve(Figure):
                 hoverinfo="skip",
             ),
             line(
-                b.score[there],
-                b.probability[there],
+                b.score[finite],
+                b.probability[finite],
                 p.blue,
                 width=1,
                 showlegend=False,
                 hoverinfo="skip",
             ),
         ]
-        inside = there & (b.score >= low) & (b.score <= high)
+        inside = finite & (b.score >= low) & (b.score <= high)
         point = int(inside.sum()) < 2
         traces.append(
             line(

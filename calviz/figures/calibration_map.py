@@ -12,7 +12,7 @@ from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts
+from calviz.figures.base import NAME_LENGTH, Figure, facts
 from calviz.figures.kernels.thin_curve import extremes
 from calviz.sample.binning import BinSums
 from calviz.sample.reduce import reduce
@@ -172,12 +172,12 @@ class CalibrationMap(Figure):
         height: int = 330,
     ) -> go.Figure:
         """Draw the figure as wide as the page; `height` is in pixels, without the caption."""
-        return self._drawn(theme, caption, width, height=height)
+        return self._plotly_figure(theme, caption, width, height=height)
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score: one line each."""
-        what = facts(None, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what
+        details = facts(None, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME_LENGTH), details
 
     def describe(self) -> str:
         """Say what the map does to the scores."""
@@ -188,7 +188,7 @@ class CalibrationMap(Figure):
             else ", with a range where rows of equal score get different scores"
         )
         return (
-            f"Calibration map of {shorten(self.name, NAME) or 'a recalibrator'}, {self.n:,} rows{kind}. "
+            f"Calibration map of {shorten(self.name, NAME_LENGTH) or 'a recalibrator'}, {self.n:,} rows{kind}. "
             f"The median score goes from {decimal(one)} to {decimal(two)} "
             f"({points(two - one)} points)." + ("" if self.dip is None else f" {self.falls()}.")
         )

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
-from calviz.core.options import check_level
+from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.overlays import Overlay
 from calviz.sample import error_bars
 from calviz.sample.class_gaps import class_gaps
@@ -23,7 +22,7 @@ from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
 from calviz.specs.figure import Theme, figure
-from calviz.text.words import counted, listed, outside, shorten
+from calviz.text.words import counted, listed, outside_range, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 Mode = ClassView
 Order = Literal["value", "beyond", "class"]
+#: Why there is no range of a calibrated model: not requested, or not known from these data.
+NoRange = Literal["left-out", "clusters", "profile", "confidence-only"]
 
 #: Up to this many classes get a bar each; with more, only both ends of the order do, and a curve shows all classes.
 ALL_BARS = 24
@@ -50,6 +51,12 @@ WORDS: dict[Mode, tuple[str, str]] = {
         "less confident than a calibrated model would be",
     ),
     "one-vs-rest": ("too high", "too low"),
+}
+_WITHOUT_RANGE: dict[NoRange, str] = {
+    "left-out": "was not computed",
+    "clusters": "is not known for clustered rows",
+    "profile": "is not known from a profile",
+    "confidence-only": "is not known without the probabilities of all classes",
 }
 _NOUNS: dict[Mode, tuple[str, str]] = {
     "predicted-class": ("predicted class", "predicted classes"),
@@ -102,8 +109,8 @@ class ClassBars(Figure):
         Classes without rows; they have a value only for ``one-vs-rest``.
     needed : ndarray or None, shape (C,)
         How far off a class must be to lie outside the range; inf if no labels could put it there.
-    clustered : bool
-        Whether the rows are clustered; then there is no band.
+    no_range : str or None
+        Why there is no band: it was ``left-out``, the rows are in ``clusters``, or the data are a ``profile`` or ``confidence-only``.
 
     References
     ----------
@@ -124,7 +131,7 @@ class ClassBars(Figure):
     band: tuple[FloatArray, FloatArray] | None
     missing: tuple[str, ...]
     needed: FloatArray | None = None
-    clustered: bool = False
+    no_range: NoRange | None = None
 
     @classmethod
     def compute(
@@ -165,8 +172,7 @@ class ClassBars(Figure):
         """
         check_level(level)
         sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
-        if mode not in get_args(Mode):
-            raise OptionError(f"'mode' must be one of {', '.join(get_args(Mode))}; got {mode!r}.")
+        check_choice("mode", mode, get_args(Mode))
         ranges = sample.view(class_ranges, view=mode)
         rows, has, limits = ranges.rows, ranges.has, ranges.range if band else None
         interval = _interval(sample, mode, level)
@@ -189,7 +195,7 @@ class ClassBars(Figure):
             band=None if limits is None else (limits[0][has], limits[1][has]),
             missing=tuple(names[k] for k in np.flatnonzero(rows == 0)),
             needed=None if ranges.needed is None else ranges.needed[has],
-            clustered=sample.data.clusters is not None,
+            no_range=None if limits is not None else _why_no_range(sample.data, band),
         )
 
     @property
@@ -214,8 +220,7 @@ class ClassBars(Figure):
 
     def ranked(self, order: Order = "beyond") -> IntArray:
         """Positions in the arrays in drawing order, shape (C,): by distance beyond the range, by value, or by class."""
-        if order not in get_args(Order):
-            raise OptionError(f"'order' must be value, beyond or class; got {order!r}.")
+        check_choice("order", order, get_args(Order))
         if order == "class":
             return np.arange(self.value.size)
         keys = (-self.value,) if order == "value" else (-self.value, -self.beyond)
@@ -284,7 +289,7 @@ class ClassBars(Figure):
         plotly.graph_objects.Figure
             Bars and points carry the index of their class as ``customdata``.
         """
-        return self._drawn(
+        return self._plotly_figure(
             theme,
             caption,
             width,
@@ -297,22 +302,16 @@ class ClassBars(Figure):
     def caption(self) -> tuple[str, ...]:
         """Name; rows and classes; what is drawn: one line each."""
         classes = counted(self.value.size, "class", "classes")
-        what = facts(self.split, counted(self.n, "row"), classes)
-        return shorten(self.name, NAME), what, DRAWN[self.mode]
+        details = facts(self.split, counted(self.n, "row"), classes)
+        return shorten(self.name, NAME_LENGTH), details, DRAWN[self.mode]
 
     def shares(self) -> str:
         """Say how many classes are outside the range of a calibrated model, which, and on which side."""
         one, many = _NOUNS[self.mode]
         total = counted(self.value.size, one, many)
         if self.band is None:
-            why = (
-                "for clustered rows"
-                if self.clustered
-                else "without the probabilities of all classes"
-            )
-            return (
-                f"None of {total} is judged: what a calibrated model would show is not known {why}."
-            )
+            why = _WITHOUT_RANGE[self.no_range or "left-out"]
+            return f"None of {total} is judged: what a calibrated model would show {why}."
         parts = []
         for which, word in zip((self.over, self.under), self.words, strict=True):
             count = int(which.sum())
@@ -345,7 +344,9 @@ class ClassBars(Figure):
         if beyond.any():
             worst = int(np.argmax(np.abs(beyond)))
             ends = self.band or (beyond, beyond)
-            value, low, high = outside(float(self.value[worst]), *(float(e[worst]) for e in ends))
+            value, low, high = outside_range(
+                float(self.value[worst]), *(float(e[worst]) for e in ends)
+            )
             way = self.words[0] if beyond[worst] > 0 else self.words[1]
             text += (
                 f" Furthest outside is {listed([self.class_name[worst]])}, {value} points "
@@ -378,6 +379,14 @@ def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
     return f"Outside the range that a calibrated model would show: {', '.join(parts)}.", True
 
 
+def _why_no_range(data: Dataset, requested: bool) -> NoRange:
+    if not requested:
+        return "left-out"
+    if data.clusters is not None:
+        return "clusters"
+    return "confidence-only" if data.cells is None else "profile"
+
+
 def _and(more: str) -> str:
     return f"; {more}" if more else ""
 
@@ -401,8 +410,8 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
     if mode == "one-vs-rest":
         return sample.view(class_gaps).interval(level)
     view = of_chosen_bins(sample)
-    drawn = error_bars.resampled(view, "bootstrap", **sample.redrawing)
-    return _quantiles(drawn.mcs, drawn.rows, level)
+    redraws = error_bars.resampled(view, "bootstrap", **sample.redrawing)
+    return _quantiles(redraws.mcs, redraws.rows, level)
 
 
 def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:

@@ -11,8 +11,9 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.options import check_choice
 from calviz.core.predictions import Dataset, Predictions
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.sample.reduce import predicted_classes, reduce
 from calviz.sample.sample import Sample
 from calviz.specs.figure import Theme, figure
@@ -100,14 +101,14 @@ class Confusion(Figure):
         mass = np.bincount(cell, weights, minlength=cells.size).astype(np.float64)
         total = np.bincount(cell, weights * score, minlength=cells.size)
         # Each cell of a profile stands for many rows.
-        seen = count if rows.cells is None else np.rint(mass)
+        row_counts = count if rows.cells is None else np.rint(mass)
         return cls(
             name=rows.name,
             split=sample.split,
             class_names=rows.class_names,
             true=cells // rows.n_classes,
             predicted=cells % rows.n_classes,
-            rows=seen.astype(np.int64),
+            rows=row_counts.astype(np.int64),
             confidence=np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0),
             mass=mass,
         )
@@ -151,8 +152,7 @@ class Confusion(Figure):
         return np.asarray(self.mass / np.where(total > 0, total, 1.0)[side])
 
     def _side(self, by: By) -> IntArray:
-        if by not in get_args(By):
-            raise OptionError(f"'by' must be true or predicted; got {by!r}.")
+        check_choice("by", by, get_args(By))
         return self.true if by == "true" else self.predicted
 
     def mistakes(self) -> IntArray:
@@ -176,12 +176,12 @@ class Confusion(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and classes; how many are wrong."""
-        what = facts(
+        details = facts(
             self.split,
             counted(self.n, "row"),
             counted(len(self.class_names), "class", "classes"),
         )
-        return shorten(self.name, NAME), what, f"{percent(self.wrong / self.n)} wrong"
+        return shorten(self.name, NAME_LENGTH), details, f"{percent(self.wrong / self.n)} wrong"
 
     def describe(self) -> str:
         """Say in plain words which classes are mixed up most."""
@@ -237,4 +237,4 @@ class Confusion(Figure):
         wanted = np.asarray(list(classes) if len(classes) else self.usual, dtype=np.intp)
         if wanted.min() < 0 or wanted.max() >= len(self.class_names):
             raise OptionError(f"'classes' must lie between 0 and {len(self.class_names) - 1}.")
-        return self._drawn(theme, caption, width, by=by, shown=wanted, selected=selected)
+        return self._plotly_figure(theme, caption, width, by=by, shown=wanted, selected=selected)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.peers import measure
 from calviz.sample.binning import Scheme
 from calviz.sample.sample import Sample
@@ -25,7 +25,7 @@ from calviz.text.words import (
 )
 
 
-class Dot(NamedTuple):
+class LibraryEce(NamedTuple):
     """A row of the picture: library, function, ECE, and mean ECE of a calibrated model."""
 
     library: str
@@ -42,19 +42,19 @@ class Dot(NamedTuple):
     reference="Nixon et al. 2019; Roelofs et al. 2022 (dependence on the definition)",
 )
 @dataclass(frozen=True, eq=False)
-class ConventionDots(Figure):
+class EceByLibrary(Figure):
     """One dot per convention, the largest value first; `plot` draws it.
 
     Attributes
     ----------
     conventions : Conventions
         All values, including those that are not available.
-    dots : tuple of Dot
+    dots : tuple of LibraryEce
         The drawn values, including calviz's own ECE.
     """
 
     conventions: Conventions
-    dots: tuple[Dot, ...]
+    dots: tuple[LibraryEce, ...]
 
     @classmethod
     def compute(
@@ -94,9 +94,9 @@ class ConventionDots(Figure):
     @classmethod
     def of(cls, conventions: Conventions) -> Self:
         """Create the figure from computed values."""
-        dots = [Dot("calviz", "ece", conventions.ece, conventions.noise)]
+        dots = [LibraryEce("calviz", "ece", conventions.ece, conventions.noise)]
         dots += [
-            Dot(v.convention.library, v.convention.call, v.value, v.noise)
+            LibraryEce(v.convention.library, v.convention.call, v.value, v.noise)
             for v in conventions
             if v.available
         ]
@@ -111,8 +111,8 @@ class ConventionDots(Figure):
         """Name; what is drawn: one line each."""
         c = self.conventions
         reduction = with_short_class(Reduction.of(c.reduction)).label
-        what = facts(c.split, counted(c.rows, "row"), reduction)
-        return shorten(c.name, NAME), what, "ECE by library"
+        details = facts(c.split, counted(c.rows, "row"), reduction)
+        return shorten(c.name, NAME_LENGTH), details, "ECE by library"
 
     def describe(self) -> str:
         """Say in plain words how far apart the conventions are."""

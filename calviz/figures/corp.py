@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.base import NAME, facts, named
+from calviz.figures.base import NAME_LENGTH, facts, named
 from calviz.figures.kernels.isotonic_bands import isotonic_at, isotonic_band
 from calviz.figures.kernels.reliability_curves import isotonic_curve
 from calviz.figures.kernels.thin_curve import BUCKETS
@@ -70,7 +70,7 @@ class CorpDiagram(ScoreFigure):
     parts: Mapping[str, tuple[float, ...]]
 
     @classmethod
-    def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
+    def _from_sample(cls, sample: Sample, *, level: float, **common_fields: Any) -> Self:
         view = sample.view(steps)
         base = view.merged()
         first, last, _ = isotonic_curve(view)
@@ -86,7 +86,7 @@ class CorpDiagram(ScoreFigure):
         nearest = np.searchsorted((at[1:] + at[:-1]) / 2, base.score)
         return cls(
             level=level,
-            **head,
+            **common_fields,
             score=at,
             probability=curve,
             consistency=consistency,
@@ -108,8 +108,8 @@ class CorpDiagram(ScoreFigure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; and the parts of the Brier score: one line each."""
-        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, self.sum_of("brier")
+        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME_LENGTH), details, self.sum_of("brier")
 
     def sum_of(self, score: str) -> str:
         """Write a score as the sum of its parts: "... 0.2147 = miscalibration 0.0041 − discrimination 0.0343 + ..."."""

@@ -11,10 +11,10 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.core.options import check_level
+from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.kernels.reliability_curves import fractiles, isotonic_curve, smoothed_gap
 from calviz.figures.kernels.thin_curve import extremes
@@ -149,8 +149,7 @@ class Cumulative(Figure):
         """
         check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
-        if estimate not in get_args(Estimate):
-            raise OptionError(f"'estimate' must be smooth or isotonic; got {estimate!r}.")
+        check_choice("estimate", estimate, get_args(Estimate))
         view = sample.view(steps)
         upto, gap = fractiles(view), view.cumulative_gap
         kept = extremes(gap)
@@ -161,10 +160,10 @@ class Cumulative(Figure):
             fitted = level_of[np.searchsorted(last, view.score)]
         bound, limits = None, None
         if band:
-            drawn = error_bars.resampled(view, "under_calibration", **sample.redrawing)
-            bound = float(np.quantile(_largest(drawn), level))
+            redraws = error_bars.resampled(view, "under_calibration", **sample.redrawing)
+            bound = float(np.quantile(_largest(redraws), level))
             if estimate == "smooth":
-                limits = _limits(view, drawn, level, upto[kept], view.score[kept])
+                limits = _limits(view, redraws, level, upto[kept], view.score[kept])
         return cls(
             name=sample.data.name,
             split=sample.split,
@@ -241,10 +240,10 @@ class Cumulative(Figure):
         """Bootstrap interval of the KS error, the same as in an evaluation."""
         if self.n < 2:
             return None
-        drawn = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
+        redraws = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
         calibrated = error_bars.resampled(self.steps, "under_calibration", **self.redrawing)
         return error_bars.interval(
-            _largest(drawn),
+            _largest(redraws),
             self.level,
             value=self.ks,
             method=METRICS["ks"].interval,
@@ -297,14 +296,18 @@ class Cumulative(Figure):
             raise OptionError(
                 f"'panels' must be among {', '.join(get_args(Panel))}; got {panels!r}."
             )
-        return self._drawn(
+        return self._plotly_figure(
             theme, caption, width, panels=tuple(panels), selected=selected, beside=tuple(beside)
         )
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the KS error with its interval: one line each."""
-        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, SINGLE_ROW if self.n == 1 else f"KS {self._size}"
+        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return (
+            shorten(self.name, NAME_LENGTH),
+            details,
+            SINGLE_ROW if self.n == 1 else f"KS {self._size}",
+        )
 
     @property
     def _size(self) -> str:
@@ -366,12 +369,12 @@ def _largest(view: Steps) -> FloatArray:
 
 
 def _limits(
-    view: Steps, drawn: Steps, level: float, upto: FloatArray, score: FloatArray
+    view: Steps, redraws: Steps, level: float, upto: FloatArray, score: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Pointwise range of the smooth estimate under calibration, at the kept steps, shape (P,) each."""
     base = view.merged()
     ends = fractiles(base)
-    gaps = np.concatenate([smoothed_gap(part, ends) for part in drawn.parts()])
+    gaps = np.concatenate([smoothed_gap(part, ends) for part in redraws.parts()])
     low, high = np.quantile(gaps, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return (
         np.clip(score - np.interp(upto, ends, high), 0, 1),

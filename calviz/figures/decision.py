@@ -12,8 +12,9 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
+from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.expert_referral import Costs, best_threshold, cost_at, kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.results.evaluation import Interval
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 #: Thresholds of the curve: this many evenly spaced ones, and about as many quantiles of the scores.
 POINTS = 120
 #: Costs are reported per this many predictions.
-PER = 1_000
+PREDICTIONS_PER_COST = 1_000
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,7 @@ class Decision(Figure):
         seed: int | None = None,
     ) -> Self:
         """Compute the figure for `judged`, with the threshold chosen on `choosing` if given; cached with the judged sample."""
+        check_level(level)
         sample = Sample.of(judged, seed=seed).top_label
         chosen: Sample | None = None if choosing is None else Sample.of(choosing).top_label
         return sample.view(
@@ -206,8 +208,6 @@ class Decision(Figure):
         chosen_on: str | None,
     ) -> Self:
         """See `of_rows`; `best` is the chosen threshold."""
-        if not 0 < level < 1:
-            raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
         redrawing = Redrawing(seed=seed, resamples=resamples)
         view = sample.view(top_label_steps)
         n = sample.data.rows
@@ -217,26 +217,26 @@ class Decision(Figure):
         rules = np.array([face, best, 0.0, math.inf])
         kept, errors = kept_and_wrong(view, rules)
         per_rule = costs.total(kept, errors, n) / n
-        drawn = _drawn(view, rules, costs, redrawing) if n > 1 else None
+        redrawn_costs = _redrawn_costs(view, rules, costs, redrawing) if n > 1 else None
 
         def interval(values: FloatArray | None) -> Interval | None:
             return None if values is None else error_bars.interval(values, level)
 
-        made = [
+        results = [
             Rule(
                 threshold=float(rules[i]),
                 kept=round(float(kept[i])),
                 referred=n - round(float(kept[i])),
                 accuracy=1 - float(errors[i] / kept[i]) if kept[i] else math.nan,
                 cost=float(per_rule[i]),
-                interval=interval(None if drawn is None else drawn[:, i]),
+                interval=interval(None if redrawn_costs is None else redrawn_costs[:, i]),
             )
             for i in range(4)
         ]
         at = _thresholds(view, rules)
         limits = None
         if band and n > 1:
-            curves = _drawn(view, at, costs, redrawing)
+            curves = _redrawn_costs(view, at, costs, redrawing)
             low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
             limits = low, high
         return cls(
@@ -246,12 +246,14 @@ class Decision(Figure):
             costs=costs,
             level=level,
             n=n,
-            face=made[0],
-            best=made[1],
-            keep_all=made[2],
-            refer_all=made[3],
-            excess=made[0].cost - made[1].cost,
-            excess_interval=interval(None if drawn is None else drawn[:, 0] - drawn[:, 1]),
+            face=results[0],
+            best=results[1],
+            keep_all=results[2],
+            refer_all=results[3],
+            excess=results[0].cost - results[1].cost,
+            excess_interval=interval(
+                None if redrawn_costs is None else redrawn_costs[:, 0] - redrawn_costs[:, 1]
+            ),
             threshold=at,
             cost=cost_at(view, at, costs),
             band=limits,
@@ -308,29 +310,36 @@ class Decision(Figure):
         """
         if any(other.costs != self.costs for other in others):
             raise OptionError("curves of different costs cannot be compared in one drawing.")
-        return self._drawn(theme, caption, width, others=tuple(others))
+        return self._plotly_figure(theme, caption, width, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and costs; what miscalibration costs: one line each."""
         c = self.costs
         costs = f"costs: wrong {c.wrong:g}, referred {c.referred:g}, right {c.right:g}"
-        number = f"Miscalibration costs {self.per(self.excess)} per {PER:,} predictions"
+        number = (
+            f"Miscalibration costs {self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions"
+        )
         if self.n == 1:
             number = "A single row does not tell what miscalibration costs"
-        return shorten(self.name, NAME), facts(self.split, counted(self.n, "row"), costs), number
+        return (
+            shorten(self.name, NAME_LENGTH),
+            facts(self.split, counted(self.n, "row"), costs),
+            number,
+        )
 
     def per(self, cost: float) -> str:
-        """Write a cost per `PER` predictions, with decimals that suit all costs in the drawing."""
-        return decimal(PER * cost, self._decimals)
+        """Write a cost per `PREDICTIONS_PER_COST` predictions, with decimals that suit all costs in the drawing."""
+        return decimal(PREDICTIONS_PER_COST * cost, self._decimals)
 
     @property
     def _decimals(self) -> int:
-        most = max(abs(PER * r.cost) for r in self.rules.values())
+        most = max(abs(PREDICTIONS_PER_COST * r.cost) for r in self.rules.values())
         decimals = 0 if most >= 100 else decimals_for(most, least=0)
         # The written difference must equal the difference of the two written costs; add at most two decimals for it.
         for more in range(decimals, decimals + 3):
             face, best, excess = (
-                round(PER * v, more) for v in (self.face.cost, self.best.cost, self.excess)
+                round(PREDICTIONS_PER_COST * v, more)
+                for v in (self.face.cost, self.best.cost, self.excess)
             )
             if round(face - best, more) == excess:
                 return more
@@ -346,7 +355,7 @@ class Decision(Figure):
                 "what miscalibration costs."
             )
         text = (
-            f"At face value ({_condition(face)}) {PER:,} predictions cost {self.per(face.cost)}, "
+            f"At face value ({_condition(face)}) {PREDICTIONS_PER_COST:,} predictions cost {self.per(face.cost)}, "
             f"{percent(face.referred / self.n)} of them referred. With the best threshold "
             f"({_condition(best)}) they cost {self.per(best.cost)}, "
             f"{percent(best.referred / self.n)} of them referred. "
@@ -356,7 +365,10 @@ class Decision(Figure):
     def _difference(self) -> str:
         if self.excess == 0:
             return "Miscalibration costs nothing here."
-        amount, clear = f"{self.per(self.excess)} per {PER:,} predictions", self.excess > 0
+        amount, clear = (
+            f"{self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions",
+            self.excess > 0,
+        )
         if self.excess_interval is not None:
             low, high = self.excess_interval
             amount += f" ({level_text(self.level)} CI {self.per(low)} to {self.per(high)})"
@@ -391,7 +403,9 @@ def _best(sample: Sample, *, costs: Costs) -> float:
     return best_threshold(sample.view(top_label_steps), costs)
 
 
-def _drawn(view: Steps, thresholds: FloatArray, costs: Costs, redrawing: Redrawing) -> FloatArray:
+def _redrawn_costs(
+    view: Steps, thresholds: FloatArray, costs: Costs, redrawing: Redrawing
+) -> FloatArray:
     """Mean cost per prediction at the thresholds on resampled rows, shape (B, T)."""
     within = np.clip(thresholds, None, 2.0)
     return cost_at(resampled_between(view, within, redrawing), within, costs)
@@ -406,5 +420,5 @@ def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
     quantiles = score[
         np.searchsorted(rows, np.linspace(0, 1, POINTS)[:-1] * rows[-1], side="right")
     ]
-    own = rules[(rules >= lowest) & (rules <= 1)]
-    return np.unique(np.concatenate([even, quantiles, own]))
+    of_rules = rules[(rules >= lowest) & (rules <= 1)]
+    return np.unique(np.concatenate([even, quantiles, of_rules]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.progress import checkpoint
-from calviz.figures.base import NAME, facts, named
+from calviz.figures.base import NAME_LENGTH, facts, named
 from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
@@ -70,19 +70,19 @@ class DecisionLoss(ScoreFigure):
     largest_calibrated: float
 
     @classmethod
-    def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
+    def _from_sample(cls, sample: Sample, *, level: float, **common_fields: Any) -> Self:
         view = sample.view(steps)
-        drawn = resampled(view, "under_calibration", **sample.redrawing)
-        calm = decision_loss(drawn.score, drawn.count, drawn.hits)
+        redraws = resampled(view, "under_calibration", **sample.redrawing)
+        calibrated_loss = decision_loss(redraws.score, redraws.count, redraws.hits)
         base = view.merged()
         return cls(
             level=level,
-            **head,
+            **common_fields,
             cutoff=CUTOFFS,
             # On the same (merged) steps as the resamples, so that the losses are comparable.
             loss=decision_loss(base.score, base.count, base.hits),
-            calibrated=(calm.mean(axis=0), np.quantile(calm, level, axis=0)),
-            largest_calibrated=float(np.quantile(calm.max(axis=1), level)),
+            calibrated=(calibrated_loss.mean(axis=0), np.quantile(calibrated_loss, level, axis=0)),
+            largest_calibrated=float(np.quantile(calibrated_loss.max(axis=1), level)),
         )
 
     @property
@@ -108,9 +108,9 @@ class DecisionLoss(ScoreFigure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the largest loss: one line each."""
-        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
         most = SINGLE_ROW if self.n == 1 else f"At most {self._largest()}"
-        return shorten(self.name, NAME), what, most
+        return shorten(self.name, NAME_LENGTH), details, most
 
     def _largest(self) -> str:
         cutoff, loss = self.worst
@@ -191,22 +191,25 @@ def decision_loss(
     """
     rows, right = np.atleast_2d(count), np.atleast_2d(hits)
     loss = np.empty((len(right), cutoffs.size))
-    place = np.searchsorted(cutoffs, score, side="left")
+    place_of_score = np.searchsorted(cutoffs, score, side="left")
     wide = cutoffs.size + 1
     for fits in isotonic_fits(rows, right):
         checkpoint()
-        at = np.broadcast_to(place, fits.used.shape)[fits.used]
+        score_place = np.broadcast_to(place_of_score, fits.used.shape)[fits.used]
         p = np.broadcast_to(score, fits.used.shape)[fits.used]
         q = fits.along(fits.level)
-        found = fits.along(np.searchsorted(cutoffs, fits.level, side="left"))
+        fitted_place = fits.along(np.searchsorted(cutoffs, fits.level, side="left"))
         # Rows with p <= mu < q should be acted on but are not; rows with q <= mu < p should not be but are.
         weight = np.sign(q - p) * rows[fits.samples][fits.used]
-        line = fits.along(fits.sample * wide)
+        first_cell = fits.along(fits.sample * wide)
         size = len(fits.used) * wide
         total = np.zeros((2, size))
-        for ends, sign in ((np.minimum(at, found), 1), (np.maximum(at, found), -1)):
+        for ends, sign in (
+            (np.minimum(score_place, fitted_place), 1),
+            (np.maximum(score_place, fitted_place), -1),
+        ):
             for sums, value in zip(total, (weight * q, weight), strict=True):
-                sums += sign * np.bincount(line + ends, value, minlength=size)
+                sums += sign * np.bincount(first_cell + ends, value, minlength=size)
         of_q, some = np.cumsum(total.reshape(2, -1, wide), axis=-1)[..., :-1]
         loss[fits.samples] = (of_q - some * cutoffs) / rows[fits.samples].sum(axis=-1)[:, None]
     loss = np.maximum(loss, 0) / np.maximum(cutoffs, 1 - cutoffs)

@@ -9,20 +9,20 @@ from typing import Any, Self
 from calviz.core.reduction import Reduction
 from calviz.figures.base import Figure
 from calviz.results.verdict import Verdict
-from calviz.text.words import counted, ends, percent
+from calviz.text.words import counted, percent, range_ends
 
 #: Squares per panel.
 HUNDRED = 100
 
 
 @dataclass(frozen=True)
-class Kept:
+class Promise:
     """A promise (mean score) and how often it was kept (share of hits).
 
     Attributes
     ----------
     title : str
-    said, happened : float
+    mean_score, observed : float
         Mean score, and share of hits.
     rows : int
     decimals : int
@@ -30,35 +30,35 @@ class Kept:
     """
 
     title: str
-    said: float
-    happened: float
+    mean_score: float
+    observed: float
     rows: int
     decimals: int = 1
 
     @property
     def squares(self) -> tuple[int, int]:
-        """Number of squares, of a hundred, for `said` and for `happened`."""
-        return round(HUNDRED * self.said), round(HUNDRED * self.happened)
+        """Number of squares, of a hundred, for the mean score and for the share of hits."""
+        return round(HUNDRED * self.mean_score), round(HUNDRED * self.observed)
 
     @property
     def words(self) -> str:
         """Both numbers in words, rounded as in the verdict."""
-        said, happened = (percent(v, self.decimals) for v in (self.said, self.happened))
-        return f"promised {said}, happened {happened}"
+        promised, happened = (percent(v, self.decimals) for v in (self.mean_score, self.observed))
+        return f"promised {promised}, happened {happened}"
 
 
 @dataclass(frozen=True, eq=False)
-class OfAHundred(Figure):
+class HundredSquares(Figure):
     """Mean score and share of hits of all rows, and of the rows where they differ most, as grids of 100 squares.
 
     Attributes
     ----------
     reduction : Reduction
-    panels : tuple of Kept
+    panels : tuple of Promise
     """
 
     reduction: Reduction
-    panels: tuple[Kept, ...]
+    panels: tuple[Promise, ...]
 
     @classmethod
     def compute(cls, verdict: Verdict) -> Self:
@@ -69,17 +69,19 @@ class OfAHundred(Figure):
         verdict : Verdict
         """
         panels = [
-            Kept("All rows", verdict.score, verdict.observed, verdict.rows, verdict.share_decimals)
+            Promise(
+                "All rows", verdict.score, verdict.observed, verdict.rows, verdict.share_decimals
+            )
         ]
         worst = verdict.worst
         if worst is not None:
             low, high = (
                 f"{HUNDRED * float(end):.10g}"
-                for end in ends(worst.low, worst.high, tolerance=0.06)
+                for end in range_ends(worst.low, worst.high, tolerance=0.06)
             )
             title = f"Where it says {low} to {high} %"
             panels.append(
-                Kept(title, worst.mean_score, worst.observed, worst.rows, worst.share_decimals)
+                Promise(title, worst.mean_score, worst.observed, worst.rows, worst.share_decimals)
             )
         return cls(Reduction.of(verdict.reduction), tuple(panels))
 
@@ -88,8 +90,8 @@ class OfAHundred(Figure):
         return {
             "rows_of": [panel.title for panel in self.panels],
             "rows": [panel.rows for panel in self.panels],
-            "promised": [panel.said for panel in self.panels],
-            "happened": [panel.happened for panel in self.panels],
+            "promised": [panel.mean_score for panel in self.panels],
+            "happened": [panel.observed for panel in self.panels],
         }
 
     def caption(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core.errors import OptionError
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure
+from calviz.figures.base import NAME_LENGTH, Figure
 from calviz.results.learning_curve import LabelsNeeded, LearningCurve, LearningPoint
 from calviz.specs.metric import METRICS, QUOTED
 from calviz.specs.recalibrator import UNCALIBRATED
@@ -95,19 +95,19 @@ class LearningCurves(Figure):
     def caption(self) -> tuple[str, ...]:
         """Name; metric and evaluation rows: one line each."""
         judged = self.curve.evaluation
-        what = [METRICS[self.metric].label, f"judged on {counted(judged.rows, 'row')}"]
+        details = [METRICS[self.metric].label, f"judged on {counted(judged.rows, 'row')}"]
         if judged.split is not None:
-            what[-1] += f" of split {shorten(judged.split)}"
-        what += [shorten(Reduction.of(self.curve.reduction).label), f"seed {self.curve.seed}"]
-        return shorten(self.curve.name, NAME), " · ".join(what)
+            details[-1] += f" of split {shorten(judged.split)}"
+        details += [shorten(Reduction.of(self.curve.reduction).label), f"seed {self.curve.seed}"]
+        return shorten(self.curve.name, NAME_LENGTH), " · ".join(details)
 
     def needed(self) -> tuple[LabelsNeeded, ...]:
         """Number of labels each method needs, fewest first."""
-        found = [self.curve.needed(m, self.metric, within=1 - SETTLED) for m in self.curve.methods]
+        needs = [self.curve.needed(m, self.metric, within=1 - SETTLED) for m in self.curve.methods]
         most = 1 + max(self.sizes, default=0)
         return tuple(
             sorted(
-                filter(None, found),
+                filter(None, needs),
                 key=lambda n: (n.better_from or most, n.settled_from or most, -n.gain),
             )
         )
@@ -169,19 +169,19 @@ class LearningCurves(Figure):
 
     def warnings(self) -> tuple[str, ...]:
         """Caveats for reading the curves."""
-        found = []
+        caveats = []
         floor = self.curve.uncalibrated[self.metric].noise_floor
         if floor is not None and self.noise_floor is not None and floor.p_value > 0.05:
-            found.append(
+            caveats.append(
                 f"The {METRICS[self.metric].label} of the uncalibrated model is within noise on these "
                 f"{self.curve.evaluation.rows:,} rows: there is little to gain, and differences mean little."
             )
         if self.curve.failures:
             names = listed([self.label(m) for m in self.curve.failures])
-            found.append(
+            caveats.append(
                 f"Some fits failed ({names}); their points are of the fits that succeeded."
             )
-        return tuple(found)
+        return tuple(caveats)
 
     def label(self, method: str) -> str:
         """Label of a method."""
@@ -193,6 +193,6 @@ class LearningCurves(Figure):
         sizes = self.sizes
         span = f"{sizes[0]:,} to {counted(sizes[-1], 'calibration row')}" if sizes else "no rows"
         return (
-            f"{METRICS[self.metric].label} of {shorten(self.curve.name, NAME)} against the number of "
+            f"{METRICS[self.metric].label} of {shorten(self.curve.name, NAME_LENGTH)} against the number of "
             f"calibration rows, {span}, always judged on the same {judged}. {self.answer()}"
         )

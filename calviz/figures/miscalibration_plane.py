@@ -72,15 +72,15 @@ class MiscalibrationPlane(Figure):
             If the score is unknown.
         """
         check_choice("score", score, get_args(Score))
-        there = [m.name for m in comparison if m.ok]
+        measured = [m.name for m in comparison if m.ok]
         models = comparison.alignment.models
         parts = np.array(
             [
                 parts_of(Sample.of(models[name], reduction=comparison.reduction), score)
-                for name in there
+                for name in measured
             ]
         ).reshape(-1, 3)
-        return cls(comparison.split, comparison.alignment.rows, score, tuple(there), *parts.T)
+        return cls(comparison.split, comparison.alignment.rows, score, tuple(measured), *parts.T)
 
     @property
     def total(self) -> FloatArray:
@@ -109,8 +109,8 @@ class MiscalibrationPlane(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Decomposed score; what is drawn; rows: one line each."""
-        what = facts(self.split, counted(self.rows, "row"), counted(len(self.models), "model"))
-        return f"{self.label} of (score, hit)", "miscalibration against discrimination", what
+        details = facts(self.split, counted(self.rows, "row"), counted(len(self.models), "model"))
+        return f"{self.label} of (score, hit)", "miscalibration against discrimination", details
 
     def describe(self) -> str:
         """Say in plain words what it shows."""
@@ -162,10 +162,10 @@ class MiscalibrationPlane(Figure):
         across = panel / (x[1] - x[0])
         up = _INNER / (y[1] - y[0])
         taken: list[Box] = []
-        made = []
+        labels = []
         for name, a, b in zip(self.models, self.miscalibration, self.discrimination, strict=True):
             text = shorten(name, 24)
-            wide, left, low = (
+            width, left, low = (
                 _LETTER * len(text),
                 (float(a) - x[0]) * across,
                 (float(b) - y[0]) * up,
@@ -175,16 +175,16 @@ class MiscalibrationPlane(Figure):
                 sides = [*sides[2:], *sides[:2]]
             boxes = {
                 (h, v): (
-                    left + 9 if h == "left" else left - 9 - wide,
+                    left + 9 if h == "left" else left - 9 - width,
                     low if v == "bottom" else low - _LINE,
-                    left + 9 + wide if h == "left" else left - 9,
+                    left + 9 + width if h == "left" else left - 9,
                     low + _LINE if v == "bottom" else low,
                 )
                 for h, v in sides
             }
             side = min(sides, key=lambda s: _crowded(boxes[s], taken, panel))
             taken.append(boxes[side])
-            made.append(
+            labels.append(
                 label(
                     plotly_text(text),
                     sheet.palette,
@@ -195,7 +195,7 @@ class MiscalibrationPlane(Figure):
                     yanchor=side[1],
                 )
             )
-        return made
+        return labels
 
     def _equal_scores(self, p: Palette, x: list[float], y: list[float]) -> Iterator[Trace]:
         if not self.one_uncertainty:

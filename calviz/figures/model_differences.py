@@ -57,12 +57,12 @@ class ModelDifferences(Figure):
         against = order[0] if reference is None else reference
         if against not in order:
             raise OptionError(f"'{against}' has no '{metric}'; known: {', '.join(order)}.")
-        found = {
+        differences = {
             name: d
             for name in order
             if name != against and (d := comparison.difference(metric, name, against)) is not None
         }
-        return cls(comparison, metric, against, tuple(found), tuple(found.values()))
+        return cls(comparison, metric, against, tuple(differences), tuple(differences.values()))
 
     def side(self, difference: Difference) -> Verdict:
         """Whether a model is better or worse than the reference beyond noise, or tied with it."""

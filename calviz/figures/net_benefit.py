@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.expert_referral import kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.sample.cutoff import net_benefit_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 #: Quantity drawn: net benefit, net benefit divided by the share of hits, or actions avoided per 100 rows compared with acting on everybody.
 Shown = Literal["net-benefit", "standardised", "avoided"]
-SHOWN: tuple[Shown, ...] = ("net-benefit", "standardised", "avoided")
 #: Cutoffs of the curve.
 CUTOFFS = np.arange(1, 100) / 100
 
@@ -125,13 +124,13 @@ class NetBenefit(Figure):
         view = sample.view(steps)
         # Round the cutoffs to the precision of the scores, so that a single-precision score of 0.3 reaches 0.3.
         at = CUTOFFS.astype(sample.scored.score.dtype).astype(np.float64)
-        found = _all(view, at)
+        quantities = _all(view, at)
         bands: dict[Shown, Ends] = {}
         if band and view.n > 1:
-            drawn = _all(resampled_between(view, at, sample.redrawing), at)
+            redrawn = _all(resampled_between(view, at, sample.redrawing), at)
             tails = [(1 - level) / 2, (1 + level) / 2]
-            for shown, values in drawn.items():
-                if np.isfinite(found[shown]).all():
+            for shown, values in redrawn.items():
+                if np.isfinite(quantities[shown]).all():
                     bands[shown] = Ends(*np.nanquantile(values, tails, axis=0))
         share = float(view.n_hits / view.n)
         whole = net_benefit_of(share, 1 - share, 1, CUTOFFS)
@@ -143,7 +142,7 @@ class NetBenefit(Figure):
             n=sample.data.rows,
             share=share,
             cutoff=CUTOFFS,
-            values=found,
+            values=quantities,
             everybody={
                 "net-benefit": whole,
                 "standardised": whole / share if share else np.full(whole.shape, np.nan),
@@ -162,7 +161,7 @@ class NetBenefit(Figure):
         """One row per cutoff."""
         nothing = np.full(self.cutoff.shape, np.nan)
         out: dict[str, Any] = {"cutoff": self.cutoff}
-        for shown in SHOWN:
+        for shown in get_args(Shown):
             name = shown.replace("-", "_")
             low, high = self.bands.get(shown, Ends(nothing, nothing))
             out |= {name: self.values[shown], f"{name}_low": low, f"{name}_high": high}
@@ -190,13 +189,13 @@ class NetBenefit(Figure):
         others : sequence of NetBenefit
             Further curves (after recalibration, or of another state), drawn without bands.
         """
-        check_choice("shown", shown, SHOWN)
-        return self._drawn(theme, caption, width, shown=shown, at=at, others=tuple(others))
+        check_choice("shown", shown, get_args(Shown))
+        return self._plotly_figure(theme, caption, width, shown=shown, at=at, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; where the scores are useful: one line each."""
-        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, self.reading()
+        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME_LENGTH), details, self.reading()
 
     def reading(self) -> str:
         """Say at which cutoffs deciding by the scores is better than acting on everybody or on nobody."""

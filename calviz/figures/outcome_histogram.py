@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.drawing.parts import Trace, hatched
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
@@ -84,7 +84,7 @@ class OutcomeHistogram(Figure):
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score: one line each."""
         rows = counted(int(self.sums.n), "row")
-        return shorten(self.name, NAME), facts(
+        return shorten(self.name, NAME_LENGTH), facts(
             self.split, rows, with_short_class(self.reduction).label
         )
 

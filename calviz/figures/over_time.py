@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts
+from calviz.figures.base import NAME_LENGTH, Figure, facts
 from calviz.figures.kernels.overlays import Overlay
 from calviz.results.over_time import OverTime, Period
 from calviz.specs.figure import Theme
@@ -56,7 +56,7 @@ class OverTimeLine(Figure):
         beside : sequence of Overlay
             Values of other rows, such as a subset of these, shape (P,) each: one per period, nan where there is none.
         """
-        return self._drawn(theme, caption, width, beside=tuple(beside))
+        return self._plotly_figure(theme, caption, width, beside=tuple(beside))
 
     @property
     def label(self) -> str:
@@ -71,8 +71,8 @@ class OverTimeLine(Figure):
         """Name, rows and reduction."""
         r = self.result
         reduction = shorten(Reduction.of(r.reduction).label)
-        what = facts(None, counted(r.rows, "row"), reduction, f"{self.label} by {r.every}")
-        return shorten(r.name, NAME), what
+        details = facts(None, counted(r.rows, "row"), reduction, f"{self.label} by {r.every}")
+        return shorten(r.name, NAME_LENGTH), details
 
     def answer(self) -> str:
         """Say whether the metric changes, and in which period most significantly."""
@@ -107,9 +107,9 @@ class OverTimeLine(Figure):
         name = RECALIBRATORS[r.method].label
         if r.before is None or r.after is None:
             return f"{name} could not be fitted on the past: {r.reason}"
-        told = ""
+        outcome = ""
         if r.difference is not None:
-            told = {
+            outcome = {
                 "better": ", better beyond noise",
                 "worse": ", worse beyond noise",
                 "tied": ", no difference beyond noise",
@@ -117,10 +117,13 @@ class OverTimeLine(Figure):
         before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
         return (
             f"{name}, fitted before each period on all rows until then, would have made the {self.label} {after} "
-            f"instead of {before}{told}."
+            f"instead of {before}{outcome}."
         )
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
-        parts = [f"{self.label} of {shorten(self.result.name, NAME)} over time.", self.answer()]
+        parts = [
+            f"{self.label} of {shorten(self.result.name, NAME_LENGTH)} over time.",
+            self.answer(),
+        ]
         return " ".join(filter(None, [*parts, self.past()]))

@@ -12,10 +12,10 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
-from calviz.core.options import check_level
+from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.figures.kernels.reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.proportions import clopper_pearson
@@ -32,11 +32,11 @@ from calviz.text.words import (
     counted,
     decimal,
     decimals_for,
-    ends,
     level_text,
     percent,
     points,
     points_decimals,
+    range_ends,
     score_and_hit,
     shorten,
     with_short_class,
@@ -232,10 +232,10 @@ class Reliability(Figure):
         if self.n < 2:
             return None
         # The same random streams as in an evaluation, so that both print the same interval.
-        drawn = resampled(self.sums, "bootstrap", **self.redrawing)
+        redraws = resampled(self.sums, "bootstrap", **self.redrawing)
         calibrated = resampled(self.sums, "under_calibration", **self.redrawing)
         return interval(
-            drawn.mean_gap,
+            redraws.mean_gap,
             self.level,
             value=self.ece,
             method=METRICS["ece"].interval,
@@ -336,28 +336,27 @@ class Reliability(Figure):
         OptionError
             If `marks` is unknown.
         """
-        if marks not in get_args(Marks):
-            raise OptionError(f"'marks' must be points or bars; got {marks!r}.")
-        return self._drawn(
+        check_choice("marks", marks, get_args(Marks))
+        return self._plotly_figure(
             theme, caption, width, marks=marks, selected=selected, beside=tuple(beside)
         )
 
     def plot_small(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
         """Draw only the square, with a height in pixels, to be shown beside others on the same scale."""
-        return self._drawn(theme, how="draw_small", height=height)
+        return self._plotly_figure(theme, method="draw_small", height=height)
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the ECE with its interval: one line each."""
         reduction = with_short_class(self.reduction).label
-        what = facts(self.split, counted(self.n, "row"), reduction, self.bins_words)
+        details = facts(self.split, counted(self.n, "row"), reduction, self.bins_words)
         if self.n == 1:
-            return shorten(self.name, NAME), what, SINGLE_ROW
+            return shorten(self.name, NAME_LENGTH), details, SINGLE_ROW
         decimals = decimals_for(self.ece, figures=3, least=3)
         error = f"ECE {decimal(self.ece, decimals)}"
         if self.ece_interval is not None:
             low, high = (decimal(v, decimals) for v in self.ece_interval)
             error += f" ({level_text(self.level)} CI {low} to {high})"
-        return shorten(self.name, NAME), what, error
+        return shorten(self.name, NAME_LENGTH), details, error
 
     def describe(self) -> str:
         """Say in plain words what the diagram shows (alternative text)."""
@@ -365,10 +364,8 @@ class Reliability(Figure):
         reduction = with_short_class(self.reduction).label
         head = f"Reliability diagram of {named(self.name, self.split)}: {reduction}, "
         if self.n == 1:
-            found = "a hit" if self.overall_observed > 0 else "no hit"
-            return (
-                f"{head}1 row with a score of {decimal(self.overall_score)}, {found}. {SINGLE_ROW}"
-            )
+            outcome = "a hit" if self.overall_observed > 0 else "no hit"
+            return f"{head}1 row with a score of {decimal(self.overall_score)}, {outcome}. {SINGLE_ROW}"
         parts = [
             f"{head}{counted(self.n, 'row')} in {self.bins_words}, {self.bin.size:,} of them with rows.",
             f"The {score} is {percent(self.overall_score)}, the {hit} {percent(self.overall_observed)}; "
@@ -402,7 +399,7 @@ class Reliability(Figure):
         worst = int(np.argmax(gaps)) if off is None else off
         gap = float(self.gap[worst])
         between = " and ".join(
-            ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
+            range_ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
         )
         its = "its interval (95 % for all bins together)"
         head = (
@@ -420,6 +417,6 @@ class Reliability(Figure):
 def _band(
     sums: BinSums, filled: IntArray, level: float, redrawing: Redrawing
 ) -> tuple[FloatArray, FloatArray]:
-    drawn = resampled(sums, "under_calibration", **redrawing)
-    low, high = np.quantile(drawn.accuracy[:, filled], [(1 - level) / 2, (1 + level) / 2], axis=0)
+    redraws = resampled(sums, "under_calibration", **redrawing)
+    low, high = np.quantile(redraws.accuracy[:, filled], [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high

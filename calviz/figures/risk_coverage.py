@@ -11,9 +11,9 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.core.options import check_level
+from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.uncertainty_ranking import (
     Ranking,
     area_under_risk,
@@ -167,8 +167,6 @@ class RiskCoverage(Figure):
         """
         check_level(level)
         sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
-        if ranking not in get_args(Ranking):
-            raise OptionError(f"'ranking' must be confidence, entropy or margin; got {ranking!r}.")
         view = sample.view(ranking_steps, by=ranking)
         n = float(view.n)
         size = min(POINTS, sample.data.n)
@@ -176,8 +174,8 @@ class RiskCoverage(Figure):
         errors = errors_along(view, kept)
         limits = None
         if band and n > 1:
-            drawn = error_bars.resampled(view, "bootstrap", **sample.redrawing)
-            risks = errors_along(drawn, kept) / kept
+            redraws = error_bars.resampled(view, "bootstrap", **sample.redrawing)
+            risks = errors_along(redraws, kept) / kept
             low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
             limits = low, high
         whole = _accuracy_interval(sample, level)
@@ -284,8 +282,8 @@ class RiskCoverage(Figure):
         """
         if self.n == 1:
             return None
-        drawn = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
-        return error_bars.interval(coverage_at(drawn, risk), self.level)
+        redraws = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
+        return error_bars.interval(coverage_at(redraws, risk), self.level)
 
     def _choice(self, kept: int, threshold: float | None = None) -> Choice:
         ranking = ranked(self.steps)
@@ -295,9 +293,13 @@ class RiskCoverage(Figure):
         lowest = self.steps.scores_at(np.array([self.steps.size - 1 - at]))
         limit = self.threshold_of(float(lowest[0]))
         # For weighted or clustered rows, scale counts to the effective sample size.
-        own = self.steps.__dict__.get(error_bars.DRAWN_BY)
-        known = 1.0 if own is None else float(own.sample.view(event_sums).effective[0]) / self.n
-        low, high = clopper_pearson((kept - errors) * known, kept * known, level=self.level)
+        drawing = self.steps.__dict__.get(error_bars.DRAWN_BY)
+        effective_share = (
+            1.0 if drawing is None else float(drawing.sample.view(event_sums).effective[0]) / self.n
+        )
+        low, high = clopper_pearson(
+            (kept - errors) * effective_share, kept * effective_share, level=self.level
+        )
         interval = Interval(float(low), float(high))
         accuracy, referred = 1 - errors / kept, self.n - kept
         if referred == 0 and self.accuracy_interval is not None:
@@ -386,17 +388,15 @@ class RiskCoverage(Figure):
         others : sequence of RiskCoverage
             Further curves (other rankings, other models, after recalibration); with at most two, their bands are drawn too.
         """
-        for name, value, allowed in (("x", x, XAxis), ("y", y, YAxis)):
-            if value not in get_args(allowed):
-                known = " or ".join(get_args(allowed))
-                raise OptionError(f"'{name}' must be {known}; got {value!r}.")
-        return self._drawn(theme, caption, width, x=x, y=y, at=at, others=tuple(others))
+        check_choice("x", x, get_args(XAxis))
+        check_choice("y", y, get_args(YAxis))
+        return self._plotly_figure(theme, caption, width, x=x, y=y, at=at, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and ranking; accuracy of all rows and area under the curve: one line each."""
-        what = facts(self.split, counted(self.n, "row"), f"ranked by {self.ranking}")
+        details = facts(self.split, counted(self.n, "row"), f"ranked by {self.ranking}")
         numbers = f"Accuracy {percent(self.accuracy)} · AURC {decimal(self.aurc, 4)}"
-        return shorten(self.name, NAME), what, numbers
+        return shorten(self.name, NAME_LENGTH), details, numbers
 
     def describe(self) -> str:
         """Say in plain words what the curve shows."""
@@ -416,8 +416,8 @@ def _accuracy_interval(sample: Sample, level: float) -> Interval | None:
     if sample.data.n == 1:
         return None
     m, sums = METRICS["accuracy"], sample.view(top_label_sums)
-    drawn = error_bars.resampled(sums, "bootstrap", **sample.redrawing)
-    values, value = (s.hit_sum.sum(axis=-1) / s.n for s in (drawn, sums))
+    redraws = error_bars.resampled(sums, "bootstrap", **sample.redrawing)
+    values, value = (s.hit_sum.sum(axis=-1) / s.n for s in (redraws, sums))
     return error_bars.interval(
         values, level, value=float(value), method=m.interval, bounds=m.bounds
     )

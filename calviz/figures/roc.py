@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice
-from calviz.figures.base import NAME, facts, named
+from calviz.figures.base import NAME_LENGTH, facts, named
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
@@ -70,7 +70,7 @@ class Roc(ScoreFigure):
     auprc_interval: Interval | None
 
     @classmethod
-    def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
+    def _from_sample(cls, sample: Sample, *, level: float, **common_fields: Any) -> Self:
         view = sample.view(steps)
         above = ranked(view)
         fp, tp = above.errors, above.rows - above.errors
@@ -81,13 +81,13 @@ class Roc(ScoreFigure):
         some = np.unique(np.searchsorted(along, np.linspace(0, along[-1], POINTS)))
         tp, fp = (np.append(0.0, v[np.minimum(some, v.size - 1)]) for v in (tp, fp))
         areas: list[tuple[float, Interval | None]] = []
-        drawn = None
+        redraws = None
         if view.n > 1:
-            drawn = resampled(view, "bootstrap", **sample.redrawing)
+            redraws = resampled(view, "bootstrap", **sample.redrawing)
         for area in (chance_of_order, lambda v: average_precision(v, of="hits")):
             value, ends = float(area(view)), None
-            if drawn is not None and math.isfinite(value):
-                values = np.concatenate([area(part) for part in drawn.parts()])
+            if redraws is not None and math.isfinite(value):
+                values = np.concatenate([area(part) for part in redraws.parts()])
                 ends = interval(values, level, value=value)
             areas.append((value, ends))
 
@@ -100,7 +100,7 @@ class Roc(ScoreFigure):
 
         return cls(
             level=level,
-            **head,
+            **common_fields,
             share=hits / float(view.n),
             cutoff=np.append(math.inf, view.score[::-1][np.minimum(some, view.size - 1)]),
             sensitivity=share_of(tp, hits),
@@ -143,13 +143,13 @@ class Roc(ScoreFigure):
         beside : sequence of Overlay
             The same curve in other states.
         """
-        check_choice("panel", panel, ("roc", "precision-recall"))
-        return self._drawn(theme, caption, width, panel=panel, at=at, beside=tuple(beside))
+        check_choice("panel", panel, get_args(Panel))
+        return self._plotly_figure(theme, caption, width, panel=panel, at=at, beside=tuple(beside))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; the areas: one line each."""
-        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, self.reading()
+        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME_LENGTH), details, self.reading()
 
     def area_words(self, panel: Panel) -> str:
         """Write the area under a curve with its interval."""

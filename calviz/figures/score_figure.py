@@ -66,15 +66,15 @@ class ScoreFigure(Figure):
         """
         check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
-        return cls._of(sample, level=level, **_head(sample))
+        return cls._from_sample(sample, level=level, **_common_fields(sample))
 
     @classmethod
     @abstractmethod
-    def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
-        """Compute the figure of a sample; `head` holds the other fields of this class."""
+    def _from_sample(cls, sample: Sample, *, level: float, **common_fields: Any) -> Self:
+        """Compute the figure of a sample; `common_fields` holds the other fields of this class."""
 
 
-def _head(sample: Sample) -> dict[str, Any]:
+def _common_fields(sample: Sample) -> dict[str, Any]:
     return {
         "name": sample.data.name,
         "split": sample.split,

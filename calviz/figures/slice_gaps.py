@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts
+from calviz.figures.base import NAME_LENGTH, Figure, facts
 from calviz.figures.kernels.overlays import Overlay
 from calviz.results.slices import Slice, Slices
 from calviz.specs.figure import Theme
@@ -68,7 +68,7 @@ class SliceGaps(Figure):
         beside : sequence of Overlay
             Gaps of the same slices in another state: one per drawn slice, nan where there is none.
         """
-        return self._drawn(theme, caption, width, beside=tuple(beside))
+        return self._plotly_figure(theme, caption, width, beside=tuple(beside))
 
     def columns(self) -> Mapping[str, Any]:
         """One row per slice."""
@@ -78,7 +78,7 @@ class SliceGaps(Figure):
         """Name, rows and reduction."""
         r = self.result
         reduction = shorten(Reduction.of(r.reduction).label)
-        return shorten(r.name, NAME), facts(None, counted(r.rows, "row"), reduction)
+        return shorten(r.name, NAME_LENGTH), facts(None, counted(r.rows, "row"), reduction)
 
     def answer(self) -> str:
         """Say how many slices are off beyond chance, and which is most significant."""
@@ -106,6 +106,4 @@ class SliceGaps(Figure):
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
-        return (
-            f"Gap of score and hits by slice of {shorten(self.result.name, NAME)}. {self.answer()}"
-        )
+        return f"Gap of score and hits by slice of {shorten(self.result.name, NAME_LENGTH)}. {self.answer()}"

@@ -10,7 +10,7 @@ from calviz.core.errors import OptionError
 from calviz.specs.check import CHECKS
 from calviz.specs.metric import DIRECTION_WORDS, METRICS, Direction, Parameter
 from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.text.words import bound
+from calviz.text.words import range_end
 
 Kind = Literal["metric", "recalibrator", "finding"]
 
@@ -61,7 +61,7 @@ def _metrics() -> Iterator[Entry]:
             m.family,
             m.summary,
             m.formula,
-            (_better(m.direction), f"between {bound(low)} and {bound(high)}"),
+            (_better(m.direction), f"between {range_end(low)} and {range_end(high)}"),
             m.reference,
             m.parameters,
         )

@@ -28,7 +28,7 @@ def mean_gap(score: FloatArray, hit: FloatArray, cell: IntArray, cells: int) -> 
     return float(np.abs(gap).sum() / score.size)
 
 
-def doubles(events: BinaryEvents) -> _Pair:
+def as_float64(events: BinaryEvents) -> _Pair:
     """Convert score and hit to float64, shape (n,) each; NumPy compares float32 scores with float64 edges in float64."""
     return events.score.astype(np.float64), events.hit.astype(np.float64)
 

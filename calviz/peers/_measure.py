@@ -45,9 +45,9 @@ def measure(sample: Sample, *, noise: bool = True) -> Conventions:
         own_noise = float(calibrated.mean_gap.mean())
     if redraws:
         rng = error_bars.stream(sample.seed, "under_calibration")
-        drawn = [sample.with_data(data) for data in _redrawn(sample.data, rng, redraws)]
-        known = np.array([chosen_bins(one).mean_gap for one in drawn])
-        means = _means([_values(one) for one in drawn], known, own_noise)
+        redrawn = [sample.with_data(data) for data in _redrawn(sample.data, rng, redraws)]
+        control = np.array([chosen_bins(one).mean_gap for one in redrawn])
+        means = _means([_values(one) for one in redrawn], control, own_noise)
         values = [replace(v, noise=means[v.convention.key]) if v.available else v for v in values]
     return Conventions(
         name=sample.data.name,
@@ -63,13 +63,13 @@ def measure(sample: Sample, *, noise: bool = True) -> Conventions:
 
 
 def _values(sample: Sample) -> list[ConventionValue]:
-    found = []
+    values = []
     for convention in CONVENTIONS:
         try:
-            found.append(ConventionValue(convention, convention.value(sample)))
+            values.append(ConventionValue(convention, convention.value(sample)))
         except NotAvailable as error:
-            found.append(ConventionValue(convention, math.nan, reason=str(error)))
-    return found
+            values.append(ConventionValue(convention, math.nan, reason=str(error)))
+    return values
 
 
 def _affordable(data: Dataset) -> int:
@@ -87,22 +87,24 @@ def _redrawn(data: Dataset, rng: np.random.Generator, redraws: int) -> Iterator[
         yield replace(data, correct=rng.random(data.n) < data.confidence)
 
 
-def _means(drawn: list[list[ConventionValue]], known: FloatArray, mean: float) -> dict[str, float]:
-    """Return the corrected mean of each convention; `known` (B,) is calviz's ECE on the redraws, `mean` its mean over many."""
+def _means(
+    values_by_redraw: list[list[ConventionValue]], control: FloatArray, mean: float
+) -> dict[str, float]:
+    """Return the corrected mean of each convention; `control` (B,) is calviz's ECE on the redraws, `mean` its mean over many."""
     means = {}
-    for column in zip(*drawn, strict=True):
+    for column in zip(*values_by_redraw, strict=True):
         # A redraw may lack what a convention needs (labels of three classes); average over the others.
-        there = np.array([v.available for v in column])
-        value = np.array([v.value for v in column])[there]
-        means[column[0].convention.key] = _corrected(value, known[there], mean)
+        available = np.array([v.available for v in column])
+        value = np.array([v.value for v in column])[available]
+        means[column[0].convention.key] = _corrected(value, control[available], mean)
     return means
 
 
-def _corrected(value: FloatArray, known: FloatArray, mean: float) -> float:
-    """Mean of the values (B,) with `known` (B,) as a control variate of expectation `mean`; ``nan`` without values."""
+def _corrected(value: FloatArray, control: FloatArray, mean: float) -> float:
+    """Mean of the values (B,) with `control` (B,) as a control variate of expectation `mean`; ``nan`` without values."""
     if not value.size:
         return math.nan
-    off = known - known.mean()
+    off = control - control.mean()
     spread = float(off @ off)
     slope = float(off @ value) / spread if spread > 0 else 0.0
-    return float(value.mean()) + slope * (mean - float(known.mean()))
+    return float(value.mean()) + slope * (mean - float(control.mean()))

@@ -13,7 +13,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.peers._bins import doubles, gaps, mean_gap
+from calviz.peers._bins import as_float64, gaps, mean_gap
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample
 from calviz.specs.convention import CONVENTIONS, Convention
@@ -28,7 +28,7 @@ def _cells(score: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 
 def ece(sample: Sample) -> float:
     """Mean absolute gap, weighted by rows."""
-    score, hit = doubles(sample.events)
+    score, hit = as_float64(sample.events)
     return mean_gap(score, hit, _cells(score), _EDGES)
 
 
@@ -38,7 +38,7 @@ def top_label_ece(sample: Sample) -> float:
     predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
     if predicted is None:
         raise NotAvailable("not available: it needs to know which class was predicted.")
-    score, hit = doubles(sample.top_events)
+    score, hit = as_float64(sample.top_events)
     cell = predicted.astype(np.intp) * _EDGES + _cells(score)
     count, gap = gaps(score, hit, cell, (int(predicted.max()) + 1) * _EDGES)
     by_class = count.reshape(-1, _EDGES).sum(axis=1)

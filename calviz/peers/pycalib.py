@@ -16,7 +16,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.numerics.blocks import row_blocks
-from calviz.peers._bins import doubles, gaps, mean_gap
+from calviz.peers._bins import as_float64, gaps, mean_gap
 from calviz.sample.losses import full_predictions
 from calviz.sample.sample import Sample
 from calviz.specs.convention import CONVENTIONS, Convention
@@ -47,7 +47,7 @@ class _Overlapping:
 
 def conf_ece(sample: Sample) -> float:
     """``conf_ECE`` of the top label; ``binary_ECE`` of any other score."""
-    score, hit = doubles(sample.events)
+    score, hit = as_float64(sample.events)
     if sample.reduction.kind != "top-label":
         return mean_gap(score, hit, _left_closed(score), _BINS)
     bins = _Overlapping()

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.signal import fftconvolve
 
 from calviz.core.arrays import FloatArray
-from calviz.peers._bins import doubles
+from calviz.peers._bins import as_float64
 from calviz.sample.sample import Sample
 from calviz.specs.convention import CONVENTIONS, Convention
 
@@ -21,7 +21,7 @@ _LEAST, _HALVINGS, _PLACES = 0.001, 10, 200
 
 def smece(sample: Sample) -> float:
     """Smooth ECE at the kernel width that equals the error."""
-    score, hit = doubles(sample.events)
+    score, hit = as_float64(sample.events)
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from calviz.peers._bins import doubles, gaps, mean_gap, right_closed
+from calviz.peers._bins import as_float64, gaps, mean_gap, right_closed
 from calviz.sample.sample import Sample
 from calviz.specs.convention import CONVENTIONS, Convention
 
@@ -26,13 +26,13 @@ _convention = partial(
 
 def weighted(sample: Sample) -> float:
     """Mean of the absolute gaps of the curve, weighted by the rows of the bins."""
-    score, hit = doubles(sample.events)
+    score, hit = as_float64(sample.events)
     return mean_gap(score, hit, right_closed(score, _BINS), _BINS)
 
 
 def unweighted(sample: Sample) -> float:
     """Unweighted mean of the absolute gaps of the curve."""
-    score, hit = doubles(sample.events)
+    score, hit = as_float64(sample.events)
     count, gap = gaps(score, hit, right_closed(score, _BINS), _BINS)
     used = count > 0
     return float(np.mean(np.abs(gap[used]) / count[used]))

@@ -14,7 +14,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Predictions
 from calviz.numerics.columns import for_columns
-from calviz.peers._bins import doubles, mean_gap
+from calviz.peers._bins import as_float64, mean_gap
 from calviz.sample.sample import Sample
 from calviz.specs.convention import CONVENTIONS, Convention
 
@@ -23,7 +23,7 @@ _BINS = 15
 
 def ece(sample: Sample) -> float:
     """Mean absolute gap, weighted by rows."""
-    score, hit = doubles(sample.events)
+    score, hit = as_float64(sample.events)
     edges = np.arange(1, _BINS) / _BINS
     return mean_gap(score, hit, np.searchsorted(edges, score, side="left"), _BINS)
 

@@ -12,7 +12,7 @@ from calviz.figures.base import Figure
 from calviz.figures.drawing.print_style import COLUMNS, drawn_width, printed
 from calviz.report.blocks import plain_json
 from calviz.report.html import as_element, write_page
-from calviz.text.words import as_sentence, shorten
+from calviz.text.words import full_sentence, shorten
 
 #: Letters of the panels.
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -38,7 +38,7 @@ class Panel:
 
 def caption_of(panels: Sequence[Panel]) -> str:
     """Compose one caption that describes the panels, one sentence per figure."""
-    said = [as_sentence(panel.figure.describe()) for panel in panels]
+    said = [full_sentence(panel.figure.describe()) for panel in panels]
     if len(said) > 1:
         said = [f"({letter}) {text}" for letter, text in zip(LETTERS, said, strict=False)]
     return shorten(" ".join(said), 5_000)

@@ -21,7 +21,7 @@ from calviz.results.evaluation import MetricResult
 from calviz.results.verdict import Verdict
 from calviz.specs.metric import METRICS
 from calviz.text.metric_values import Written, name_of
-from calviz.text.words import as_sentence, together
+from calviz.text.words import full_sentence, keep_units_together
 
 
 def to_html(report: Report) -> str:
@@ -123,7 +123,7 @@ def _environment() -> Environment:
     made.filters["mathml"] = _mathml
     made.filters["spec"] = _spec
     made.filters["bullets"] = _bullets
-    made.filters["sentence"] = as_sentence
+    made.filters["sentence"] = full_sentence
     made.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     made.globals["most_rows"] = MOST_ROWS
     return made
@@ -131,7 +131,7 @@ def _environment() -> Environment:
 
 def _together(text: object) -> str:
     """Keep a number and its unit, and a p and its value, on one line."""
-    return together(str(text)).replace("p-value", "p\u2011value")
+    return keep_units_together(str(text)).replace("p-value", "p\u2011value")
 
 
 @cache

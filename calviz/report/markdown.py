@@ -24,7 +24,7 @@ from calviz.report.document import Report
 from calviz.report.metric_tables import RIGHT, texts
 from calviz.text.escape import markdown_text
 from calviz.text.export import markdown_table
-from calviz.text.words import as_sentence, shorten
+from calviz.text.words import full_sentence, shorten
 
 #: Largest number of table rows in the card; the other files hold all.
 MOST_ROWS = 60
@@ -75,7 +75,7 @@ def _block(block: Block) -> Iterator[str]:
             yield "\n".join(f"- **{_(name)}:** {_(value)}" for name, value in block.items)
         case Findings():
             yield "\n".join(
-                f"- **{f.severity} {_(f.code)}** {_(as_sentence(f.message))}"
+                f"- **{f.severity} {_(f.code)}** {_(full_sentence(f.message))}"
                 for f in block.findings
             )
         case Cards():

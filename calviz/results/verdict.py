@@ -7,7 +7,7 @@ from typing import Literal
 
 from calviz.results.evaluation import Interval, NoiseFloor
 from calviz.results.gaps import SLIGHT, gap_decimals, share_decimals
-from calviz.text.words import decimals_for, ends
+from calviz.text.words import decimals_for, range_ends
 
 VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undecided"]
 
@@ -57,7 +57,7 @@ class BinGap:
     @property
     def where(self) -> str:
         """The edges in words ("0.8 and 0.9")."""
-        return " and ".join(ends(self.low, self.high, tolerance=0.06))
+        return " and ".join(range_ends(self.low, self.high, tolerance=0.06))
 
 
 @dataclass(frozen=True)

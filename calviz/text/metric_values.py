@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from calviz.specs.metric import METRICS, Unit
-from calviz.text.words import counted, decimal, decimals_for, ends, percent, points, points_decimals
+from calviz.text.words import (
+    counted,
+    decimal,
+    decimals_for,
+    percent,
+    points,
+    points_decimals,
+    range_ends,
+)
 from calviz.text.words import p_value as p_words
 
 if TYPE_CHECKING:
@@ -97,14 +105,14 @@ class Written:
 
         One decimal for shares, two for points, four for other numbers or more if the smallest value needs them.
         """
-        given = list(results)
-        there = [r for r in given if r.available and r.value != 0] or given
-        made = cls(min(there, key=lambda r: abs(r.value)))
-        if made.unit == "points":
-            made.decimals = 2
-        elif made.unit == "plain":
-            made.decimals = max(4, made.decimals)
-        return made
+        all_results = list(results)
+        nonzero = [r for r in all_results if r.available and r.value != 0] or all_results
+        written = cls(min(nonzero, key=lambda r: abs(r.value)))
+        if written.unit == "points":
+            written.decimals = 2
+        elif written.unit == "plain":
+            written.decimals = max(4, written.decimals)
+        return written
 
     def of(self, value: float, *, unit: bool = True) -> str:
         """Write any value of the metric in the same form."""
@@ -154,7 +162,7 @@ class Written:
         """Judge the MCE, which is the gap of one bin, like that bin: by the interval of its share of hits."""
         d = self.result.details
         outside = not d["hits_low"] <= d["mean_score"] <= d["hits_high"]
-        where = " to ".join(ends(d["bin_low"], d["bin_high"], tolerance=0.06))
+        where = " to ".join(range_ends(d["bin_low"], d["bin_high"], tolerance=0.06))
         share = f"{percent(d['hits_low'])} to {percent(d['hits_high'])}"
         head = "its bin is off" if outside else "within noise"
         if outside and verdict is not None and not verdict.beyond_noise:
@@ -176,28 +184,37 @@ class Written:
 
 
 #: A remark on more metrics than this gives their number instead of their names.
-NAMED = 12
+MOST_NAMED = 12
 
 
 def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
     """Return each remark on the values once, after the names of the metrics that it concerns."""
-    given = list(results)
-    return _each_once(((r, r.note) for r in given if r.note), len(given))
+    all_results = list(results)
+    return _each_once(((r, r.note) for r in all_results if r.note), len(all_results))
 
 
 def missing(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
     """Return each reason for missing values once, after the names of the metrics concerned."""
-    given = list(results)
-    return _each_once(((r, r.reason or "undefined.") for r in given if not r.available), len(given))
+    all_results = list(results)
+    return _each_once(
+        ((r, r.reason or "undefined.") for r in all_results if not r.available), len(all_results)
+    )
 
 
-def _each_once(said: Iterable[tuple[MetricResult, str]], of: int) -> tuple[tuple[str, str], ...]:
+def _each_once(
+    remarks_by_result: Iterable[tuple[MetricResult, str]], total: int
+) -> tuple[tuple[str, str], ...]:
     names: dict[str, list[str]] = {}
-    for result, text in said:
+    for result, text in remarks_by_result:
         names.setdefault(text, []).append(METRICS[result.key].label)
     return tuple(
-        ("; ".join(some) if len(some) <= NAMED else f"{len(some)} of {of} metrics", text)
-        for text, some in names.items()
+        (
+            "; ".join(concerned)
+            if len(concerned) <= MOST_NAMED
+            else f"{len(concerned)} of {total} metrics",
+            text,
+        )
+        for text, concerned in names.items()
     )
 
 
@@ -206,8 +223,8 @@ def alone(verdict: Verdict | None) -> str:
     text = "Each p-value stands alone: of 20 p-values of a calibrated model, about one is at most 0.05."
     if verdict is None or not verdict.tests:
         return text
-    said = "beyond noise" if verdict.beyond_noise else "within noise"
-    return f"{text} What counts is the verdict, which adjusts for its {len(verdict.tests)} tests: {said}."
+    outcome = "beyond noise" if verdict.beyond_noise else "within noise"
+    return f"{text} What counts is the verdict, which adjusts for its {len(verdict.tests)} tests: {outcome}."
 
 
 def _not_found(verdict: Verdict) -> str:

@@ -28,10 +28,10 @@ def shorten(text: object, limit: int = 40) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
-def as_sentence(text: str) -> str:
+def full_sentence(text: str) -> str:
     """Make text begin with a capital letter, unless it begins with a symbol such as n, and end with a full stop.
 
-    >>> as_sentence("not used: date (3 values)"), as_sentence("n = 1: not meaningful."), as_sentence("a class is chosen")
+    >>> full_sentence("not used: date (3 values)"), full_sentence("n = 1: not meaningful."), full_sentence("a class is chosen")
     ('Not used: date (3 values).', 'n = 1: not meaningful.', 'A class is chosen.')
     """
     word = text[1:2].isalpha() or (text[:2] == "a " and text[2:3].isalpha())
@@ -39,10 +39,10 @@ def as_sentence(text: str) -> str:
     return f"{first}{text[1:]}{'' if text[-1:] in '.!?' else '.'}"
 
 
-def together(text: str) -> str:
+def keep_units_together(text: str) -> str:
     """Keep a number and its unit, and "p" and its value, on one line with non-breaking spaces.
 
-    >>> together("91.5 % (p = 0.17)") == "91.5\u00a0% (p\u00a0=\u00a00.17)"
+    >>> keep_units_together("91.5 % (p = 0.17)") == "91.5\u00a0% (p\u00a0=\u00a00.17)"
     True
     """
     line = re.sub(r"(?<=\d) (?=%|points\b)|(?<=^near) (?=[01]$)", "\u00a0", text)
@@ -97,13 +97,13 @@ def listed(names: Sequence[str], *, most: int = 3, limit: int = 30) -> str:
 
 def distinct(names: tuple[str, ...], limit: int = 60) -> dict[str, str]:
     """Map names to distinct short forms for a selection list."""
-    seen: dict[str, int] = {}
+    positions: dict[str, int] = {}
     result: dict[str, str] = {}
     for position, name in enumerate(names):
         short = shorten(name, limit) or "(empty)"
-        if short in seen:
+        if short in positions:
             short = f"{short} [{position}]"
-        seen[short] = position
+        positions[short] = position
         result[name] = short
     return result
 
@@ -140,10 +140,10 @@ def number(value: float, figures: int = 3) -> str:
     return decimal(value, decimals_for(value, figures=figures, least=0))
 
 
-def bound(value: float) -> str:
+def range_end(value: float) -> str:
     """Write an end of the range of a metric.
 
-    >>> bound(1.0), bound(-0.5), bound(-math.inf)
+    >>> range_end(1.0), range_end(-0.5), range_end(-math.inf)
     ('1', '−0.5', '−∞')
     """
     return f"{value:g}".replace("-", "−").replace("inf", "∞")
@@ -239,12 +239,12 @@ def file_size(n: int) -> str:
     raise AssertionError
 
 
-def outside(value: float, low: float, high: float) -> tuple[str, str, str]:
+def outside_range(value: float, low: float, high: float) -> tuple[str, str, str]:
     """Write a difference of probabilities and both ends of a range outside of which it lies, in percentage points.
 
     There are enough decimals to distinguish the difference from the ends.
 
-    >>> outside(0.0601, -0.037, 0.0371), outside(0.0079, -0.0463, 0.0077)
+    >>> outside_range(0.0601, -0.037, 0.0371), outside_range(0.0079, -0.0463, 0.0077)
     (('6.0', '−3.7', '3.7'), ('0.79', '−4.63', '0.77'))
     """
     for decimals in range(decimals_for(100 * value, most=3), 6):
@@ -296,10 +296,10 @@ def points_decimals(*values: float) -> int:
     return decimals_for(*(100 * v for v in values), figures=3, least=1, most=2)
 
 
-def ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str, str]:
+def range_ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str, str]:
     """Write both ends of a range with as few decimals as keep their error within `tolerance` times its width.
 
-    >>> ends(0.8, 0.9), ends(0.8, 13 / 15), ends(0.8, 13 / 15, tolerance=0.06)
+    >>> range_ends(0.8, 0.9), range_ends(0.8, 13 / 15), range_ends(0.8, 13 / 15, tolerance=0.06)
     (('0.8', '0.9'), ('0.800', '0.867'), ('0.80', '0.87'))
     """
     width = high - low

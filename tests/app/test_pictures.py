@@ -16,16 +16,14 @@ def places(result):
     """Shares of the width: the value, the ends of the interval, and what is grey."""
     drawn = drawing.svg(drawing.Bullet.of(result), PALETTES["light"])
     blue, grey = PALETTES["light"].blue, PALETTES["light"].neutral
-    lines = re.findall(
-        r'<line x1="([\d.]+)" x2="([\d.]+)"[^>]*stroke="(#\w+)"[^>]*stroke-width="(\d)"', drawn
-    )
-    value = next(float(a) for a, b, colour, width in lines if colour == blue and width == "4")
-    ends = next(
-        (float(a), float(b)) for a, b, colour, width in lines if colour == blue and width == "3"
-    )
-    mean = [float(a) for a, b, colour, width in lines if colour == grey]
-    range_ = re.findall(r'<rect x="([\d.]+)" y="3" width="([\d.]+)"', drawn)
-    return value, ends, mean, [tuple(map(float, pair)) for pair in range_]
+
+    def marks(pattern, colour):
+        found = re.findall(rf'd="{pattern}"[^>]* stroke="{colour}"', drawn)
+        return [float(m) if isinstance(m, str) else tuple(map(float, m)) for m in found]
+
+    (value,), (ends,) = marks(r"M([\d.]+) 1V21", blue), marks(r"M([\d.]+) 11H([\d.]+)", blue)
+    range_ = marks(r"M([\d.]+) 3V19H([\d.]+)V3Z", grey)
+    return value, ends, marks(r"M([\d.]+) 3V19", grey), range_
 
 
 @pytest.mark.parametrize("scale", [1e-4, 0.1, 1.0])
@@ -36,10 +34,10 @@ def test_a_bullet_stands_where_its_numbers_are(scale):
     error = MetricResult(
         "ece", at(0.6), Interval(at(0.5), at(0.8)), NoiseFloor(at(0.1), at(0.2), 0.001)
     )
-    value, (low, high), mean, ((left, wide),) = places(error)
+    value, (low, high), mean, ((left, right),) = places(error)
     # An error's grey begins at 0; lengths are in proportion.
     assert (left, mean) == (0, [])
-    unit = wide / 0.2
+    unit = right / 0.2
     assert value == pytest.approx(0.6 * unit, abs=0.05)
     assert (low, high) == (pytest.approx(0.5 * unit, abs=0.05), pytest.approx(0.8 * unit, abs=0.05))
     assert high < 200

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import calviz
 from calviz.cli import main
 from calviz.comparison import compare_methods
-from calviz.figures import BinSensitivity, CalibrationMap, ConventionDots, Cumulative, Reliability
+from calviz.figures import BinSensitivity, CalibrationMap, Cumulative, EceByLibrary, Reliability
 from calviz.sample.sample import Sample
 
 
@@ -79,7 +79,7 @@ def test_figures():
         assert figure.compute(P).reduction.key == "positive"
         assert figure.compute(P, reduction="top-label").reduction.key == "top-label"
     assert CalibrationMap.compute(P, P).reduction.key == "positive"
-    assert ConventionDots.compute(P).conventions.reduction == "positive"
+    assert EceByLibrary.compute(P).conventions.reduction == "positive"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import UNFADED, Trace, area, label, line, markers, upright
+from calviz.figures.drawing.parts import UNFADED, Trace, area, label, line, markers, vertical_mark
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.text.words import counted, level_text, points_text
@@ -53,11 +53,11 @@ def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
             hovertemplate="mean if calibrated %{y:.2f} points<extra></extra>",
             legendrank=4,
         )
-    drawn: tuple[tuple[Any, ...], ...] = (
+    schemes: tuple[tuple[Any, ...], ...] = (
         ("equal-width", "Equal-width bins", p.blue, "solid", "circle"),
         ("equal-mass", "Equal-mass bins", p.vermillion, "7px,3px", "diamond"),
     )
-    for rank, (placed, name, colour, dash, symbol) in enumerate(drawn, start=1):
+    for rank, (placed, name, colour, dash, symbol) in enumerate(schemes, start=1):
         curve = line(
             x,
             100 * f.ece[placed],
@@ -80,7 +80,7 @@ def _mark(f: BinSensitivity, p: Palette, room: float) -> Iterator[Trace]:
     """Mark the chosen number of bins."""
     if f.chosen is None:
         return
-    yield upright(f.bins, 0.0, room, p.ink)
+    yield vertical_mark(f.bins, 0.0, room, p.ink)
     yield markers(
         [f.bins],
         [100 * f.chosen],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -23,8 +23,11 @@ CELL = (96, 22)
 _PAD = 0.04
 
 Scale = tuple[float, float]
-#: Characters that must be escaped in a data URL.
-_SIGNS = str.maketrans({"#": "%23", "<": "%3C", ">": "%3E", " ": "%20"})
+#: Characters that must be escaped in a data URL, and quotes, so that it can stand between quotes itself.
+_SIGNS = str.maketrans({"#": "%23", "<": "%3C", ">": "%3E", " ": "%20", '"': "'"})
+_XMLNS = 'xmlns="http://www.w3.org/2000/svg"'
+#: Widths, in pixels, of the grey mark, of the interval and of the mark of the value: on a card, and in a table cell.
+_THICK, _THIN = (5, 3, 4), (4, 2.5, 3)
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Bullet:
         return [None if r is None or not r.available else cls.of(r) for r in results]
 
     @property
-    def seen(self) -> list[float]:
+    def extent(self) -> list[float]:
         """All values that the scale must contain."""
         return [self.value, *(self.interval or ()), *(self.usual or ())]
 
@@ -82,8 +85,8 @@ def words(result: MetricResult, noise: str) -> str:
 
 def shared_scale(bullets: Iterable[Bullet | None]) -> Scale:
     """Return a common scale of all bullets that contains 0."""
-    seen = [0.0, *(place for one in bullets if one is not None for place in one.seen)]
-    low, high = min(seen), max(seen)
+    values = [0.0, *(place for one in bullets if one is not None for place in one.extent)]
+    low, high = min(values), max(values)
     room = _PAD * ((high - low) or 1.0)
     return low - room, high + room
 
@@ -98,79 +101,62 @@ def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None) -> str:
     scale : tuple of float, optional
         Ends of a scale shared with other bullets, on which 0 is marked; by default a scale of its own.
     """
-    start, end = scale or _own_scale(bullet)
-
-    def x(value: float) -> float:
-        return float(round(WIDTH * (value - start) / (end - start), 2))
-
-    middle = HEIGHT / 2
-    marks = []
-    if scale is not None:
-        marks.append(_upright(x(0.0), 0, palette.muted, 1))
-    if bullet.usual is not None and bullet.usual[0] != bullet.usual[1]:
-        left, right = (x(place) for place in bullet.usual)
-        marks.append(
-            f'<rect x="{left}" y="3" width="{max(right - left, 0.5):.2f}" height="{HEIGHT - 6:g}" '
-            # The edge has a contrast of 3:1 to the background; the area alone would not.
-            f'fill="{palette.neutral}" fill-opacity="0.45" stroke="{palette.neutral}" vector-effect="non-scaling-stroke"/>'
-        )
-    elif bullet.usual is not None:
-        marks.append(_upright(x(bullet.usual[0]), 3, palette.neutral, 5))
-    if bullet.interval is not None:
-        marks.append(
-            f'<line x1="{x(bullet.interval[0])}" x2="{x(bullet.interval[1])}" y1="{middle:g}" y2="{middle:g}" '
-            f'stroke="{palette.blue}" stroke-width="3" vector-effect="non-scaling-stroke"/>'
-        )
-    marks.append(_upright(x(bullet.value), 1, palette.blue, 4))
+    paths = _paths(bullet, palette, scale, (WIDTH, HEIGHT), _THICK)
+    marks = "".join(f'<path {path} vector-effect="non-scaling-stroke"/>' for path in paths)
     return (
-        '<svg xmlns="http://www.w3.org/2000/svg" '
-        f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none">'
-        f'<line x1="0" x2="{WIDTH:g}" y1="{middle:g}" y2="{middle:g}" stroke="{palette.grid}" stroke-width="1" '
-        f'vector-effect="non-scaling-stroke"/>{"".join(marks)}</svg>'
+        f'<svg {_XMLNS} viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none">{marks}</svg>'
     )
 
 
 def _own_scale(bullet: Bullet) -> Scale:
-    low, high = min(bullet.seen), max(bullet.seen)
+    low, high = min(bullet.extent), max(bullet.extent)
     span = (high - low) or abs(high) or 1.0
     return low - (0.0 if bullet.from_zero and low == 0 else _PAD * span), high + _PAD * span
 
 
 def _cell(bullet: Bullet, palette: Palette, scale: Scale | None) -> str:
     """Draw a bullet for a table cell as a data URL, in few characters, as there may be a thousand of them."""
-    start, end = scale or _own_scale(bullet)
     wide, tall = CELL
-    unit = wide / (end - start)
+    marks = "".join(f"<path {path}/>" for path in _paths(bullet, palette, scale, CELL, _THIN))
+    size = f'width="{wide}" height="{tall}" viewBox="0 0 {wide} {tall}"'
+    return f"data:image/svg+xml,{f'<svg {_XMLNS} {size}>{marks}</svg>'.translate(_SIGNS)}"
+
+
+def _paths(
+    bullet: Bullet,
+    palette: Palette,
+    scale: Scale | None,
+    size: tuple[float, float],
+    widths: tuple[float, float, float],
+) -> Iterator[str]:
+    """Yield the attributes of each path, from back to front; `widths` are those of a grey mark, of the interval and of the value."""
+    start, end = scale or _own_scale(bullet)
+    wide, tall = size
+    grey, blue = palette.neutral, palette.blue
+    grey_width, interval_width, value_width = widths
 
     def x(value: float) -> str:
-        return f"{(value - start) * unit:.1f}"
+        return f"{(value - start) * wide / (end - start):.2f}"
 
-    grey, blue = palette.neutral, palette.blue
-    marks = [f"<path d='M0 11H{wide}' stroke='{palette.grid}'/>"]
+    def upright(value: float, margin: float) -> str:
+        return f"M{x(value)} {margin:g}V{tall - margin:g}"
+
+    yield f'd="M0 {tall / 2:g}H{wide:g}" stroke="{palette.grid}"'
     if scale is not None:
-        marks.append(f"<path d='M{x(0)} 0V{tall}' stroke='{palette.muted}'/>")
+        yield f'd="{upright(0.0, 0)}" stroke="{palette.muted}"'
     if bullet.usual is not None:
         low, high = bullet.usual
         if low == high:
-            marks.append(f"<path d='M{x(low)} 3V{tall - 3}' stroke='{grey}' stroke-width='4'/>")
+            yield f'd="{upright(low, 3)}" stroke="{grey}" stroke-width="{grey_width}"'
         else:
-            marks.append(
-                f"<path d='M{x(low)} 3H{x(high)}V{tall - 3}H{x(low)}Z' fill='{grey}' fill-opacity='.45' stroke='{grey}'/>"
-            )
+            # The edge has a contrast of 3:1 to the background; the area alone would not.
+            outline = f"{upright(low, 3)}H{x(high)}V3Z"
+            yield f'd="{outline}" fill="{grey}" fill-opacity=".45" stroke="{grey}"'
     if bullet.interval is not None:
         low, high = bullet.interval
-        marks.append(f"<path d='M{x(low)} 11H{x(high)}' stroke='{blue}' stroke-width='2.5'/>")
-    marks.append(f"<path d='M{x(bullet.value)} 1V{tall - 1}' stroke='{blue}' stroke-width='3'/>")
-    size = f"width='{wide}' height='{tall}' viewBox='0 0 {wide} {tall}'"
-    drawing = f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{''.join(marks)}</svg>"
-    return f"data:image/svg+xml,{drawing.translate(_SIGNS)}"
-
-
-def _upright(x: float, margin: float, colour: str, width: int) -> str:
-    return (
-        f'<line x1="{x}" x2="{x}" y1="{margin:g}" y2="{HEIGHT - margin:g}" stroke="{colour}" '
-        f'stroke-width="{width}" vector-effect="non-scaling-stroke"/>'
-    )
+        line = f"M{x(low)} {tall / 2:g}H{x(high)}"
+        yield f'd="{line}" stroke="{blue}" stroke-width="{interval_width}"'
+    yield f'd="{upright(bullet.value, 1)}" stroke="{blue}" stroke-width="{value_width}"'
 
 
 def address(drawing: str) -> str:

@@ -22,11 +22,11 @@ from calviz.figures.drawing.parts import (
     markers,
     outline,
     packed,
-    straight,
+    vertical_shape,
     whiskers,
 )
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis
+from calviz.figures.drawing.style import Palette, axis, name_room
 from calviz.text.escape import plotly_text
 from calviz.text.words import counted, decimals_for, level_text, points, shorten
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 #: Height of a bar with the space around it, height of the curve, and margins of the panels, in pixels.
 _BAR, _CURVE = 22, 260
 _RIGHT, _TOP, _BOTTOM = 16, 12, 54
-#: Maximum characters of a class name; width of a character, and space beside the names, in pixels.
-_NAME, _CHARACTER, _BESIDE = 18, 6.7, 22
+#: Maximum characters of a class name, and space beside the names in pixels.
+_NAME, _BESIDE = 18, 22
 #: Legend entries of the colours for errors above and below the range.
 LEGEND: dict[str, tuple[str, str]] = {
     "predicted-class": ("Overconfident", "Underconfident"),
@@ -104,14 +104,8 @@ class _Bars:
     def left(self) -> int:
         """Width of the longest name with its number of rows, in pixels."""
         f = self.figure
-        longest = max(
-            (
-                len(shorten(f.class_name[i], _NAME)) + len(f"  n = {f.rows[i]:,}")
-                for i in self.shown
-            ),
-            default=0,
-        )
-        return round(_CHARACTER * longest) + _BESIDE
+        names = (f"{shorten(f.class_name[i], _NAME)}  n = {f.rows[i]:,}" for i in self.shown)
+        return name_room(names, _BESIDE)
 
     @property
     def cut(self) -> bool:
@@ -234,7 +228,7 @@ class _Bars:
 
     def zero(self) -> Iterator[dict[str, Any]]:
         """Draw a line where mean score and share of hits agree."""
-        yield straight(self.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
+        yield vertical_shape(self.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
 
     def highlight(self) -> Iterator[dict[str, Any]]:
         """Draw a frame around the selected class."""
@@ -279,7 +273,12 @@ class _Bars:
         last = float(self.y[-1]) if self.y.size else 0
         return {
             "xaxis": axis(
-                p, _value_title(f, self.narrow), size=13, domain=across, anchor="y", nticks=7
+                p,
+                _value_title(f, self.narrow),
+                size=12 if self.narrow else 13,
+                domain=across,
+                anchor="y",
+                nticks=7,
             ),
             "yaxis": axis(
                 p,
@@ -308,12 +307,12 @@ class _Curve:
         count = self.ranked.size
         some = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
         at, x = self.ranked[some], some + 1.0
-        own: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
+        attributes: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
         if f.band is not None:
             low, high = (100 * end[at] for end in f.band)
-            yield area(x, low, high, p.calibrated, **own)
+            yield area(x, low, high, p.calibrated, **attributes)
         ends = np.array([1.0, float(count)])
-        yield line(ends, np.zeros(2), p.ink, width=1, hoverinfo="skip", **own)
+        yield line(ends, np.zeros(2), p.ink, width=1, hoverinfo="skip", **attributes)
         beyond = f.beyond[at]
         kinds = (
             (beyond == 0, p.neutral, "circle-open", 4),
@@ -332,7 +331,7 @@ class _Curve:
                     text=[plotly_text(f.class_name[i], 24) for i in at[which]],
                     hovertemplate="%{text}: %{y:.2f} points<extra></extra>",
                     **UNFADED,
-                    **own,
+                    **attributes,
                 )
 
     def labels(self) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.figures.drawing.parts import Trace, frame
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis, row_axis
+from calviz.figures.drawing.style import Palette, axis, name_room, row_axis
 from calviz.text.escape import plotly_text
 from calviz.text.words import counted, percent, shorten
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 #: Height of a row, and margins right of, above and below the panel, in pixels.
 _ROW, _RIGHT, _TOP, _BOTTOM = 38, 12, 10, 62
-#: Maximum characters of a name beside and below the panel; width of a character, and space beside the names, in pixels.
-_NAME, _BELOW, _CHARACTER, _BESIDE = 16, 9, 7.0, 40
+#: Maximum characters of a name beside and below the panel, and space beside the names in pixels.
+_NAME, _BELOW, _BESIDE = 16, 9, 40
 
 
 def draw(
@@ -34,12 +34,11 @@ def draw(
     """Draw the cells of some classes: right predictions in blue, mistakes in vermillion, darker for larger shares."""
     p = sheet.palette
     names = [shorten(figure.class_names[k], _NAME) for k in shown]
-    left = round(_CHARACTER * max(map(len, names))) + _BESIDE
     short = [shorten(figure.class_names[k], _BELOW) for k in shown]
     return sheet.picture(
         [*_traces(figure, p, by, shown, narrow=sheet.narrow), _click(figure, by, shown)],
         inner=_ROW * max(shown.size, 3),
-        margins=(left, _RIGHT, _TOP, _BOTTOM),
+        margins=(name_room(names, _BESIDE), _RIGHT, _TOP, _BOTTOM),
         entries=False,
         shapes=list(_framed(p, shown, selected)),
         xaxis=axis(

@@ -14,7 +14,7 @@ from calviz.figures.drawing.style import Palette, axis, row_axis
 from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
-    from calviz.figures.conventions import ConventionDots, Dot
+    from calviz.figures.conventions import EceByLibrary, LibraryEce
 
 #: Height of a row, which has two lines of text (library and function), and margins of the panel, in pixels.
 _ROW, _MARGINS = 36, (166, 14, 10, 50)
@@ -22,8 +22,8 @@ _ROW, _MARGINS = 36, (166, 14, 10, 50)
 _FROM_EDGE = 0.25
 
 
-def draw(figure: ConventionDots, sheet: Sheet) -> Picture:
-    """Draw the computed dots (see `ConventionDots.plot`)."""
+def draw(figure: EceByLibrary, sheet: Sheet) -> Picture:
+    """Draw the computed dots (see `EceByLibrary.plot`)."""
     palette = sheet.palette
     highest = max(v for d in figure.dots for v in (d.value, d.noise) if not math.isnan(v))
     # The number beside the largest value needs a larger share of a narrow panel.
@@ -37,15 +37,15 @@ def draw(figure: ConventionDots, sheet: Sheet) -> Picture:
     )
 
 
-def _label(dot: Dot, palette: Palette) -> str:
+def _label(dot: LibraryEce, palette: Palette) -> str:
     if dot.library == "calviz":
         return "<b>calviz</b>"
     call = f'<span style="color:{palette.muted}">{plotly_text(dot.call)}</span>'
     return f"{plotly_text(dot.library)}<br>{call}"
 
 
-def _traces(figure: ConventionDots, highest: float, p: Palette) -> Iterator[Trace]:
-    own = 100 * figure.conventions.ece
+def _traces(figure: EceByLibrary, highest: float, p: Palette) -> Iterator[Trace]:
+    own_ece = 100 * figure.conventions.ece
     if not math.isnan(figure.conventions.noise):
         yield {
             "type": "bar",
@@ -60,7 +60,7 @@ def _traces(figure: ConventionDots, highest: float, p: Palette) -> Iterator[Trac
     yield {
         "type": "scatter",
         "mode": "lines",
-        "x": [own, own],
+        "x": [own_ece, own_ece],
         "y": [-0.5, len(figure.dots) - 0.5],
         "line": {"color": p.ink, "width": 1, "dash": "2px,3px"},
         "hoverinfo": "skip",
@@ -86,7 +86,8 @@ def _traces(figure: ConventionDots, highest: float, p: Palette) -> Iterator[Trac
             # The text must not cross calviz's line just right of the dot.
             textposition=[
                 "middle left"
-                if 0.8 * own < 100 * dot.value < 0.98 * own and dot.value > _FROM_EDGE * highest
+                if 0.8 * own_ece < 100 * dot.value < 0.98 * own_ece
+                and dot.value > _FROM_EDGE * highest
                 else "middle right"
                 for _, dot in chosen
             ],

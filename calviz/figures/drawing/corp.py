@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import area, line
+from calviz.figures.drawing.parts import area, line, short_line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.small_panels import diagonal
 from calviz.figures.drawing.style import axis
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 #: Height and margins of the square, in pixels.
 _INNER = 340
 _MARGINS = 58, 14, 12, 52
-#: Number of legend entries.
-_ENTRIES = 4
 
 
 def draw(figure: CorpDiagram, sheet: Sheet) -> Picture:
@@ -31,8 +29,7 @@ def draw(figure: CorpDiagram, sheet: Sheet) -> Picture:
     below, above = f.confidence
     probability = f.probability
     if x.size == 1:
-        # If all scores are equal, a short line makes visible what a single point would not.
-        x = x + np.array([-0.05, 0.05])
+        x = short_line(x)
         low, high, below, above, probability = (
             np.repeat(v, 2) for v in (low, high, below, above, probability)
         )

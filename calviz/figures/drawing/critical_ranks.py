@@ -9,15 +9,16 @@ import numpy as np
 
 from calviz.figures.drawing.parts import Trace, label, line, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import axis, row_axis
-from calviz.figures.drawing.winrates import name_room
+from calviz.figures.drawing.style import axis, name_room, row_axis
 from calviz.text.escape import plotly_text
+from calviz.text.words import shorten
 
 if TYPE_CHECKING:
     from calviz.figures.critical_ranks import CriticalRanks
 
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 34, 50, 24
-_NAME = 24
+#: Maximum characters of a name, and space beside the names in pixels.
+_NAME, _BESIDE = 24, 18
 #: Width in pixels of a bar that joins methods, and space left free beside the ranks, as a share of their span.
 _BAR, _AIR = 4, 0.04
 
@@ -33,10 +34,11 @@ def draw(figure: CriticalRanks, sheet: Sheet) -> Picture:
     bars = float(ranks.max()) + step * np.arange(1, len(cliques) + 1)
     low, high = float(ranks.min()) - _AIR * span, max(float(ranks.max()), *bars, 0.0) + _AIR * span
     high = max(high, float(ranks.min()) + figure.critical.difference + _AIR * span)
+    left = name_room([shorten(name, _NAME) for name in methods], _BESIDE)
     return sheet.picture(
         [*_points(figure, sheet, ranks), *_bars(figure, sheet, bars)],
         inner=_ROW * len(methods),
-        margins=(name_room(methods), _RIGHT, _TOP, _BOTTOM),
+        margins=(left, _RIGHT, _TOP, _BOTTOM),
         above=_TOP - 8,
         shapes=list(_ruler(figure, sheet, float(ranks.min()))),
         annotations=[

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import Trace, area, frame, label, line, outline, upright
+from calviz.figures.drawing.parts import (
+    Trace,
+    area,
+    frame,
+    label,
+    line,
+    outline,
+    short_line,
+    vertical_mark,
+)
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.figures.kernels.thin_curve import BUCKETS
@@ -49,31 +58,31 @@ def draw(
 ) -> Picture:
     """Draw a computed cumulative plot (see `Cumulative.plot`)."""
     grid = _Grid(len(panels), sheet.width or _WIDTH, sheet.narrow)
-    drawn = [
+    drawn_panels = [
         _Panel(figure, sheet.palette, panel, place, selected, beside)
         for place, panel in enumerate(panels, start=1)
     ]
     axes: dict[str, Any] = {}
-    for place, panel in enumerate(drawn):
+    for place, panel in enumerate(drawn_panels):
         axes |= panel.axes(*grid.domain(place))
     return sheet.picture(
-        _named_once([trace for panel in drawn for trace in panel.traces()]),
+        _named_once([trace for panel in drawn_panels for trace in panel.traces()]),
         inner=grid.inner,
         margins=_MARGINS,
         above=24,
-        annotations=[label for panel in drawn for label in panel.labels()],
-        shapes=[shape for panel in drawn for shape in panel.frames()],
+        annotations=[label for panel in drawn_panels for label in panel.labels()],
+        shapes=[shape for panel in drawn_panels for shape in panel.frames()],
         **axes,
     )
 
 
 def _named_once(traces: list[Trace]) -> list[Trace]:
     """Give traces of the same name one entry in the legend that the panels share."""
-    seen: set[str] = set()
+    named: set[str] = set()
     for trace in traces:
         name = trace.get("name", "")
-        trace["showlegend"] = bool(name) and name not in seen
-        seen.add(name)
+        trace["showlegend"] = bool(name) and name not in named
+        named.add(name)
     return traces
 
 
@@ -130,9 +139,9 @@ class _Panel:
 
     def traces(self) -> list[Trace]:
         """Return the band, the score, the hits or probability, and the mark at the maximum."""
-        made = [*self._lines(), *self._others()]
-        own = {"xaxis": f"x{self._suffix}", "yaxis": f"y{self._suffix}"}
-        return [{**trace, **own} for trace in made]
+        traces = [*self._lines(), *self._others()]
+        axes = {"xaxis": f"x{self._suffix}", "yaxis": f"y{self._suffix}"}
+        return [{**trace, **axes} for trace in traces]
 
     def _lines(self) -> Iterator[Trace]:
         f, p = self.figure, self.palette
@@ -145,8 +154,7 @@ class _Panel:
             score, hits = f.cumulative_score, f.cumulative_hits
             x, score, hits = (np.append(0.0, values) for values in (x, score, hits))
         elif x.size == 1:
-            # If all scores are equal, a short line makes visible what a single point would not.
-            x = np.array([0.0, 1.0]) if self.panel == "c" else x + np.array([-0.05, 0.05])
+            x = np.array([0.0, 1.0]) if self.panel == "c" else short_line(x)
             score, hits = np.repeat(score, 2), np.repeat(hits, 2)
         yield from self._band(x, score)
         yield self._mark_line(score, hits)
@@ -229,10 +237,10 @@ class _Panel:
         if self._cumulative and f.bound is not None:
             low = np.maximum(score - f.bound, 0)
             # A range as thin as the line on it is invisible, and gets no legend entry.
-            seen: dict[str, Any] = (
+            entry: dict[str, Any] = (
                 {"name": name} if f.bound * _PANEL > _LEAST * self._y_range()[1] else {}
             )
-            yield area(*_lighter(x, low, score + f.bound), fill, **seen)
+            yield area(*_lighter(x, low, score + f.bound), fill, **entry)
         elif not self._cumulative and f.band is not None:
             low, high = f.band
             if low.size < x.size:
@@ -260,7 +268,9 @@ class _Panel:
     def _mark_line(self, score: FloatArray, hits: FloatArray) -> Trace:
         """Draw a thin line through the panel where the gap is largest."""
         top = float(max(score.max(), hits.max()))
-        return upright(float(self._x[self.figure.maximum]), 0.0, 1.04 * top, self.palette.muted)
+        return vertical_mark(
+            float(self._x[self.figure.maximum]), 0.0, 1.04 * top, self.palette.muted
+        )
 
     def _ends(self) -> Trace:
         """Mark both ends of the largest gap."""
@@ -295,10 +305,10 @@ class _Panel:
     def labels(self) -> Iterator[dict[str, Any]]:
         """Label the panel with its letter and title, and with the size of the gap in a free corner."""
         p, f = self.palette, self.figure
-        own = {"xref": f"x{self._suffix} domain", "yref": f"y{self._suffix} domain"}
+        place = {"xref": f"x{self._suffix} domain", "yref": f"y{self._suffix} domain"}
         letter = "" if self.panel == "gap" else f"<b>{self.panel}</b>&nbsp; "
         yield label(
-            letter + self._title(), p, **own, x=0, y=1, yshift=4, xanchor="left", yanchor="bottom"
+            letter + self._title(), p, **place, x=0, y=1, yshift=4, xanchor="left", yanchor="bottom"
         )
         if self._cumulative or (self.panel == "gap"):
             at = f"fractile {decimal(f.at_fractile, 2)}"
@@ -309,7 +319,7 @@ class _Panel:
             yield label(
                 f"KS {points_text(f.ks)}<br>at {at}{more}",
                 p,
-                **own,
+                **place,
                 x=0.03,
                 y=self._free(up=up),
                 xanchor="left",

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.decision import PER
-from calviz.figures.drawing.parts import Trace, area, label, line, markers, packed, upright
+from calviz.figures.decision import PREDICTIONS_PER_COST
+from calviz.figures.drawing.parts import Trace, area, label, line, markers, packed, vertical_mark
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis
+from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text
 from calviz.text.words import decimal, decimals_for, level_text
 
 if TYPE_CHECKING:
     from calviz.figures.decision import Decision
 
-#: Margins of the panel, and its height on wide and narrow pages, in pixels.
+#: Margins of the panel in pixels.
 _MARGINS = (70, 28, 26, 54)
-_TALL, _SMALL = 340, 280
-_DASHES = ("8px,3px", "2px,3px", "8px,3px,2px,3px")
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
@@ -31,7 +29,7 @@ def draw(figure: Decision, sheet: Sheet, *, others: tuple[Decision, ...]) -> Pic
     traces = list(drawing.traces())
     return sheet.picture(
         traces,
-        inner=_SMALL if sheet.narrow else _TALL,
+        inner=sheet.panel_height,
         margins=_MARGINS,
         above=20,
         annotations=drawing.face_label(),
@@ -55,12 +53,12 @@ class _Costs:
         """Yield the traces from back to front."""
         f, p = self.figure, self.palette
         if f.band is not None:
-            low, high = (PER * end for end in f.band)
+            low, high = (PREDICTIONS_PER_COST * end for end in f.band)
             name = f"{level_text(f.level)} bootstrap range"
             yield area(f.threshold, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
         yield line(
             np.array(self._across),
-            np.full(2, PER * f.costs.referred),
+            np.full(2, PREDICTIONS_PER_COST * f.costs.referred),
             p.muted,
             name="Refer everything",
             width=1.5,
@@ -69,32 +67,34 @@ class _Costs:
             legendrank=40,
         )
         if self._face is not None:
-            yield upright(self._face, *self._up, p.ink)
+            yield vertical_mark(self._face, *self._up, p.ink)
         colours = (p.vermillion, p.purple, p.green)
         for i, other in enumerate(self.others):
             yield from self._one(
-                other, colours[i % 3], _SYMBOLS[1 + i % 3], 2 + 2 * i, dash=_DASHES[i % 3]
+                other, colours[i % 3], _SYMBOLS[1 + i % 3], 2 + 2 * i, dash=DASHES[1 + i % 3]
             )
         yield from self._one(f, p.blue, _SYMBOLS[0], 0, width=2.5)
 
-    def _one(self, f: Decision, colour: str, symbol: str, rank: int, **own: Any) -> Iterator[Trace]:
+    def _one(
+        self, f: Decision, colour: str, symbol: str, rank: int, **attributes: Any
+    ) -> Iterator[Trace]:
         alone = len(self._every) == 1
         name = "Cost" if alone else plotly_text(f.name, 30)
         low, high = self._across
         # Below the lowest score, everything is kept.
         yield line(
             np.append(low, f.threshold),
-            PER * np.append(f.keep_all.cost, f.cost),
+            PREDICTIONS_PER_COST * np.append(f.keep_all.cost, f.cost),
             colour,
             name=name,
             legendrank=rank,
             hovertemplate=f"%{{y:,.4~g}} where confidence ≥ %{{x:.4~f}} is kept<extra>{name}</extra>",
-            **own,
+            **attributes,
         )
         place = min(max(f.best.threshold, low), high)
         yield markers(
             packed(np.array([place])),
-            packed(np.array([PER * f.best.cost])),
+            packed(np.array([PREDICTIONS_PER_COST * f.best.cost])),
             colour,
             size=12,
             symbol=symbol,
@@ -140,8 +140,8 @@ class _Costs:
         """Range of the cost axis, starting at 0 if the curves then still fill at least half of it."""
         ends = [f.cost for f in self._every] + list(self.figure.band or ())
         refer = self.figure.costs.referred
-        low = PER * min(refer, *(float(e.min()) for e in ends))
-        high = PER * max(refer, *(float(e.max()) for e in ends))
+        low = PREDICTIONS_PER_COST * min(refer, *(float(e.min()) for e in ends))
+        high = PREDICTIONS_PER_COST * max(refer, *(float(e.max()) for e in ends))
         if 0 < low < 0.5 * high:
             low = 0.0
         room = 0.06 * (high - low or max(abs(high), 1.0))
@@ -161,6 +161,10 @@ class _Costs:
                 tickformat=".4~f" if dense else ".2~f",
             ),
             "yaxis": axis(
-                p, f"Cost of {PER:,} predictions", range=list(self._up), nticks=7, tickformat=","
+                p,
+                f"Cost of {PREDICTIONS_PER_COST:,} predictions",
+                range=list(self._up),
+                nticks=7,
+                tickformat=",",
             ),
         }

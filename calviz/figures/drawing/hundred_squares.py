@@ -15,7 +15,7 @@ from calviz.figures.hundred_squares import HUNDRED
 from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
-    from calviz.figures.hundred_squares import Kept, OfAHundred
+    from calviz.figures.hundred_squares import HundredSquares, Promise
 
 #: Squares per row; sizes of a panel and of a square, and margins of the panels, in pixels.
 _ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
@@ -23,7 +23,7 @@ _ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
 _BESIDE, _ABOVE = 0.08, 0.18
 
 
-def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
+def draw(figure: HundredSquares, sheet: Sheet) -> Picture:
     """Draw one panel per promise, side by side or stacked."""
     count = len(figure.panels)
     stacked = sheet.narrow and count > 1
@@ -32,7 +32,7 @@ def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
     titles: list[dict[str, Any]] = []
     named: set[str] = set()
     for number, panel in enumerate(figure.panels):
-        own = "" if number == 0 else str(number + 1)
+        suffix = "" if number == 0 else str(number + 1)
         room = _ABOVE if stacked else _BESIDE
         size = (1 - room * (count - 1)) / count
         start = number * (size + room)
@@ -42,22 +42,22 @@ def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
             else ([start, start + size], [0, 1])
         )
         bare = {"visible": False, "fixedrange": True, "range": [-0.6, _ROW - 0.4]}
-        axes[f"xaxis{own}"] = {
+        axes[f"xaxis{suffix}"] = {
             **bare,
             "domain": across,
-            "anchor": f"y{own}",
+            "anchor": f"y{suffix}",
             "constrain": "domain",
             "constraintoward": "left",
         }
-        axes[f"yaxis{own}"] = {
+        axes[f"yaxis{suffix}"] = {
             **bare,
             "domain": up,
-            "anchor": f"x{own}",
-            "scaleanchor": f"x{own}",
+            "anchor": f"x{suffix}",
+            "scaleanchor": f"x{suffix}",
             "constrain": "domain",
             "constraintoward": "top",
         }
-        traces += _squares(panel, sheet.palette, own, named)
+        traces += _squares(panel, sheet.palette, suffix, named)
         # One line per number, because side by side both would not fit on one line.
         numbers = plotly_text(panel.words).replace(", ", ",<br>")
         title = f"<b>{plotly_text(panel.title)}</b><br>{numbers}"
@@ -65,7 +65,7 @@ def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
             heading(
                 title,
                 sheet.palette,
-                (f"x{own} domain", f"y{own} domain"),
+                (f"x{suffix} domain", f"y{suffix} domain"),
                 font={"size": 14, "color": sheet.palette.ink},
             )
         )
@@ -75,7 +75,7 @@ def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
     )
 
 
-def _squares(panel: Kept, palette: Palette, own: str, named: set[str]) -> Iterator[Trace]:
+def _squares(panel: Promise, palette: Palette, suffix: str, named: set[str]) -> Iterator[Trace]:
     """Yield the squares grouped by outcome, filling the grid row by row."""
     promised, happened = panel.squares
     both, most = min(promised, happened), max(promised, happened)
@@ -112,8 +112,8 @@ def _squares(panel: Kept, palette: Palette, own: str, named: set[str]) -> Iterat
             edge=edge,
             edge_width=1.2,
             name=name,
-            xaxis=f"x{own}",
-            yaxis=f"y{own}",
+            xaxis=f"x{suffix}",
+            yaxis=f"y{suffix}",
             hoverinfo="skip",
             showlegend=name not in named,
             legendgroup=name,

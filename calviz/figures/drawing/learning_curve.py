@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.figures.drawing.parts import Trace, area, label, line
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis
+from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.specs.metric import METRICS
 from calviz.text.escape import plotly_text
 from calviz.text.metric_values import scale_of
@@ -20,11 +20,9 @@ from calviz.text.metric_values import scale_of
 if TYPE_CHECKING:
     from calviz.figures.learning_curve import LearningCurves
 
-#: Margins of the panel, and its height on wide and narrow pages, in pixels.
+#: Margins of the panel in pixels.
 _MARGINS = (66, 20, 14, 54)
-_TALL, _SMALL = 340, 280
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x")
-_DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
 #: The axis extends beyond the range of the main values by at most this multiple of it.
 _ROOM = 1.5
 
@@ -35,7 +33,7 @@ def draw(figure: LearningCurves, sheet: Sheet) -> Picture:
     traces = list(drawing.traces())
     return sheet.picture(
         traces,
-        inner=_SMALL if sheet.narrow else _TALL,
+        inner=sheet.panel_height,
         margins=_MARGINS,
         annotations=drawing.notes(),
         **drawing.axes(),
@@ -74,7 +72,7 @@ class _Curves:
             y = self._scale * np.array([point.mean for point in points])
             colour, name = colours[i % 4], plotly_text(f.label(method), 40)
             yield {
-                **line(x, y, colour, width=2, dash=_DASHES[i // 4 % 4], name=name),
+                **line(x, y, colour, width=2, dash=DASHES[i // 4 % 4], name=name),
                 "mode": "lines+markers",
                 "marker": {"size": 7, "color": colour, "symbol": _SYMBOLS[i % 8]},
                 "customdata": [
@@ -109,19 +107,24 @@ class _Curves:
         every = [f.points(method) for method in f.curve.methods]
         floor = () if f.noise_floor is None else (f.noise_floor,)
         matter = [f.before, *floor, *(points[-1].mean for points in every if points)]
-        drawn = [v for points in every for p in points for v in (p.low, p.high)]
-        scaled = (self._scale * np.array(v, dtype=np.float64) for v in (matter, matter + drawn))
+        ends_of_bands = [v for points in every for p in points for v in (p.low, p.high)]
+        scaled = (
+            self._scale * np.array(v, dtype=np.float64) for v in (matter, matter + ends_of_bands)
+        )
         first, second = (v[np.isfinite(v)] for v in scaled)
         return first, second
 
     @cached_property
     def _range(self) -> tuple[float, float]:
-        matter, drawn = self._values
+        matter, every_value = self._values
         if not matter.size:
             return 0.0, 1.0
         low, high = float(matter.min()), float(matter.max())
         room = _ROOM * max(high - low, 0.02 * abs(high), 1e-6)
-        low, high = max(low - room, float(drawn.min())), min(high + room, float(drawn.max()))
+        low, high = (
+            max(low - room, float(every_value.min())),
+            min(high + room, float(every_value.max())),
+        )
         pad = 0.06 * max(high - low, 1e-6)
         # An axis that begins a little above 0 would hide how close the values are to 0.
         start = 0.0 if 0 <= low < 0.35 * high else low - pad
@@ -130,8 +133,8 @@ class _Curves:
     def notes(self) -> Iterator[dict[str, Any]]:
         """Note that some bands are cut off."""
         low, high = self._range
-        drawn = self._values[1]
-        if drawn.size and (drawn.max() > high or drawn.min() < low):
+        every_value = self._values[1]
+        if every_value.size and (every_value.max() > high or every_value.min() < low):
             yield label(
                 "Some bands go beyond the picture.",
                 self.palette,

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from calviz.figures.drawing.parts import Trace, label, markers, straight, whiskers
+from calviz.figures.drawing.parts import Trace, label, markers, vertical_shape, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis, row_axis
+from calviz.figures.drawing.style import Palette, axis, name_room, row_axis
 from calviz.specs.metric import METRICS
 from calviz.text.escape import plotly_text
 from calviz.text.metric_values import scale_of
@@ -18,20 +18,24 @@ if TYPE_CHECKING:
     from calviz.figures.model_differences import ModelDifferences
 
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 30, 54, 28
-_NAME, _CHARACTER, _BESIDE = 26, 6.7, 16
+#: Maximum characters of a name, and space beside the names in pixels.
+_NAME, _BESIDE = 26, 16
 
 
 def draw(figure: ModelDifferences, sheet: Sheet) -> Picture:
     """Draw paired differences (see `ModelDifferences.plot`)."""
     drawing = _Rows(figure, sheet.palette)
+    left = name_room([shorten(name, _NAME) for name in drawing.names], _BESIDE)
     return sheet.picture(
         drawing.traces(),
         inner=_ROW * len(drawing.names),
-        margins=(drawing.left, _RIGHT, _TOP, _BOTTOM),
+        margins=(left, _RIGHT, _TOP, _BOTTOM),
         above=_TOP - 6,
         annotations=drawing.sides(),
         shapes=[
-            straight(sheet.palette.ink, x=0, width=1.5, dash="4px,3px", yref="paper", layer="below")
+            vertical_shape(
+                sheet.palette.ink, x=0, width=1.5, dash="4px,3px", yref="paper", layer="below"
+            )
         ],
         **drawing.axes(),
     )
@@ -47,11 +51,6 @@ class _Rows:
     @property
     def names(self) -> tuple[str, ...]:
         return (self.figure.reference, *self.figure.models)
-
-    @property
-    def left(self) -> int:
-        """Width of the longest name in pixels."""
-        return round(_CHARACTER * max(len(shorten(n, _NAME)) for n in self.names)) + _BESIDE
 
     @property
     def _scale(self) -> float:

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import Trace, area, label, line, upright
+from calviz.figures.drawing.parts import Trace, area, label, line, vertical_mark
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis
+from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text
 from calviz.text.words import level_text
 
 if TYPE_CHECKING:
     from calviz.figures.net_benefit import NetBenefit, Shown
 
-#: Margins of the panel, and its height on wide and narrow pages, in pixels.
+#: Margins of the panel in pixels.
 _MARGINS = (70, 28, 26, 54)
-_TALL, _SMALL = 340, 280
-_DASHES = ("8px,3px", "8px,3px,2px,3px")
 _TITLES: dict[Shown, str] = {
     "net-benefit": "Net benefit",
     "standardised": "Net benefit / share of hits",
@@ -41,7 +39,7 @@ def draw(
     traces = list(drawing.traces())
     return sheet.picture(
         traces,
-        inner=_SMALL if sheet.narrow else _TALL,
+        inner=sheet.panel_height,
         margins=_MARGINS,
         above=20,
         annotations=drawing.cutoff_label(),
@@ -64,28 +62,43 @@ class _Curves:
             name = f"{level_text(f.level)} bootstrap range"
             low, high = (np.clip(end, *self._up) for end in f.bands[shown])
             yield area(f.cutoff, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
-        own = {"hoverinfo": "skip", "width": 1.5}
+        attributes = {"hoverinfo": "skip", "width": 1.5}
         everybody = f.everybody[shown]
         yield line(
-            f.cutoff, everybody, p.muted, name="Act on everybody", dash="dash", legendrank=30, **own
+            f.cutoff,
+            everybody,
+            p.muted,
+            name="Act on everybody",
+            dash="dash",
+            legendrank=30,
+            **attributes,
         )
         if shown != "avoided":
             ends = np.array([0.0, 1.0])
             yield line(
-                ends, 0 * ends, p.ink, name="Act on nobody", dash="2px,3px", legendrank=31, **own
+                ends,
+                0 * ends,
+                p.ink,
+                name="Act on nobody",
+                dash="2px,3px",
+                legendrank=31,
+                **attributes,
             )
         if self.at is not None:
-            yield upright(self.at, *self._up, p.ink)
-        colours = (p.vermillion, p.green)
+            yield vertical_mark(self.at, *self._up, p.ink)
+        # Acting on nobody is dotted.
+        colours, dashes = (p.vermillion, p.green), (DASHES[1], DASHES[3])
         for i, other in enumerate(self.others):
             name = plotly_text(other.name, 44)
-            yield self._one(other, colours[i % 2], name, dash=_DASHES[i % 2], legendrank=2 + i)
+            yield self._one(other, colours[i % 2], name, dash=dashes[i % 2], legendrank=2 + i)
         name = plotly_text(f.name, 30) if self.others else "Act by the scores"
         yield self._one(f, p.blue, name, width=2.5, legendrank=1)
 
-    def _one(self, f: NetBenefit, colour: str, name: str, **own: Any) -> Trace:
+    def _one(self, f: NetBenefit, colour: str, name: str, **attributes: Any) -> Trace:
         hover = f"cutoff %{{x:.2f}}: %{{y:.3~f}}<extra>{name}</extra>"
-        return line(f.cutoff, f.values[self.shown], colour, name=name, hovertemplate=hover, **own)
+        return line(
+            f.cutoff, f.values[self.shown], colour, name=name, hovertemplate=hover, **attributes
+        )
 
     def cutoff_label(self) -> Iterator[dict[str, Any]]:
         """Label the marked cutoff above the panel."""

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from calviz.figures.kernels.overlays import Overlay
     from calviz.figures.over_time import OverTimeLine
 
-#: Margins of the panel, and its height on wide and narrow pages, in pixels.
+#: Margins of the panel in pixels.
 _MARGINS = (66, 20, 14, 70)
-_TALL, _SMALL = 340, 280
 #: Number of period names that fit below the panel, on wide and narrow pages.
 _NAMES, _FEW = 12, 5
 
@@ -35,7 +34,7 @@ def draw(figure: OverTimeLine, sheet: Sheet, *, beside: tuple[Overlay[FloatArray
     sign = scale_of(figure.result.metric)[1]
     return sheet.picture(
         traces,
-        inner=_SMALL if sheet.narrow else _TALL,
+        inner=sheet.panel_height,
         margins=_MARGINS,
         xaxis=axis(
             sheet.palette,
@@ -76,9 +75,9 @@ def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
         some = [i for i, p in enumerate(r.periods) if (p.adjusted <= r.level) == changed]
         if not some:
             continue
-        found = [r.periods[i].result for i in some]
-        value = [scale * f.value for f in found]
-        ends = [f.interval or (f.value, f.value) for f in found]
+        results = [r.periods[i].result for i in some]
+        value = [scale * f.value for f in results]
+        ends = [f.interval or (f.value, f.value) for f in results]
         colour = palette.vermillion if changed else palette.blue
         name = "Differs from the others beyond chance" if changed else "Each period, with 95 % CI"
         yield markers(

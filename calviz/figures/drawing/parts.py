@@ -34,22 +34,31 @@ def packed(values: npt.NDArray[Any]) -> FloatArray:
     return np.asarray(values, dtype=np.float32)
 
 
-def line(x: FloatArray, y: FloatArray, colour: str, **own: Any) -> Trace:
+def line(x: FloatArray, y: FloatArray, colour: str, **attributes: Any) -> Trace:
     """Draw a curve; `dash`, `width` and `shape` are those of the line."""
-    style = {"color": colour, "width": own.pop("width", 2), "dash": own.pop("dash", "solid")}
-    if "shape" in own:
-        style["shape"] = own.pop("shape")
+    style = {
+        "color": colour,
+        "width": attributes.pop("width", 2),
+        "dash": attributes.pop("dash", "solid"),
+    }
+    if "shape" in attributes:
+        style["shape"] = attributes.pop("shape")
     return {
         "type": "scatter",
         "mode": "lines",
         "x": packed(x),
         "y": packed(y),
         "line": style,
-        **own,
+        **attributes,
     }
 
 
-def upright(x: float, low: float, high: float, colour: str) -> Trace:
+def short_line(x: FloatArray) -> FloatArray:
+    """Return both ends of a short line around the only score `x` (1,) of a curve, because a single point would not be visible."""
+    return np.asarray(x + np.array([-0.05, 0.05]))
+
+
+def vertical_mark(x: float, low: float, high: float, colour: str) -> Trace:
     """Draw a thin dotted vertical line as a mark."""
     return line(
         np.array([x, x]),
@@ -62,12 +71,14 @@ def upright(x: float, low: float, high: float, colour: str) -> Trace:
     )
 
 
-def markers(x: Any, y: Any, colour: str, *, edge: str | None = None, **own: Any) -> Trace:
+def markers(x: Any, y: Any, colour: str, *, edge: str | None = None, **attributes: Any) -> Trace:
     """Draw points of a `size` and `symbol`, with an outline of the colour `edge` and the width `edge_width`."""
-    style: Trace = {"color": colour} | {k: own.pop(k) for k in ("size", "symbol") if k in own}
+    style: Trace = {"color": colour} | {
+        k: attributes.pop(k) for k in ("size", "symbol") if k in attributes
+    }
     if edge is not None:
-        style["line"] = {"color": edge, "width": own.pop("edge_width", 2)}
-    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": style, **own}
+        style["line"] = {"color": edge, "width": attributes.pop("edge_width", 2)}
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": style, **attributes}
 
 
 def outline(role: Role, palette: Palette) -> tuple[str, str, str]:
@@ -92,7 +103,7 @@ def whiskers(above: Any, below: Any, colour: str, *, thickness: float, width: in
     }
 
 
-def area(x: FloatArray, low: FloatArray, high: FloatArray, fill: str, **own: Any) -> Trace:
+def area(x: FloatArray, low: FloatArray, high: FloatArray, fill: str, **attributes: Any) -> Trace:
     """Fill the band between two curves with the same x values, shape (P,)."""
     return {
         "type": "scatter",
@@ -103,7 +114,7 @@ def area(x: FloatArray, low: FloatArray, high: FloatArray, fill: str, **own: Any
         "fillcolor": fill,
         "line": {"width": 0},
         "hoverinfo": "skip",
-        **own,
+        **attributes,
     }
 
 
@@ -120,30 +131,34 @@ def hatched(colour: str, palette: Palette, *, shape: str, tint: float, solidity:
     }
 
 
-def straight(colour: str, *, x: float, width: float, **own: Any) -> dict[str, Any]:
+def vertical_shape(colour: str, *, x: float, width: float, **attributes: Any) -> dict[str, Any]:
     """Describe a line from the bottom of a panel to its top, or from `y0` to `y1`."""
     style = {"color": colour, "width": width}
-    if "dash" in own:
-        style["dash"] = own.pop("dash")
-    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": style, **own}
+    if "dash" in attributes:
+        style["dash"] = attributes.pop("dash")
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": style, **attributes}
 
 
-def frame(colour: str, **own: Any) -> dict[str, Any]:
+def frame(colour: str, **attributes: Any) -> dict[str, Any]:
     """Describe a rectangle; `width` is that of its line."""
-    return {"type": "rect", "line": {"color": colour, "width": own.pop("width", 2)}, **own}
+    return {
+        "type": "rect",
+        "line": {"color": colour, "width": attributes.pop("width", 2)},
+        **attributes,
+    }
 
 
 def wrapped(caption: Sequence[str], width: int = CAPTION_LINE) -> list[str]:
     """Break a caption into lines of at most `width` characters, if possible at the dots between its parts."""
 
-    def together(part: str) -> str:
+    def unbroken(part: str) -> str:
         return part.replace(" ", "\u00a0") if len(part) <= width else part
 
     return [
         part.removesuffix("\u00a0·").replace("\u00a0", " ")
         for text in caption
         for part in textwrap.wrap(
-            "\u00a0· ".join(together(p) for p in text.split(" · ")), width, break_on_hyphens=False
+            "\u00a0· ".join(unbroken(p) for p in text.split(" · ")), width, break_on_hyphens=False
         )
     ]
 
@@ -164,25 +179,25 @@ def caption_label(
 
 
 def heading(
-    text: str, palette: Palette, over: tuple[str, str], above: int = 4, **own: Any
+    text: str, palette: Palette, over: tuple[str, str], above: int = 4, **attributes: Any
 ) -> dict[str, Any]:
     """Put text `above` pixels above a panel, flush left; `over` names the axes of the panel. `text` must be escaped."""
     place = {"x": 0, "y": 1, "yshift": above, "xanchor": "left", "yanchor": "bottom"}
-    return label(text, palette, xref=over[0], yref=over[1], **place, **own)
+    return label(text, palette, xref=over[0], yref=over[1], **place, **attributes)
 
 
-def label(text: str, palette: Palette, **own: Any) -> Trace:
+def label(text: str, palette: Palette, **attributes: Any) -> Trace:
     """Put text into the drawing without an arrow; `text` must be escaped."""
     return {
         "text": text,
         "showarrow": False,
         "align": "left",
         "font": {"size": 12, "color": palette.ink},
-        **own,
+        **attributes,
     }
 
 
-def legend(palette: Palette, **own: Any) -> dict[str, Any]:
+def legend(palette: Palette, **attributes: Any) -> dict[str, Any]:
     """Describe a horizontal legend; clicks on it hide nothing."""
     return {
         "orientation": "h",
@@ -194,5 +209,5 @@ def legend(palette: Palette, **own: Any) -> dict[str, Any]:
         "itemclick": False,
         "itemdoubleclick": False,
         "traceorder": "normal",
-        **own,
+        **attributes,
     }

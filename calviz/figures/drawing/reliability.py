@@ -15,7 +15,7 @@ from calviz.figures.drawing.parts import (
     frame,
     label,
     legend,
-    straight,
+    vertical_shape,
     wrapped,
 )
 from calviz.figures.drawing.reliability_traces import Traces
@@ -119,7 +119,7 @@ class _Surroundings:
         """Draw both means as lines in the histogram."""
         for x, _, colour, dash in reversed(self._means()):
             top = 100 * float(self.figure.share.max())
-            yield straight(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
+            yield vertical_shape(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
 
     def mean_labels(self) -> dict[str, Any]:
         """Explain both lines in a line of text above the histogram, where nothing overlaps it."""
@@ -205,8 +205,8 @@ class _Surroundings:
 
     def frame(self) -> dict[str, Any]:
         """Draw a frame around the square, whose x axis is drawn below the histogram."""
-        own = {"xref": "x domain", "yref": "y domain", "layer": "below"}
-        return frame(self.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **own)
+        attributes = {"xref": "x domain", "yref": "y domain", "layer": "below"}
+        return frame(self.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes)
 
     def highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
         """Draw frames around the selected bins, over the full height of both panels."""

@@ -14,7 +14,15 @@ from calviz.figures.drawing.parts import UNFADED, Trace, hatched, line, markers,
 from calviz.figures.drawing.style import Palette
 from calviz.sample.bin_gaps import FEW_ROWS
 from calviz.text.escape import plotly_text
-from calviz.text.words import counted, decimal, ends, level_text, percent, score_and_hit, too_high
+from calviz.text.words import (
+    counted,
+    decimal,
+    level_text,
+    percent,
+    range_ends,
+    score_and_hit,
+    too_high,
+)
 
 if TYPE_CHECKING:
     from calviz.figures.kernels.overlays import ReliabilityOverlay
@@ -51,18 +59,20 @@ class Traces:
     def all(self) -> list[Trace]:
         """Return all traces in drawing order."""
         if self.marks == "bars":
-            seen = [*self.bars(), *self.band(), self.diagonal()]
+            back = [*self.bars(), *self.band(), self.diagonal()]
         else:
-            seen = [self._click(), *self.band(), self.diagonal(), *self.stems()]
+            back = [self._click(), *self.band(), self.diagonal(), *self.stems()]
         return [
-            *seen,
+            *back,
             *curve_traces(self.figure, self.palette),
             *self.points(),
             *(self._outlines(other) for other in self.beside),
             *self.histogram(),
         ]
 
-    def _bars(self, which: BoolArray, base: FloatArray, height: FloatArray, **own: Any) -> Trace:
+    def _bars(
+        self, which: BoolArray, base: FloatArray, height: FloatArray, **attributes: Any
+    ) -> Trace:
         """Draw bars over the chosen bins; each carries the index of its bin as ``customdata``."""
         return {
             "type": "bar",
@@ -72,7 +82,7 @@ class Traces:
             "y": height[which],
             "customdata": self.figure.bin[which],
             **UNFADED,
-            **own,
+            **attributes,
         }
 
     def bars(self) -> Iterator[Trace]:
@@ -323,7 +333,7 @@ class Traces:
         band = f.band or (f.observed, f.observed)
         texts = []
         for m, index in enumerate(f.bin):
-            start, stop = ends(float(f.low[m]), float(f.high[m]))
+            start, stop = range_ends(float(f.low[m]), float(f.high[m]))
             gap = float(f.gap[m])
             lines = [
                 f"<b>Bin {index + 1:,} of {bins:,}</b>: {start} to {stop}",
@@ -353,15 +363,17 @@ def curve_traces(figure: Reliability, palette: Palette) -> Iterator[Trace]:
         name, colour, dash = looks[kind]
         # If all scores are equal, the curve is drawn as a marker, because a line without length is invisible.
         point = float(np.ptp(curve.score)) == 0
-        own: Trace = {"dash": dash, "name": name, "hoverinfo": "skip", "legendrank": rank}
+        attributes: Trace = {"dash": dash, "name": name, "hoverinfo": "skip", "legendrank": rank}
         few = curve.rows < FEW_ROWS
         if few.any() and not few.all() and not point:
             # Stretches with few rows fluctuate strongly, so they are drawn faint.
             faint = palette.tint(colour, 0.45)
-            yield line(curve.score, curve.probability, faint, width=1.5, **own, showlegend=False)
+            yield line(
+                curve.score, curve.probability, faint, width=1.5, **attributes, showlegend=False
+            )
             solid = np.where(few, np.nan, curve.probability)
         else:
             solid = curve.probability
-        yield line(curve.score, solid, colour, width=3, **own) | (
+        yield line(curve.score, solid, colour, width=3, **attributes) | (
             {"mode": "markers", "marker": {"size": 9, "symbol": "x"}} if point else {}
         )

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import UNFADED, Trace, area, label, line, markers, packed, upright
+from calviz.figures.drawing.parts import (
+    UNFADED,
+    Trace,
+    area,
+    label,
+    line,
+    markers,
+    packed,
+    vertical_mark,
+)
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis
+from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text
 from calviz.text.words import level_text, percent
 
@@ -23,7 +32,6 @@ _MARGINS = (64, 28, 14, 54)
 _TALL, _SMALL = 380, 300
 #: Diameter, in pixels, of the area around a point of the curve that reacts to the pointer.
 _NEAR = 14
-_DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
 
 
 def draw(
@@ -103,7 +111,7 @@ class _Curves:
                 colours[i % 3],
                 self._name(other),
                 # A repeated colour gets another dash.
-                dash=_DASHES[1 + (i + i // 3) % 3],
+                dash=DASHES[1 + (i + i // 3) % 3],
                 legendrank=2 + i,
             )
         yield from self._curve(
@@ -118,17 +126,22 @@ class _Curves:
         name: str,
         *,
         click: bool = False,
-        **own: Any,
+        **attributes: Any,
     ) -> Iterator[Trace]:
         """Yield a curve and one invisible marker per percent of coverage, with hover text and, with `click`, clickable.
 
         A line does not report where it was clicked, so it takes no hover that would compete with the markers.
         """
-        drawn = line(
-            self._across(coverage), self._up(risk), colour, name=name, hoverinfo="skip", **own
+        trace = line(
+            self._across(coverage),
+            self._up(risk),
+            colour,
+            name=name,
+            hoverinfo="skip",
+            **attributes,
         )
         # A single row is a point.
-        yield drawn | {"mode": "markers"} if coverage.size == 1 else drawn
+        yield trace | {"mode": "markers"} if coverage.size == 1 else trace
         percent = np.unique(np.clip(np.round(100 * coverage), 1, 100).astype(int))
         clicked: dict[str, Any] = {"customdata": percent} if click else {}
         yield markers(
@@ -164,7 +177,7 @@ class _Curves:
             return
         x, y = self._marked(at)
         p = self.palette
-        yield upright(x, *self._range(), p.ink)
+        yield vertical_mark(x, *self._range(), p.ink)
         yield markers(
             [x],
             [y],

@@ -79,14 +79,14 @@ def _traces(
         yield from _mark(at, p, roc)
 
 
-def _curve(f: Roc, colour: str, roc: bool, name: str = "", **own: Any) -> Trace:
+def _curve(f: Roc, colour: str, roc: bool, name: str = "", **attributes: Any) -> Trace:
     x, y = (f.false_alarms, f.sensitivity) if roc else (f.sensitivity, f.precision)
-    there = np.isfinite(x) & np.isfinite(y)
-    shown = np.where(np.isfinite(f.cutoff), f.cutoff, 1.0)[there]
+    defined = np.isfinite(x) & np.isfinite(y)
+    shown = np.where(np.isfinite(f.cutoff), f.cutoff, 1.0)[defined]
     # Precision must not be interpolated linearly between cutoffs, so it is drawn in steps.
-    drawn = line(x[there], y[there], colour, shape="linear" if roc else "vh", **own)
+    trace = line(x[defined], y[defined], colour, shape="linear" if roc else "vh", **attributes)
     extra = f"<extra>{plotly_text(name, 44)}</extra>"
-    return drawn | {
+    return trace | {
         "customdata": shown,
         "hovertemplate": "cutoff %{customdata:.3f}<br>%{x:.3f}, %{y:.3f}" + extra,
     }

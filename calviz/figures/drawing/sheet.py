@@ -18,6 +18,8 @@ Picture = dict[str, Any]
 
 #: Below this width in pixels, panels are stacked and labels are short.
 _NARROW = 620
+#: Height of a single panel of curves on wide and narrow pages, in pixels.
+_TALL, _LOW = 340, 280
 #: Width of a character of the caption in pixels, and minimum number of characters per line.
 _CHARACTER, _FEWEST = 7.6, 24
 #: Widths of a legend entry without its text and of a letter, and of a narrow column on a desktop, assumed if none is known; in pixels.
@@ -47,6 +49,11 @@ class Sheet:
         """Whether the page is so narrow that panels are stacked."""
         return self.width is not None and self.width < _NARROW
 
+    @property
+    def panel_height(self) -> int:
+        """Height of a single panel of curves in pixels."""
+        return _LOW if self.narrow else _TALL
+
     def _legend_room(self, traces: Sequence[Trace], beside: int) -> int:
         """Height in pixels of the legend; `beside` is the width taken by margins."""
         return _legend_room(traces, (self.width or _USUAL) - beside)
@@ -62,7 +69,7 @@ class Sheet:
         air: int = 6,
         legend_over: Literal["paper", "container"] = "paper",
         annotations: Iterable[dict[str, Any]] = (),
-        **own: Any,
+        **attributes: Any,
     ) -> Picture:
         """Lay out panels with the caption above and the legend below.
 
@@ -80,30 +87,30 @@ class Sheet:
         legend_over : {"paper", "container"}
             Whether to centre the legend below the panels or on the page.
         annotations : iterable of dict
-        **own
+        **attributes
             Axes, shapes and other entries of the layout.
         """
         left, right, top, bottom = margins
-        drawn = list(traces)
+        all_traces = list(traces)
         beside = left + right if legend_over == "paper" else 0
-        below = self._legend_room(drawn, beside) if entries else 0
+        below = self._legend_room(all_traces, beside) if entries else 0
         lines = self.caption_lines(left)
         top += LINE * len(lines) + air if lines else 0
         height = top + inner + bottom + below
-        shown: dict[str, Any] = {"showlegend": False}
+        legend_entries: dict[str, Any] = {"showlegend": False}
         if below:
             place = {"xref": legend_over, "yref": "container", "y": below / height}
             # By default, plotly draws no legend for a single entry, and its space would stay empty.
-            shown = {"legend": legend(self.palette, **place), "showlegend": True}
+            legend_entries = {"legend": legend(self.palette, **place), "showlegend": True}
         return {
-            "data": drawn,
+            "data": all_traces,
             "layout": layout(
                 self.palette,
                 height=height,
                 margin={"l": left, "r": right, "t": top, "b": bottom + below},
                 annotations=[*caption_label(lines, self.palette, above=above), *annotations],
-                **shown,
-                **own,
+                **legend_entries,
+                **attributes,
             ),
         }
 
@@ -119,7 +126,9 @@ def _legend_room(traces: Iterable[Any], width: float) -> int:
     names = [
         str(t["name"])
         for t in traces
-        if _of(t, "name") and _of(t, "showlegend") is not False and _of(t, "visible") is not False
+        if _entry(t, "name")
+        and _entry(t, "showlegend") is not False
+        and _entry(t, "visible") is not False
     ]
     if not names:
         return 0
@@ -128,7 +137,7 @@ def _legend_room(traces: Iterable[Any], width: float) -> int:
     return LINE * lines + 10
 
 
-def _of(trace: Any, name: str) -> Any:
+def _entry(trace: Any, name: str) -> Any:
     # plotly's own traces have no `get`.
     return trace[name] if name in trace else None  # noqa: SIM401
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
-from calviz.figures.drawing.parts import Trace, label, markers, outline, straight, whiskers
+from calviz.figures.drawing.parts import Trace, label, markers, outline, vertical_shape, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import Palette, axis, row_axis
+from calviz.figures.drawing.style import Palette, axis, name_room, row_axis
 from calviz.results.slices import Slice
 from calviz.text.escape import plotly_text
-from calviz.text.words import points, score_and_hit
+from calviz.text.words import points, score_and_hit, shorten
 
 if TYPE_CHECKING:
     from calviz.figures.kernels.overlays import Overlay
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 #: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
 _ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
-#: Maximum characters of a name beside and above its row, and width of a character in pixels.
-_NAME, _ABOVE, _CHARACTER = 52, 46, 6.5
+#: Maximum characters of a name beside and above its row, and space beside the names in pixels.
+_NAME, _ABOVE, _BESIDE = 52, 46, 20
 
 
 def draw(figure: SliceGaps, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
     """Draw the gaps of slices (see `SliceGaps.plot`)."""
     palette, above = sheet.palette, sheet.narrow
     limit = _ABOVE if above else _NAME
-    names = [plotly_text(s.name, limit) for s in figure.shown]
-    longest = max((min(len(s.name), limit) for s in figure.shown), default=0)
+    short = [shorten(s.name, limit) for s in figure.shown]
+    names = [plotly_text(name) for name in short]
     # On a narrow page, names beside their rows would take most of the width.
-    left = _RIGHT if above else round(_CHARACTER * longest) + 20
+    left = _RIGHT if above else name_room(short, _BESIDE)
     return sheet.picture(
         [*_traces(figure, palette), *(_outlines(other, palette) for other in beside)],
         inner=(_TALL if above else _ROW) * max(len(names), 2),
         margins=(left, _RIGHT, _TOP, _BOTTOM),
         shapes=[
-            straight(palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below")
+            vertical_shape(palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below")
             for x, dash in ((0.0, "solid"), (100 * figure.result.gap, "dash"))
         ],
         xaxis=axis(palette, _gap_words(figure), nticks=5 if sheet.narrow else 9),

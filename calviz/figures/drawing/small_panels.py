@@ -39,7 +39,9 @@ def diagonal(p: Palette) -> Trace:
     return line(ends, ends, p.ink, width=1, dash="4px,3px", hoverinfo="skip")
 
 
-def square(traces: list[Trace], sheet: Sheet, height: int, x: str, y: str, **own: Any) -> Picture:
+def square(
+    traces: list[Trace], sheet: Sheet, height: int, x: str, y: str, **attributes: Any
+) -> Picture:
     """Lay out a square panel; `height` is in pixels and includes the axes."""
     p = sheet.palette
     # Few ticks on a small square, so that tick labels do not touch the titles.
@@ -54,5 +56,5 @@ def square(traces: list[Trace], sheet: Sheet, height: int, x: str, y: str, **own
         yaxis=axis(
             p, y, size=12, standoff=6, **unit, scaleanchor="x", scaleratio=1, constrain="domain"
         ),
-        **own,
+        **attributes,
     )

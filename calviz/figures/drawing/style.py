@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from calviz.specs.figure import Theme
 from calviz.text.words import shorten
 
+#: Dashes of curves, in the order in which they are taken, so that curves do not differ in colour only.
+DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
+#: Width of a character of a row's name, in pixels, where the system's sans-serif is as wide as DejaVu Sans.
+_NAME_CHARACTER = 7.0
 FONT = '"Source Sans 3", "Source Sans Pro", "Helvetica Neue", Helvetica, Arial, sans-serif'
 
 
@@ -75,7 +79,7 @@ def _rgb(colour: str) -> tuple[int, int, int]:
 
 
 def axis(
-    palette: Palette, title: str = "", *, size: int = 14, standoff: int = 10, **own: Any
+    palette: Palette, title: str = "", *, size: int = 14, standoff: int = 10, **attributes: Any
 ) -> dict[str, Any]:
     """Describe an axis with thin frame, light grid and small ticks; dragging is off, so that a phone can scroll.
 
@@ -97,11 +101,11 @@ def axis(
         "tickfont": {"size": 12, "color": palette.muted},
         "fixedrange": True,
         **({"title": {"text": title, "font": font, "standoff": standoff}} if title else {}),
-        **own,
+        **attributes,
     }
 
 
-def row_axis(palette: Palette, names: Sequence[str], **own: Any) -> dict[str, Any]:
+def row_axis(palette: Palette, names: Sequence[str], **attributes: Any) -> dict[str, Any]:
     """Describe an axis with one row per name, from the top down; equal names keep separate rows."""
     return axis(
         palette,
@@ -110,11 +114,19 @@ def row_axis(palette: Palette, names: Sequence[str], **own: Any) -> dict[str, An
         tickvals=list(range(len(names))),
         ticktext=list(names),
         showgrid=False,
-        **own,
+        **attributes,
     )
 
 
-def layout(palette: Palette, **own: Any) -> dict[str, Any]:
+def name_room(names: Iterable[str], beside: int) -> int:
+    """Return the width of a margin, in pixels, that holds the longest name of a row and the space `beside` it.
+
+    `names` must be shortened as they are drawn, but not escaped.
+    """
+    return round(_NAME_CHARACTER * max(map(len, names), default=0)) + beside
+
+
+def layout(palette: Palette, **attributes: Any) -> dict[str, Any]:
     """Describe a layout with everything that plotly would otherwise take from its default template, which streamlit changes."""
     return {
         "template": "none",
@@ -135,7 +147,7 @@ def layout(palette: Palette, **own: Any) -> dict[str, Any]:
             "color": palette.muted,
             "activecolor": palette.ink,
         },
-        **own,
+        **attributes,
     }
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calviz.figures.drawing.parts import Trace, markers, straight, whiskers
+from calviz.figures.drawing.parts import Trace, markers, vertical_shape, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import axis, row_axis
+from calviz.figures.drawing.style import axis, name_room, row_axis
 from calviz.specs.metric import METRICS
 from calviz.text.escape import plotly_text
 from calviz.text.words import shorten
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from calviz.figures.winrates import Winrates
 
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 10, 50, 27
-_NAME, _CHARACTER, _BESIDE = 24, 6.3, 18
+#: Maximum characters of a name, and space beside the names in pixels.
+_NAME, _BESIDE = 24, 18
 #: Offset of the scores of one method from the middle of its row, in rows.
 _APART = 0.17
 
@@ -30,22 +31,19 @@ def draw(figure: Winrates, sheet: Sheet) -> Picture:
     if figure.baseline in figure.methods:
         at = figure.methods.index(figure.baseline)
         names[at] = f"<i>{names[at]}</i>"
-    left = name_room(figure.methods)
+    left = name_room([shorten(name, _NAME) for name in figure.methods], _BESIDE)
     traces = list(_points(figure, sheet))
     return sheet.picture(
         traces,
         inner=_ROW * len(names),
         margins=(left, _RIGHT, _TOP, _BOTTOM),
         legend_over="container",
-        shapes=[straight(p.neutral, x=0.5, width=1.5, dash="4px,3px", yref="paper", layer="below")],
+        shapes=[
+            vertical_shape(p.neutral, x=0.5, width=1.5, dash="4px,3px", yref="paper", layer="below")
+        ],
         xaxis=axis(p, "Winrate", range=[-0.02, 1.02], tickformat=".1f", nticks=6),
         yaxis=row_axis(p, names, ticks=""),
     )
-
-
-def name_room(names: tuple[str, ...]) -> int:
-    """Return the width of the longest name in pixels."""
-    return round(_CHARACTER * max(len(shorten(name, _NAME)) for name in names)) + _BESIDE
 
 
 def _points(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:

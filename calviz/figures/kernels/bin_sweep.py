@@ -45,8 +45,8 @@ class BinSweep:
         """ECE per number of bins with hits redrawn from the scores, shape (B, M)."""
         sizes = [min(_BLOCK, resamples - done) for done in range(0, resamples, _BLOCK)]
         draw = self.calibrated or self.cells.under_calibration
-        drawn = [self._errors(draw(rng, size)) for size in sizes]
-        return np.concatenate(drawn)
+        blocks = [self._errors(draw(rng, size)) for size in sizes]
+        return np.concatenate(blocks)
 
     def _errors(self, cells: BinSums) -> FloatArray:
         gap = cells.score_sum - cells.hit_sum
@@ -73,8 +73,8 @@ def bin_sweep(sample: Sample, *, scheme: Scheme = "equal-width", most: int = 100
     if weights is None:
         inner = [_edges(events, bins, scheme)[1:-1] for bins in range(1, most + 1)]
     else:
-        own = sample.scored
-        inner = [make_edges(own, bins, scheme, weights)[1:-1] for bins in range(1, most + 1)]
+        scored = sample.scored
+        inner = [make_edges(scored, bins, scheme, weights)[1:-1] for bins in range(1, most + 1)]
     every = np.unique(np.concatenate(inner))
     score = events.ordered.score
     ends = np.array([min(0, score[0]), max(1, score[-1])], dtype=score.dtype)

@@ -23,21 +23,21 @@ class Levels:
 
     Attributes
     ----------
-    found : Slices
+    slices : Slices
         Each level compared with a calibrated model, adjusted for the number of levels.
     choices : tuple of Choice
-        For each slice of `found`, the largest share of its rows that can be kept at the given risk.
+        For each slice of `slices`, the largest share of its rows that can be kept at the given risk.
     few : tuple of str
         Levels with fewer than `LEAST_ROWS` rows.
     """
 
-    found: Slices
+    slices: Slices
     choices: tuple[Choice, ...]
     few: tuple[str, ...]
 
     def word(self, level: Slice) -> str:
         """Say in a word or two whether the scores of a level are off."""
-        if level not in self.found.off:
+        if level not in self.slices.off:
             return "within noise"
         return "too high" if level.gap > 0 else "too low"
 
@@ -68,12 +68,12 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
     check_column(sample.data, column)
     counts = sample.data.groups[column].counts()
     try:
-        found = slices(sample, [column], pairs=False, min_rows=LEAST_ROWS, rate=USUAL_RATE)
+        judged = slices(sample, [column], pairs=False, min_rows=LEAST_ROWS, rate=USUAL_RATE)
     except NotAvailable as error:
         raise OptionError(f"no level of '{shorten(column)}' can be judged: {error}") from None
-    parts = (Sample.of(sample, where=s.where) for s in found.slices)
+    parts = (Sample.of(sample, where=s.where) for s in judged.slices)
     return Levels(
-        found,
+        judged,
         tuple(RiskCoverage.compute(part, band=False).at_risk(risk, others=False) for part in parts),
         tuple(name for name, rows in counts.items() if rows < LEAST_ROWS),
     )

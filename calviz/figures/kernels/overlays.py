@@ -68,9 +68,9 @@ class ReliabilityOverlay:
     def of_rows(cls, sample: Sample, sums: BinSums, rows: IntArray, name: str) -> Self:
         """Bin some rows of a sample, given by their indices, in the bins of its diagram."""
         events, weights = sample.scored, sample.weights
-        some = BinaryEvents(events.score[rows], events.hit[rows])
-        own = None if weights is None else weights[rows]
-        part = bin_between(some, sums.edges, sums.params, weights=own)
+        selected_events = BinaryEvents(events.score[rows], events.hit[rows])
+        row_weights = None if weights is None else weights[rows]
+        part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
         filled = np.flatnonzero(part.count)
         return cls(
             name,

@@ -11,7 +11,7 @@ from scipy.ndimage import convolve1d
 from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
-from calviz.core.errors import OptionError
+from calviz.core.options import check_choice
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import grid_size, smooth, spread_parts, triweight_response
 from calviz.sample.step_views import steps
@@ -49,23 +49,22 @@ def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, C
     OptionError
         If a curve is unknown.
     """
-    made: dict[CurveKind, Curve] = {}
+    curves: dict[CurveKind, Curve] = {}
     for kind in kinds:
-        if kind not in get_args(CurveKind):
-            raise OptionError(f"'curves' must be among kernel and isotonic; got {kind!r}.")
+        check_choice("curves", kind, get_args(CurveKind))
         view = sample.view(steps)
         if kind == "kernel":
             x, y = kernel_curve(view)
             some = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
             width = _half_width(view)
-            made[kind] = Curve(
+            curves[kind] = Curve(
                 x[some], y[some], _rows_within(view, x[some] - width, x[some] + width)
             )
         else:
             first, last, level = isotonic_curve(view)
             rows = np.repeat(_rows_within(view, first, last), 2)
-            made[kind] = Curve(np.stack([first, last], axis=1).ravel(), np.repeat(level, 2), rows)
-    return made
+            curves[kind] = Curve(np.stack([first, last], axis=1).ravel(), np.repeat(level, 2), rows)
+    return curves
 
 
 def rule_of_thumb(sd: float, n: float) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
+from calviz.core.options import check_choice
 from calviz.numerics.blocks import for_row_blocks
 from calviz.sample.losses import full_predictions
 from calviz.sample.ranking import ranked
@@ -70,9 +70,9 @@ def ranking_steps(sample: Sample, *, by: Ranking = "confidence") -> Steps:
         return sample.view(top_label_steps)
     value = ranking_values(sample, by)
     events = BinaryEvents(value, sample.top_scored.hit)
-    made = make_steps(events, sample.weights)
-    made.__dict__["_events"] = events
-    return made
+    view = make_steps(events, sample.weights)
+    view.__dict__["_events"] = events
+    return view
 
 
 def ranking_values(sample: Sample, by: Ranking) -> FloatArray:
@@ -85,23 +85,20 @@ def ranking_values(sample: Sample, by: Ranking) -> FloatArray:
     OptionError
         If the ranking is unknown.
     """
+    check_choice("ranking", by, get_args(Ranking))
     if by == "confidence":
         return sample.top_scored.score
     data = full_predictions(sample)
     if by == "entropy":
-        found: FloatArray = np.maximum(
-            1 + negative_entropy(data.probs) / math.log(data.n_classes), 0
+        return np.asarray(
+            np.maximum(1 + negative_entropy(data.probs) / math.log(data.n_classes), 0)
         )
-    elif by == "margin":
-        found = np.maximum(margin(data.probs), 0)
-    else:
-        raise OptionError(f"'ranking' must be confidence, entropy or margin; got {by!r}.")
-    return found
+    return np.asarray(np.maximum(margin(data.probs), 0))
 
 
 def _ranked_events(sample: Sample, view: Steps) -> BinaryEvents:
-    found: BinaryEvents = view.__dict__.get("_events", sample.top_scored)
-    return found
+    events: BinaryEvents = view.__dict__.get("_events", sample.top_scored)
+    return events
 
 
 def errors_along(view: Steps, kept: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 
 from calviz.analysis import conventions
-from calviz.figures.conventions import ConventionDots
+from calviz.figures.conventions import EceByLibrary
 from calviz.report.blocks import Block, Facts, Heading, Note, Table, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
@@ -22,7 +22,7 @@ _POINTS = partial(points_cell, decimals=2)
 def make(subject: Subject) -> Iterator[Block]:
     """Yield one row per library: its value, the difference from calviz's, and the reason."""
     values = conventions(subject.sample)
-    dots = ConventionDots.of(values)
+    dots = EceByLibrary.of(values)
     yield Text(dots.describe())
     yield chart(
         dots,

@@ -9,7 +9,7 @@ from calviz.report.metric_tables import families
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.specs.metric import DIRECTION_WORDS, METRICS
-from calviz.text.words import bound
+from calviz.text.words import range_end
 
 
 def make(subject: Subject) -> Iterator[Block]:
@@ -23,7 +23,7 @@ def make(subject: Subject) -> Iterator[Block]:
                 m.summary,
                 m.formula,
                 m.reference,
-                f"better: {DIRECTION_WORDS[m.direction]}; range {bound(m.bounds[0])} to {bound(m.bounds[1])}",
+                f"better: {DIRECTION_WORDS[m.direction]}; range {range_end(m.bounds[0])} to {range_end(m.bounds[1])}",
             )
             for m in ordered
         )

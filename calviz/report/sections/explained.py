@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calviz import analysis
-from calviz.figures import OfAHundred
+from calviz.figures import HundredSquares
 from calviz.report.blocks import Block, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
@@ -18,7 +18,7 @@ def make(subject: Subject) -> Iterator[Block]:
     yield Text(" ".join(analysis.explain(subject.sample)))
     if subject.verdict.rows > 1:
         yield chart(
-            OfAHundred.compute(subject.verdict),
+            HundredSquares.compute(subject.verdict),
             key="of-a-hundred",
             title="Of a hundred rows",
             caption=caption(subject, "Of a hundred rows"),

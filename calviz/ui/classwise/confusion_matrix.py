@@ -10,7 +10,7 @@ import streamlit as st
 
 from calviz.core.errors import NotAvailable
 from calviz.figures.confusion import SHOWN, By, Confusion
-from calviz.text.words import as_sentence, distinct, together
+from calviz.text.words import distinct, full_sentence, keep_units_together
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Cell
 from calviz.ui.session import page_guard, results
@@ -34,7 +34,7 @@ def explore(settings: Settings) -> None:
         try:
             figure = results.confusion(settings)
         except NotAvailable as reason:
-            st.caption(md(as_sentence(str(reason)), 500))
+            st.caption(md(full_sentence(str(reason)), 500))
             return
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
             by = st.segmented_control(
@@ -57,7 +57,7 @@ def explore(settings: Settings) -> None:
                 max_selections=MOST,
                 key=f"calviz.confusion.classes.{settings.entry.content}",
             )
-        said = together(figure.describe().split(": ", 1)[-1])
+        said = keep_units_together(figure.describe().split(": ", 1)[-1])
         st.markdown(md(said[:1].upper() + said[1:], 600))
         index = {name: i for i, name in enumerate(figure.class_names)}
         key = state.key(_MATRIX)

@@ -15,7 +15,7 @@ from calviz.results.evaluation import MetricResult
 from calviz.results.model_comparison import Alignment, ModelsByMethods
 from calviz.specs.metric import METRICS, QUOTED
 from calviz.text.metric_values import Written
-from calviz.text.words import as_sentence, counted
+from calviz.text.words import counted, full_sentence
 from calviz.ui.compare_models import chosen_models as models
 from calviz.ui.compare_models.chosen_models import Chosen
 from calviz.ui.session.jobs import Job
@@ -109,7 +109,7 @@ def _show(found: ModelsByMethods) -> None:
     unit = Written(MetricResult(shown, 1.0)).unit_words
     st.caption(
         f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words('best of its row')} "
-        f"{as_sentence(first.rows_words(lambda how: md(how, 100)))} Binned metrics: {first.bins_words}."
+        f"{full_sentence(first.rows_words(lambda how: md(how, 100)))} Binned metrics: {first.bins_words}."
     )
     reasons = {
         (m.label, m.reason) for c in found.models.values() for m in c if not m.ok and m.reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import streamlit as st
 
 from calviz.figures import NetBenefit, Roc
 from calviz.figures.kernels.overlays import Overlay
-from calviz.figures.net_benefit import SHOWN, Shown
+from calviz.figures.net_benefit import Shown
 from calviz.sample.cutoff import CUTOFF, Confusion, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
 from calviz.text.words import decimal, percent, shorten, whole
@@ -198,7 +199,7 @@ def _net_benefit(
     st.subheader("Is it better than deciding without it?", anchor=False)
     shown = st.segmented_control(
         "Drawn",
-        SHOWN,
+        get_args(Shown),
         default="net-benefit",
         required=True,
         key="benefit",

@@ -8,7 +8,7 @@ from calviz.core.errors import CalvizError
 from calviz.figures.drawing.print_style import COLUMNS
 from calviz.report.figure_sheet import LETTERS, Panel, caption_of, to_sheet
 from calviz.specs.figure import FIGURES
-from calviz.text.words import together
+from calviz.text.words import keep_units_together
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import clipboard, pdf_download
@@ -44,7 +44,7 @@ def explore(settings: Settings) -> None:
     pdf_download.draw(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)
-    st.markdown(md(together(caption), 5_000))
+    st.markdown(md(keep_units_together(caption), 5_000))
     clipboard.text(caption, "Copy the caption", key="calviz.figures.caption")
 
 

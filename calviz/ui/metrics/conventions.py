@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from calviz.figures import ConventionDots
+from calviz.figures import EceByLibrary
 from calviz.specs.convention import Conventions
 from calviz.text.export import csv_bytes, latex_table, markdown_table
 from calviz.text.words import bins_words, counted, points_cell, signed_points
@@ -40,7 +40,7 @@ def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
             return
         conventions = results.conventions(settings)
         st.markdown(sentence(conventions))
-        figure = ConventionDots.of(conventions)
+        figure = EceByLibrary.of(conventions)
         diagram.chart(
             figure,
             figure.plot(theme=diagram.theme(), width=diagram.page_width()),

@@ -17,7 +17,7 @@ from calviz.report.metric_tables import texts as table
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
 from calviz.text.metric_values import Written, missing, name_of, remarks
-from calviz.text.words import bound, counted, number
+from calviz.text.words import counted, number, range_end
 from calviz.ui.pinned import on_page
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
@@ -237,7 +237,7 @@ def details(result: MetricResult) -> None:
         if result.note:
             st.markdown(md(result.note, 500))
         st.latex(metric.formula)
-        low, high = (bound(v) for v in metric.bounds)
+        low, high = (range_end(v) for v in metric.bounds)
         facts = [f"Better: {DIRECTION_WORDS[metric.direction]}", f"range {low} to {high}"]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]

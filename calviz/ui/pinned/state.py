@@ -12,7 +12,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.reduction import Reduction
 from calviz.results.slices import rows_where, where_words
 from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.text.words import as_sentence, shorten
+from calviz.text.words import full_sentence, shorten
 from calviz.ui.session import browser_history
 from calviz.ui.session.link_encoding import joined, parted
 from calviz.ui.session.open_files import Entry
@@ -186,7 +186,7 @@ def settle(now: Settings) -> None:
         except (CalvizError, ValueError, KeyError) as reason:
             said = reason.args[0] if isinstance(reason, KeyError) else reason
             put(None)
-            st.session_state[_ENDED] = as_sentence(f"The pinned state is gone: {said}")
+            st.session_state[_ENDED] = full_sentence(f"The pinned state is gone: {said}")
             pin = None
     wanted = None if pin is None else pin.link()
     if wanted is None and PINNED in st.query_params:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.figures import Choice, RiskCoverage
+from calviz.figures import RiskCoverage
+from calviz.figures.risk_coverage import Choice
 from calviz.text.words import percent
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download

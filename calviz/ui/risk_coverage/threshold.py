@@ -11,10 +11,10 @@ import numpy as np
 import streamlit as st
 
 from calviz.core.arrays import IntArray
-from calviz.figures import Choice, RiskCoverage
+from calviz.figures import RiskCoverage
 from calviz.figures.kernels.uncertainty_ranking import Ranking, ranking_values
-from calviz.figures.risk_coverage import XAxis, YAxis
-from calviz.text.words import together
+from calviz.figures.risk_coverage import Choice, XAxis, YAxis
+from calviz.text.words import keep_units_together
 from calviz.ui.pinned import state as pinned
 from calviz.ui.risk_coverage import before_after, coverage_table, other_models
 from calviz.ui.selection import state
@@ -86,11 +86,11 @@ def explore(settings: Settings, method: str) -> None:
             before = {by: pair[0] for by, pair in done.curves.items()}
         choose = _slider(figure)
         choice = choose(figure)
-        st.markdown(f"**{md(together(choice.sentence), 1_000)}**")
+        st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
         _of_selected(settings, ranking, choice)
         if after is not None:
             st.markdown(
-                f"{md(after.name[:1].upper() + after.name[1:])}: {md(together(choose(after).sentence), 1_000)}"
+                f"{md(after.name[:1].upper() + after.name[1:])}: {md(keep_units_together(choose(after).sentence), 1_000)}"
             )
             before_after.say_rows(done, same=before_after.same_curve(figure, after))
         others = [after] if after is not None else []

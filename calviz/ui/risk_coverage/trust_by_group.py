@@ -40,11 +40,11 @@ def explore(chosen: Settings, columns: list[str]) -> None:
         return
     st.dataframe(
         {
-            column: [shorten(s.where[0][1], 60) for s in levels.found.slices],
-            "rows": [s.rows for s in levels.found.slices],
-            "score": [100 * s.score for s in levels.found.slices],
-            "hits": [100 * s.hits for s in levels.found.slices],
-            "is": [levels.word(s) for s in levels.found.slices],
+            column: [shorten(s.where[0][1], 60) for s in levels.slices.slices],
+            "rows": [s.rows for s in levels.slices.slices],
+            "score": [100 * s.score for s in levels.slices.slices],
+            "hits": [100 * s.hits for s in levels.slices.slices],
+            "is": [levels.word(s) for s in levels.slices.slices],
             "from": [c.threshold if c.kept else None for c in levels.choices],
             "kept": [c.kept for c in levels.choices],
             "accuracy there": [

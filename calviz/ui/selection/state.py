@@ -10,7 +10,7 @@ import streamlit as st
 from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
 from calviz.sample.sample import Sample
-from calviz.text.words import as_sentence
+from calviz.text.words import full_sentence
 from calviz.ui.selection.rules import Bins, Rule, rows_of, rule_of
 from calviz.ui.session import browser_history
 from calviz.ui.session.link_encoding import joined
@@ -173,7 +173,7 @@ def _over(chosen: Rule, settings: Settings) -> str | None:
 def _end(reason: str) -> None:
     name = st.session_state.pop(_NAME, None)
     what = f"The selection, {name}, ended" if name else "The selection in the link cannot be shown"
-    st.session_state[_ENDED] = as_sentence(f"{what}: {reason}")
+    st.session_state[_ENDED] = full_sentence(f"{what}: {reason}")
     st.session_state[_RULE] = None
     turns = _turns()
     for one in turns:

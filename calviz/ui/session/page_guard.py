@@ -10,7 +10,7 @@ import streamlit as st
 
 from calviz.core.atomic_files import FULL
 from calviz.core.errors import CalvizError, NotAvailable
-from calviz.text.words import as_sentence
+from calviz.text.words import full_sentence
 from calviz.ui.session import temporary_folder
 from calviz.ui.session.navigation import ICON, navigation
 from calviz.ui.widgets.text import md
@@ -59,7 +59,7 @@ def boundary() -> Iterator[None]:
     try:
         yield
     except NotAvailable as reason:
-        st.info(md(as_sentence(str(reason)), 2_000), icon=":material/info:")
+        st.info(md(full_sentence(str(reason)), 2_000), icon=":material/info:")
     except CalvizError as error:
         st.error(md(error, 2_000), icon=_ERROR)
     except MemoryError:

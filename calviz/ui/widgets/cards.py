@@ -12,7 +12,7 @@ from calviz.results.evaluation import Evaluation, MetricResult
 from calviz.results.verdict import Verdict
 from calviz.specs.metric import METRICS
 from calviz.text.metric_values import Written, name_of
-from calviz.text.words import as_sentence, counted, together
+from calviz.text.words import counted, full_sentence, keep_units_together
 from calviz.ui.widgets import bullet, diagram, learn_links
 from calviz.ui.widgets.text import md
 
@@ -128,11 +128,11 @@ def findings(found: Sequence[Finding]) -> None:
 
 def _listed(found: Sequence[Finding]) -> None:
     for finding in found:
-        message = md(together(as_sentence(finding.message)), 1_000)
+        message = md(keep_units_together(full_sentence(finding.message)), 1_000)
         st.markdown(f"{_ICONS[finding.severity]} {message} :gray[{md(finding.code)}]")
 
 
 def verdict(judged: Verdict | None, sentence: str) -> None:
     """Draw the verdict as the largest sentence of the page, with a sign of its direction."""
     sign = _SIGNS.get(judged.direction, "") if judged else ""
-    st.header(f"{sign} {md(together(sentence), 1_000)}".strip(), anchor=False)
+    st.header(f"{sign} {md(keep_units_together(sentence), 1_000)}".strip(), anchor=False)

@@ -14,7 +14,7 @@ from calviz.comparison.rows import Rows
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.text.words import as_sentence
+from calviz.text.words import full_sentence
 from calviz.ui.session import browser_history
 from calviz.ui.session.link_encoding import joined, parted
 from calviz.ui.widgets import cap_choice, zero_floor_choice
@@ -82,7 +82,7 @@ def draw(
     try:
         rows = fit_rows.division.rows(data)
     except CalvizError as error:
-        st.warning(md(as_sentence(str(error)), 1_000), icon=":material/warning:")
+        st.warning(md(full_sentence(str(error)), 1_000), icon=":material/warning:")
         return None
     fitted = [data] if models is None else list(models)
     # Only methods that all models allow are offered.

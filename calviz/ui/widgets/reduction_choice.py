@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.text.words import distinct, together
+from calviz.text.words import distinct, keep_units_together
 from calviz.ui.session.settings import Settings, look_at_class, look_at_default
 from calviz.ui.widgets.text import md
 
@@ -71,7 +71,7 @@ def other_view_of_two_classes(
         if below
         else st.columns([4, 1], vertical_alignment="center")
     )
-    text.markdown(f"{words} {md(together(said))}" if said else words)
+    text.markdown(f"{words} {md(keep_units_together(said))}" if said else words)
     button.button(
         f"Show the {other.label}",
         on_click=_set_reduction,

@@ -16,7 +16,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
 from calviz.data.pictures import are_pictures, checked_folder, read_picture
-from calviz.text.words import as_sentence, decimal, shorten
+from calviz.text.words import decimal, full_sentence, shorten
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
 from calviz.ui.widgets.text import md
@@ -105,7 +105,7 @@ def _folder() -> Path | None:
     try:
         return checked_folder(given)
     except InputError as reason:
-        st.caption(md(as_sentence(str(reason)), 300))
+        st.caption(md(full_sentence(str(reason)), 300))
         return None
 
 

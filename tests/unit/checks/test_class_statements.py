@@ -15,7 +15,7 @@ from calviz.sample.class_ranges import ClassView, class_ranges
 from calviz.sample.false_alarm_levels import CLASS_TEST, CLASSES
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
-from calviz.text.words import outside
+from calviz.text.words import outside_range
 
 CODES = ("CAL012", "CAL013", "CAL020", "CAL021", "CAL022", "CAL023")
 
@@ -175,9 +175,9 @@ def test_the_verdict_says_what_it_is_about_and_which_classes_are_off():
 
 def test_the_value_that_is_said_to_be_outside_differs_from_the_ends_that_are_said():
     # In points 0.79 against 0.76: with one decimal both are 0.8.
-    value, low, high = outside(0.0079, -0.0462, 0.0076)
+    value, low, high = outside_range(0.0079, -0.0462, 0.0076)
     assert (value, low, high) == ("0.79", "−4.62", "0.76")
-    assert outside(-0.0521, -0.0463, 0.0076) == ("−5.2", "−4.6", "0.8")
+    assert outside_range(-0.0521, -0.0463, 0.0076) == ("−5.2", "−4.6", "0.8")
 
 
 def many_classes(rows_per_class, k=60, seed=0):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import OfAHundred
+from calviz.figures import HundredSquares
 from calviz.text.words import percent
 
 
@@ -44,7 +44,7 @@ def test_five_sentences_that_agree_with_the_verdict(name):
     assert not set("%=<>≤≥±−+") & set(text)
     shown = percent(verdict.score, verdict.share_decimals)
     assert shown.removesuffix(" %") in said[0]
-    assert shown in OfAHundred.compute(verdict).describe()
+    assert shown in HundredSquares.compute(verdict).describe()
     # What is said of its size is said with the digits of the verdict.
     for size in re.findall(r"(?:by|below) (\d+\.\d+) points", verdict.sentence):
         assert f"{size} percentage points" in text
@@ -54,7 +54,7 @@ def test_five_sentences_that_agree_with_the_verdict(name):
 
 def test_the_picture_has_the_numbers_of_the_verdict():
     verdict = calviz.verdict(DATA["over"])
-    figure = OfAHundred.compute(verdict)
+    figure = HundredSquares.compute(verdict)
     assert figure.frame()["promised"].tolist() == [verdict.score, verdict.worst.mean_score]
     counts = {t.name: len(t.x) for t in figure.plot().data if t.xaxis == "x"}
     assert counts["came true"] == round(100 * verdict.observed)
@@ -99,7 +99,7 @@ def test_a_slight_gap_is_told_with_the_same_digits_everywhere():
     verdict = calviz.verdict(data)
     assert abs(verdict.worst.gap) < 0.01
     [found] = [f.message for f in calviz.audit(data).findings if f.code == "CAL002"]
-    sentences, figure = calviz.explain(data), OfAHundred.compute(verdict)
+    sentences, figure = calviz.explain(data), HundredSquares.compute(verdict)
     for share in ("0.12", "0.02"):
         assert f"{share} %" in found.replace("\u00a0", " ")
         assert f"{share} percent" in sentences[2]

@@ -1,6 +1,7 @@
 """Errors by class against plain loops, simulation and the metrics."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import calviz
@@ -168,6 +169,45 @@ def test_without_rows_of_a_class_and_without_probabilities():
         ClassBars.compute(data, mode="one-vs-rest")
     with pytest.raises(NotAvailable):
         ClassBars.compute(calviz.ConfidencePredictions(confidence=[0.5], correct=[True]))
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "why"),
+    [
+        (
+            lambda p: calviz.profile(pd.DataFrame({"p": p.probs[:, 1], "y": p.labels})),
+            {},
+            "is not known from a profile.",
+        ),
+        (
+            lambda p: calviz.Predictions(
+                probs=p.probs, labels=p.labels, clusters=np.arange(p.n) // 5
+            ),
+            {},
+            "is not known for clustered rows.",
+        ),
+        (lambda p: p, {"band": False}, "was not computed."),
+        (
+            lambda p: calviz.ConfidencePredictions(
+                confidence=p.probs.max(1),
+                correct=p.probs.argmax(1) == p.labels,
+                labels=p.labels,
+                class_names=p.class_names,
+            ),
+            {},
+            "is not known without the probabilities of all classes.",
+        ),
+    ],
+    ids=["profile", "clusters", "left-out", "confidence-only"],
+)
+def test_the_reason_why_no_class_is_judged_is_true(data, options, why):
+    # A profile of two classes has the probabilities of both.
+    figure = ClassBars.compute(data(classes(k=2)), resamples=20, **options)
+    assert figure.band is None
+    assert (
+        figure.shares()
+        == f"None of 2 true classes is judged: what a calibrated model would show {why}"
+    )
 
 
 @pytest.mark.parametrize("order", ["value", "beyond", "class"])

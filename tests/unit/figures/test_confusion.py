@@ -62,7 +62,7 @@ def test_the_classes_with_the_most_mistakes_come_first_and_others_can_be_asked_f
     assert [row.count(text) for row in wrong["text"] for text in ("10",)] == [0, 1, 0]
     with pytest.raises(OptionError, match="between 0 and 29"):
         figure.plot(classes=[30])
-    with pytest.raises(OptionError, match="true or predicted"):
+    with pytest.raises(OptionError, match="one of true, predicted"):
         figure.share("both")
 
 

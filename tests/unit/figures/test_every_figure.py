@@ -1,7 +1,10 @@
 """What holds for every figure: themes, texts from files, sizes, whatever data come."""
 
 import json
+import pkgutil
 import re
+from importlib import import_module
+from inspect import isabstract
 
 import numpy as np
 import plotly.io as pio
@@ -9,6 +12,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import NotAvailable
+from calviz.figures.base import Figure
 from calviz.figures.drawing.style import PALETTES
 from calviz.specs.figure import FIGURES
 
@@ -51,6 +55,16 @@ DATA = {
         confidence=np.linspace(0.3, 1, 70), correct=np.arange(70) % 3 > 0
     ),
 }
+
+
+def test_the_package_exports_every_figure():
+    figures = {
+        kind.__name__
+        for module in pkgutil.iter_modules(calviz.figures.__path__, "calviz.figures.")
+        for kind in vars(import_module(module.name)).values()
+        if isinstance(kind, type) and issubclass(kind, Figure) and not isabstract(kind)
+    }
+    assert set(calviz.figures.__all__) == figures | {"plot_config"}
 
 
 def texts(value):

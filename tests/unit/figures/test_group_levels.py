@@ -37,7 +37,7 @@ def test_levels_of_a_calibrated_file_are_called_off_at_the_rate_that_is_promised
     monkeypatch.setattr("calviz.figures.kernels.group_levels.RiskCoverage", MagicMock())
     runs = 150
     alarms = sum(
-        bool(levels_of(grouped(seed, shape=shape, weighted=weighted), "task", 0.1).found.off)
+        bool(levels_of(grouped(seed, shape=shape, weighted=weighted), "task", 0.1).slices.off)
         for seed in range(runs)
     )
     assert USUAL_RATE == 0.01
@@ -46,6 +46,6 @@ def test_levels_of_a_calibrated_file_are_called_off_at_the_rate_that_is_promised
 
 
 def test_a_level_that_is_off_is_found():
-    found = levels_of(grouped(0, off=0.7), "task", 0.1)
-    assert [level.where for level in found.found.off] == [(("task", "0"),)]
-    assert found.word(found.found.off[0]) == "too low"
+    levels = levels_of(grouped(0, off=0.7), "task", 0.1)
+    assert [level.where for level in levels.slices.off] == [(("task", "0"),)]
+    assert levels.word(levels.slices.off[0]) == "too low"

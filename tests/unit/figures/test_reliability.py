@@ -293,7 +293,7 @@ def test_points_carry_their_gap_and_fade_where_rows_are_few():
             t for t in drawn(figure, marks=marks)["data"] if "if calibrated" in t.get("name", "")
         ]
         assert band["zorder"] < 0
-    with pytest.raises(OptionError, match="points or bars"):
+    with pytest.raises(OptionError, match="one of points, bars"):
         figure.plot(marks="circles")
 
 
