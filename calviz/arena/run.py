@@ -25,7 +25,7 @@ from calviz.arena.sources import Loaded, Member, Playable
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.plan import specs_of
 from calviz.comparison.rows import Division
-from calviz.core.errors import CalvizError, InputError
+from calviz.core.errors import CalvizError, InputError, reason_of
 from calviz.core.predictions import Dataset
 from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS
@@ -89,8 +89,8 @@ def play(source: Playable, rules: Rules, known: frozenset[Key] = frozenset()) ->
         known_by = (source.name, "" if isinstance(source, Loaded) else source.path.name)
         named = any(name and name in text for name in known_by)
         return Outcome(source.name, problem=text if named else f"{source.name}: {text}")
-    except MemoryError:
-        return Outcome(source.name, problem="there is not enough memory for it.")
+    except MemoryError as error:
+        return Outcome(source.name, problem=reason_of(error))
     return Outcome(source.name, tuple(played))
 
 
@@ -132,12 +132,8 @@ def _method(data: Dataset, spec: RecalibratorSpec, rows: Any, options: Mapping[s
         return Played(spec.key, scores, seconds, missing)
     except Stopped:
         raise
-    except CalvizError as error:
-        return Played(spec.key, reason=str(error))
-    except MemoryError:
-        return Played(spec.key, reason="there is not enough memory for it.")
     except Exception as error:
-        return Played(spec.key, reason=f"it failed: {str(error) or type(error).__name__}.")
+        return Played(spec.key, reason=reason_of(error))
 
 
 def _check_splits(data: Dataset, member: Member) -> None:

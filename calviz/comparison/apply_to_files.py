@@ -140,8 +140,7 @@ def _predictions(block: Any, layout: Layout, before: int) -> Dataset:
         return predictions_of(scores, np.zeros(len(scores), dtype=np.int32), layout)
     except InputError as error:
         row = None if error.row is None else before + error.row
-        kept = {f: getattr(error, f) for f in ("column", "remedy")}
-        raise InputError(error.what, row=row, **kept) from None
+        raise error.but(row=row, repairs=()) from None  # no repair is made block by block
 
 
 def _with_scores(block: Any, calibrated: Dataset, layout: Layout) -> Any:

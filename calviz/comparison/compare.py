@@ -18,7 +18,7 @@ from calviz.comparison.plan import Plan
 from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
-from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError, reason_of
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.core.reduction import Reduction
@@ -212,12 +212,6 @@ def _on_sample(plan: Plan, sample: RowSample) -> Plan:
     return replace(plan, division=Division(fit_split=FIT, eval_split=JUDGED, seed=seed))
 
 
-def _failed(spec: RecalibratorSpec, reason: str) -> MethodResult:
-    return MethodResult(
-        spec.key, spec.label, False, reason, accuracy_preserving=spec.accuracy_preserving
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _Judging:
     data: Dataset
@@ -238,12 +232,11 @@ class _Judging:
                 spread = {k: float(v.std(ddof=1)) for k, v in self.varied[spec.key].items()}
                 result = replace(result, fit_spread=spread)
             return result
-        except CalvizError as error:
-            return _failed(spec, str(error))
-        except MemoryError:
-            return _failed(spec, "there is not enough memory for it.")
         except Exception as error:
-            return _failed(spec, f"it failed: {str(error) or type(error).__name__}.")
+            reason = reason_of(error)
+            return MethodResult(
+                spec.key, spec.label, False, reason, accuracy_preserving=spec.accuracy_preserving
+            )
 
     def _measured(self, spec: RecalibratorSpec, done: Fitted) -> MethodResult:
         evaluation = evaluate(
