@@ -38,7 +38,7 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
 
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page
 #: Decisions and in that section of a report.
-OF_VALIDATIONS = (
+VALIDATION_METRICS = (
     "auroc",
     "auprc",
     "oe_ratio",

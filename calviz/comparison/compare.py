@@ -318,7 +318,7 @@ class _Judging:
             scheme=self.plan.scheme,
             resamples=self.plan.resamples,
             rng=rng,
-            hurry=stop,
+            stop_early=stop,
         )
         if self.varied:
             paired = replace(paired, refits=self.varied)

@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray, read_only
-from calviz.core.cells import moved
+from calviz.core.cells import cells_after_map
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
@@ -54,9 +54,9 @@ def with_probabilities(
     """
     beside = dict(numbers or {})
     if isinstance(data, Predictions):
-        cells = data.cells and moved(data.cells, probs, data.labels, data.weights)
+        cells = data.cells and cells_after_map(data.cells, probs, data.labels, data.weights)
         return replace(data, probs=probs, logits=None, cells=cells, numbers=beside)
-    cells = data.cells and moved(data.cells, probs, data.correct, data.weights)
+    cells = data.cells and cells_after_map(data.cells, probs, data.correct, data.weights)
     return replace(data, confidence=read_only(probs[:, 1]), numbers=beside, cells=cells)
 
 

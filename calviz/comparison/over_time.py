@@ -221,7 +221,7 @@ def _with_changes(
 ) -> OverTime:
     """Add the p-value of each period against the others."""
     try:
-        seen, drawn = _dealt_out(sample, divided, kept, metric)
+        seen, drawn = _metric_after_permutations(sample, divided, kept, metric)
     except NotAvailable as error:
         return replace(made, untested=str(error))
     expected = drawn.mean(axis=1)
@@ -240,7 +240,7 @@ def _with_changes(
     )
 
 
-def _dealt_out(
+def _metric_after_permutations(
     sample: Sample, divided: Periods, kept: IntArray, metric: str
 ) -> tuple[FloatArray, FloatArray]:
     """Return the metric of each period, shape (P,), and its values after random permutations of the rows, shape (P, B)."""
@@ -279,14 +279,16 @@ def _dealt_out(
             shares = _shares(rng, part, code, kept.size, size)
             columns.append(weighted.values(shares)[metric].reshape(size, kept.size).T)
             continue
-        columns.append(_values(weighted, list(_dealt(rng, code, unit, size)), kept.size, metric))
+        columns.append(
+            _values(weighted, list(_permuted_periods(rng, code, unit, size)), kept.size, metric)
+        )
     values = np.concatenate(columns, axis=1)
     if not np.isfinite(values).all():
         raise NotAvailable("changes are not tested: some periods have no value.")
     return values[:, 0], values[:, 1:]
 
 
-def _dealt(
+def _permuted_periods(
     rng: np.random.Generator, code: IntArray, unit: IntArray | None, size: int
 ) -> Iterator[IntArray]:
     """Yield the periods of the rows, permuted at random; for clustered rows, those of whole clusters are permuted."""
@@ -353,7 +355,7 @@ def _with_past(
         result = evaluate(after, [metric], ci=True, findings=False, classes=False)[metric]
         found[i] = replace(found[i], recalibrated=result, fitted_on=int(past.size))
         rows_of.append(now)
-        mapped.append(scores_of(replace_logits(done))[0])
+        mapped.append(scores_of(without_logits(done))[0])
     made = replace(made, periods=tuple(found), method=spec.key, failures=failures)
     if not rows_of:
         why = next(iter(failures.values()), f"no period has {LEAST_PAST} rows or more before it.")
@@ -368,7 +370,7 @@ def _with_past(
     )
 
 
-def replace_logits(data: Dataset) -> Dataset:
+def without_logits(data: Dataset) -> Dataset:
     """Return the data without logits, which only uncalibrated rows have, so that probabilities are compared."""
     if getattr(data, "logits", None) is None:
         return data

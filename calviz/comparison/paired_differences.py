@@ -187,7 +187,7 @@ def pair(
     rng: np.random.Generator,
     bins: int | None = None,
     scheme: Scheme | None = None,
-    hurry: Callable[[], bool] = lambda: False,
+    stop_early: Callable[[], bool] = lambda: False,
 ) -> Paired:
     """Compute metrics of all sets on common resamples of the rows.
 
@@ -200,7 +200,7 @@ def pair(
     reduction, resamples, rng
     bins, scheme
         Of the binned metrics.
-    hurry : callable
+    stop_early : callable
         Once it returns True, only the smallest number of resamples for an interval is made.
     """
     keys = tuple(metrics)
@@ -213,7 +213,9 @@ def pair(
     makers = {name: _resampler(w) for name, w in there.items()}
     cluster = None if clusters is None else clusters.codes
     counts = None if first.cells is None else first.weights
-    drawn = resampled(makers, n, resamples, rng, cluster=cluster, counts=counts, hurry=hurry)
+    drawn = resampled(
+        makers, n, resamples, rng, cluster=cluster, counts=counts, stop_early=stop_early
+    )
     once = np.ones((n, 1))
     seen = {name: w.values(once) for name, w in there.items()}
     truths = {name: w.truths() for name, w in there.items()}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.comparison.stratified_parts import dealt, stratified_sample, whole_clusters
+from calviz.comparison.stratified_parts import assign_parts, stratified_sample, whole_clusters
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Dataset, Predictions, check_dataset
@@ -235,7 +235,7 @@ def _crossed(data: Dataset, folds: int, seed: int) -> Rows:
         raise OptionError(f"'cross_fit' must be from 2 to the number of rows, got {folds!r}.")
     rng = np.random.default_rng(seed)
     if data.clusters is None:
-        share, words = dealt(strata(data), folds, rng), "stratified"
+        share, words = assign_parts(strata(data), folds, rng), "stratified"
     else:
         levels = len(data.clusters.levels)
         if folds > levels:
@@ -243,7 +243,7 @@ def _crossed(data: Dataset, folds: int, seed: int) -> Rows:
                 f"'cross_fit' must be at most the number of clusters, {levels:,}, got {folds!r}."
             )
         # Rows of one cluster stay in one fold: otherwise the map would have seen related rows.
-        share = dealt(np.zeros(levels, dtype=np.intp), folds, rng)[data.clusters.codes]
+        share = assign_parts(np.zeros(levels, dtype=np.intp), folds, rng)[data.clusters.codes]
         words = "in whole clusters"
     pairs = tuple((np.flatnonzero(share != f), np.flatnonzero(share == f)) for f in range(folds))
     how = f"{folds}-fold cross-fitting, {words}, seed {seed}"

@@ -7,7 +7,7 @@ import numpy as np
 from calviz.core.arrays import IntArray
 
 
-def dealt(labels: IntArray, shares: int, rng: np.random.Generator) -> IntArray:
+def assign_parts(labels: IntArray, shares: int, rng: np.random.Generator) -> IntArray:
     """Assign each row to one of `shares` parts, shape (n,): rows of each class are shuffled and dealt out in turn."""
     order = _shuffled_by_class(labels, rng)
     share = np.empty(labels.size, dtype=np.intp)

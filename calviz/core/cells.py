@@ -74,7 +74,7 @@ class Cells:
         return Cells(**columns, single=self.single, summed=self.summed)
 
 
-def moved(
+def cells_after_map(
     cells: Cells, probs: FloatArray, labels: npt.NDArray[Any], counts: FloatArray | None
 ) -> Cells:
     """Return the cells of two-class data after a map, which was applied to the mean score of each cell.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import FloatArray, held_by
+from calviz.core.arrays import FloatArray, element_type
 from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 
@@ -176,5 +176,5 @@ def _column(data: Dataset, name: str) -> Factor:
 def _numbers(values: npt.ArrayLike) -> FloatArray:
     array: npt.NDArray[Any] = np.asarray(values)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"the weights hold {held_by(array)}, expected numbers")
+        raise InputError(f"the weights hold {element_type(array)}, expected numbers")
     return array.astype(np.float64)

@@ -12,7 +12,7 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.advice import Advice
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
-from calviz.results.display import Shown, Summary
+from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import Interval, MetricResult
 from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.specs.recalibrator import UNCALIBRATED, zero_words
@@ -186,7 +186,7 @@ class MethodResult:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Shown):
+class Comparison(Displayed):
     """Recalibrators compared on the same rows; iterates over the results.
 
     Attributes

@@ -33,7 +33,7 @@ class Summary:
     notes: tuple[str, ...] = ()
 
 
-class Shown:
+class Displayed:
     """Mixin that displays a result by its `summary`."""
 
     def summary(self) -> Summary:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.finding import Finding
-from calviz.results.display import Shown, Summary
+from calviz.results.display import Displayed, Summary
 from calviz.specs.metric import IntervalMethod
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class ClassRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Shown):
+class Evaluation(Displayed):
     """Metrics of one sample, by key; iterates over the results.
 
     Attributes

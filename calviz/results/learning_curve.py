@@ -11,7 +11,7 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.comparison import RowsUsed, Verdict
 from calviz.results.comparison_table import badness
-from calviz.results.display import Shown, Summary
+from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import MetricResult
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.words import bins_words, counted, shorten
@@ -77,7 +77,7 @@ class LabelsNeeded:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningCurve(Shown):
+class LearningCurve(Displayed):
     """Metrics against the number of calibration rows (Zhang 2020, figure 6).
 
     Attributes

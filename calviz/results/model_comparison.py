@@ -11,7 +11,7 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.comparison import Comparison, Difference
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
-from calviz.results.display import Shown, Summary
+from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import METRICS
 from calviz.text.words import bins_words, counted, shorten
@@ -75,7 +75,7 @@ class ModelResult:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelComparison(Shown):
+class ModelComparison(Displayed):
     """Models compared on the same rows; iterates over the results.
 
     Attributes

@@ -11,7 +11,7 @@ from calviz.core.arrays import BoolArray
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset
-from calviz.results.display import Shown, Summary
+from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import Interval
 from calviz.text.words import counted, percent, points, shorten
 
@@ -93,7 +93,7 @@ class Slice:
 
 
 @dataclass(frozen=True, repr=False)
-class Slices(Shown):
+class Slices(Displayed):
     """All slices with enough rows, the most certainly off first.
 
     Attributes
