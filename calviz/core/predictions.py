@@ -247,8 +247,8 @@ class ConfidencePredictions(RowColumns):
 
     def _hash_scores(self, digest: Any) -> None:
         digest.update(b"confidence/1")
-        own = () if self.class_cells is None else self.class_cells.content
-        hash_arrays(digest, (self.confidence, self.correct, self.labels, self.predicted, *own))
+        cells = () if self.class_cells is None else self.class_cells.content
+        hash_arrays(digest, (self.confidence, self.correct, self.labels, self.predicted, *cells))
 
 
 Dataset: TypeAlias = Predictions | ConfidencePredictions
