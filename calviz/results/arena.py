@@ -242,7 +242,7 @@ def _place(experiment: Experiment) -> str:
     return f"'{experiment.model}' on '{experiment.dataset}' ({experiment.benchmark})"
 
 
-def _same(one: MethodScore, other: MethodScore) -> bool:
+def _same(first: MethodScore, second: MethodScore) -> bool:
     # Times are not compared: they differ when a run is repeated.
-    pairs = ((one.scores.get(k, math.nan), other.scores.get(k, math.nan)) for k in SCORES)
+    pairs = ((first.scores.get(k, math.nan), second.scores.get(k, math.nan)) for k in SCORES)
     return all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in pairs)

@@ -42,8 +42,8 @@ class Displayed:
 
     def __repr__(self) -> str:
         s = self.summary()
-        said = f". {s.verdict}" if s.verdict else ""
-        return f"<{type(self).__name__} {visible(s.title + said)}>"
+        verdict = f". {s.verdict}" if s.verdict else ""
+        return f"<{type(self).__name__} {visible(s.title + verdict)}>"
 
     def __str__(self) -> str:
         s = self.summary()

@@ -113,8 +113,8 @@ class ModelComparison(Displayed):
         try:
             return self.models[name]
         except KeyError:
-            known = ", ".join(self.models)
-            raise OptionError(f"'{name}' is not in this comparison; it has {known}.") from None
+            models = ", ".join(self.models)
+            raise OptionError(f"'{name}' is not in this comparison; it has {models}.") from None
 
     def __iter__(self) -> Iterator[ModelResult]:
         return iter(self.models.values())
@@ -147,8 +147,8 @@ class ModelComparison(Displayed):
     def ranking(self, metric: str) -> tuple[str, ...]:
         """Return the models from the best to the worst value; those without a value are left out."""
         if metric not in self.directions:
-            known = ", ".join(self.directions)
-            raise OptionError(f"'{metric}' is not in this comparison; it has {known}.")
+            metrics = ", ".join(self.directions)
+            raise OptionError(f"'{metric}' is not in this comparison; it has {metrics}.")
         results = {m.name: m.metrics[metric] for m in self if metric in m.metrics}
         return ordered(results, self.directions[metric])
 
@@ -169,10 +169,10 @@ class ModelComparison(Displayed):
     def tied_with_best(self, metric: str) -> tuple[str, ...]:
         """Return the model with the best value, and those not told apart from it."""
         order = self.ranking(metric)
-        found = (self.difference(metric, order[0], name) for name in order[1:])
+        differences = (self.difference(metric, order[0], name) for name in order[1:])
         return order[:1] + tuple(
             name
-            for name, d in zip(order[1:], found, strict=True)
+            for name, d in zip(order[1:], differences, strict=True)
             if d is None or d.verdict != "better"
         )
 

@@ -36,10 +36,10 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
     mask: BoolArray | None = None
     for column, value in where:
         if column not in data.groups:
-            known = ", ".join(data.groups) or "none"
-            raise OptionError(f"there is no group column '{column}'; known: {known}.")
-        one = data.groups[column].mask(value)
-        mask = one if mask is None else np.logical_and(mask, one)
+            groups = ", ".join(data.groups) or "none"
+            raise OptionError(f"there is no group column '{column}'; known: {groups}.")
+        rows = data.groups[column].mask(value)
+        mask = rows if mask is None else np.logical_and(mask, rows)
     return mask
 
 
