@@ -55,14 +55,15 @@ def resampled(
                 times[:, b] = rng.multinomial(int(counts.sum()), counts / counts.sum()) / counts
                 continue
             times[:, b] = np.bincount(rng.integers(units, size=units), minlength=units)
-        drawn = times if rows is None else GroupWeights(rows, times)
+        weights = times if rows is None else GroupWeights(rows, times)
         for name, metrics in methods.items():
             checkpoint()
-            for key, values in metrics(drawn, start).items():
+            for key, values in metrics(weights, start).items():
                 out[name].setdefault(key, []).append(values)
         start += size
     return {
-        name: {k: np.concatenate(v, axis=-1) for k, v in of.items()} for name, of in out.items()
+        name: {k: np.concatenate(v, axis=-1) for k, v in blocks.items()}
+        for name, blocks in out.items()
     }
 
 
