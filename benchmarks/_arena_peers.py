@@ -20,12 +20,12 @@ from _harness import TimeUp, at_most, peer
 from _recalibrator_peers import _both, _netcal, _nothing
 
 from calviz.analysis import evaluate
-from calviz.arena.run import digest_of
+from calviz.arena.run import experiment_digest
 from calviz.arena.sources import Playable
 from calviz.comparison.rows import Division
 from calviz.core.predictions import Predictions
 from calviz.numerics.threads import one_blas_thread
-from calviz.results.arena import SCORES, Experiment, Played
+from calviz.results.arena import SCORES, Experiment, MethodScore
 
 #: A fitted peer, as a function from probabilities to calibrated ones.
 Predict = Callable[[np.ndarray], np.ndarray]
@@ -157,7 +157,7 @@ def _of_probmetrics() -> list[Peer]:
 
 def play_peers(
     source: Playable, division: Division, known: frozenset[tuple[str, str]], limit: float
-) -> list[tuple[Experiment, dict[tuple[str, str], Played]]]:
+) -> list[tuple[Experiment, dict[tuple[str, str], MethodScore]]]:
     """Run the experiments of a source with all peers whose results are not known yet.
 
     Parameters
@@ -179,7 +179,7 @@ def play_peers(
         experiment = Experiment(
             member.benchmark, member.dataset, member.model, fit.size, judged.size, data.n_classes
         )
-        digest = digest_of(data, division)
+        digest = experiment_digest(data, division)
         played = {
             (digest, one.key): _play(one, p, data.labels, fit, judged, limit)
             for one in peers()
@@ -191,7 +191,7 @@ def play_peers(
 
 def _play(
     one: Peer, p: np.ndarray, labels: np.ndarray, fit: np.ndarray, judged: np.ndarray, limit: float
-) -> Played:
+) -> MethodScore:
     begun = time.perf_counter()
     try:
         with (
@@ -206,12 +206,12 @@ def _play(
         seconds = time.perf_counter() - begun
         total = out.sum(axis=1, keepdims=True)
         if not (np.isfinite(out).all() and (out >= -1e-9).all() and (total > 0).all()):
-            return Played(one.key, reason="what it hands out are no probabilities.")
+            return MethodScore(one.key, reason="what it hands out are no probabilities.")
         scores = evaluate(
             Predictions(probs=np.clip(out, 0, None) / total, labels=labels[judged]), SCORES
         )
-        return Played(one.key, {key: scores[key].value for key in SCORES}, seconds)
+        return MethodScore(one.key, {key: scores[key].value for key in SCORES}, seconds)
     except TimeUp:
-        return Played(one.key, reason=f"it is not done in {limit:g} s.")
+        return MethodScore(one.key, reason=f"it is not done in {limit:g} s.")
     except Exception as error:
-        return Played(one.key, reason=f"it fails ({type(error).__name__}).")
+        return MethodScore(one.key, reason=f"it fails ({type(error).__name__}).")

@@ -19,7 +19,7 @@ import calviz
 from calviz.analysis import evaluate
 from calviz.comparison import learning_curve
 from calviz.comparison.fitting import fit_and_apply
-from calviz.comparison.rows import choose_rows
+from calviz.comparison.rows import Division
 from calviz.core.predictions import Predictions
 from calviz.specs.recalibrator import RECALIBRATORS
 
@@ -96,7 +96,7 @@ def zhang(name: str, data: Predictions, repeats: int) -> tuple[str, list[Panel]]
 
 def calibrated(data: Predictions, method: str) -> Predictions:
     """Second half of the rows, calibrated by a map fitted on the first half (stratified, seed 0)."""
-    rows = choose_rows(data, fit_fraction=0.5, seed=0)
+    rows = Division(fit_fraction=0.5, seed=0).rows(data)
     done = fit_and_apply(data, RECALIBRATORS[method], rows, {}).calibrated
     assert isinstance(done, Predictions)
     return done

@@ -38,7 +38,7 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
 
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page
 #: Decisions and in that section of a report.
-OF_VALIDATIONS = (
+VALIDATION_METRICS = (
     "auroc",
     "auprc",
     "oe_ratio",
@@ -124,7 +124,7 @@ def evaluate(
         label). A single metric that is not available is not an error: its value is ``nan`` and its
         ``reason`` says why.
     """
-    chosen = _chosen(metrics)
+    specs = _specs(metrics)
     _check_options(options)
     check_choice("interval", interval, get_args(IntervalChoice))
     sample = Sample.of(
@@ -143,7 +143,7 @@ def evaluate(
     )
     everything = metrics is None
     judging = _default(findings, everything)
-    judged = _judged(sample)
+    for_verdict = _with_enough_resamples(sample)
     return Evaluation(
         name=sample.data.name,
         rows=sample.data.rows,
@@ -151,10 +151,10 @@ def evaluate(
         kind=sample.data.kind,
         split=sample.split,
         reduction=sample.reduction.key,
-        metrics=measured_with_error_bars(sample, chosen, options, resampling),
+        metrics=measured_with_error_bars(sample, specs, options, resampling),
         classes=sample.once(_classes) if _default(classes, everything) else (),
-        findings=judged.once(find) if judging else (),
-        verdict=judged.once(verdict_on) if judging else None,
+        findings=for_verdict.once(find) if judging else (),
+        verdict=for_verdict.once(verdict_on) if judging else None,
     )
 
 
@@ -200,7 +200,7 @@ def verdict(
         clusters=clusters,
         weights=sample_weight,
     )
-    return _judged(sample).once(verdict_on)
+    return _with_enough_resamples(sample).once(verdict_on)
 
 
 def explain(
@@ -226,7 +226,7 @@ def explain(
     OptionError, InputError, NotAvailable
         As in `evaluate`.
     """
-    asked = Sample.of(
+    sample = Sample.of(
         data,
         split=split,
         reduction=reduction,
@@ -236,7 +236,7 @@ def explain(
         clusters=clusters,
         weights=sample_weight,
     )
-    sample = _judged(asked)
+    sample = _with_enough_resamples(sample)
     return explained(sample, sample.once(verdict_on))
 
 
@@ -297,12 +297,12 @@ def _default(choice: bool | None, otherwise: bool) -> bool:
     return otherwise if choice is None else choice
 
 
-def _judged(sample: Sample) -> Sample:
+def _with_enough_resamples(sample: Sample) -> Sample:
     """Return the sample with at least `RESAMPLES` resamples: with few, no adjusted p-value could be small enough."""
     return sample.but(resamples=max(sample.resamples, RESAMPLES))
 
 
-def _chosen(metrics: Iterable[str] | None) -> list[Metric]:
+def _specs(metrics: Iterable[str] | None) -> list[Metric]:
     if metrics is None:
         return list(METRICS)
     keys = [metrics] if isinstance(metrics, str) else metrics
@@ -310,13 +310,13 @@ def _chosen(metrics: Iterable[str] | None) -> list[Metric]:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    known = {p.name: p for m in METRICS for p in m.parameters}
+    parameters = {p.name: p for m in METRICS for p in m.parameters}
     for name, value in options.items():
-        if name not in known:
+        if name not in parameters:
             raise OptionError(
-                f"no metric has an option '{name}'; known: {', '.join(sorted(known))}."
+                f"no metric has an option '{name}'; known: {', '.join(sorted(parameters))}."
             )
-        _check_option(known[name], value)
+        _check_option(parameters[name], value)
 
 
 def _check_option(parameter: Parameter, value: Any) -> None:

@@ -16,7 +16,7 @@ from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 
 #: Options of the sample, with their names in `Sample.of`.
-_SETTINGS = {
+_SAMPLE_OPTIONS = {
     key: key for key in ("split", "reduction", "bins", "scheme", "seed", "resamples", "clusters")
 } | {"sample_weight": "weights"}
 
@@ -66,8 +66,8 @@ def audit(
     'mixed'
     """
     if y_prob is None and isinstance(y_true, Sample | Predictions | ConfidencePredictions):
-        given = (pos_label, class_names, groups)
-        if any(value is not None for value in given) or kind != "probabilities":
+        for_arrays = (pos_label, class_names, groups)
+        if any(value is not None for value in for_arrays) or kind != "probabilities":
             raise OptionError(
                 "pos_label, class_names, groups and kind are for arrays; predictions have their own."
             )
@@ -88,17 +88,21 @@ def audit(
         )
     sample = Sample.of(
         data,
-        **{_SETTINGS[key]: options.pop(key) for key in tuple(options) if key in _SETTINGS},
+        **{
+            _SAMPLE_OPTIONS[key]: options.pop(key)
+            for key in tuple(options)
+            if key in _SAMPLE_OPTIONS
+        },
     )
-    wanted = first_metrics(sample) if metrics is None else None if metrics == "all" else metrics
-    return replace(evaluate(sample, wanted, ci=ci, **({"findings": True} | options)), sample=sample)
+    keys = first_metrics(sample) if metrics is None else None if metrics == "all" else metrics
+    return replace(evaluate(sample, keys, ci=ci, **({"findings": True} | options)), sample=sample)
 
 
-def _remedy(given: Any) -> str:
+def _remedy(argument: Any) -> str:
     """Suggest the right call for a single argument that is not predictions."""
-    if isinstance(given, str | os.PathLike):
+    if isinstance(argument, str | os.PathLike):
         return "for a file: audit(calviz.load(path))"
-    if hasattr(given, "columns"):
+    if hasattr(argument, "columns"):
         return "for a frame: audit(calviz.Predictions.from_frame(df))"
     return "give true labels and probabilities: audit(y_true, y_prob)"
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from calviz.analysis import OF_VALIDATIONS
+from calviz.analysis import VALIDATION_METRICS
 from calviz.core.errors import NotAvailable
 from calviz.figures import OutcomeHistogram
 from calviz.sample.cutoff import decidable
@@ -51,8 +51,8 @@ with page_guard.boundary():
     st.subheader("What validations report", anchor=False)
     with st.spinner("Resampling the measures …", show_time=True):
         decided = replace(chosen, reduction=sample.reduction)
-        evaluation = results.metrics(decided, OF_VALIDATIONS, error_bars=True)
-    cards.metric_line(evaluation, OF_VALIDATIONS)
+        evaluation = results.metrics(decided, VALIDATION_METRICS, error_bars=True)
+    cards.metric_line(evaluation, VALIDATION_METRICS)
     st.caption("Before recalibration; the flexible calibration curve is on the page Reliability.")
 
     grade_table.explore(sample)

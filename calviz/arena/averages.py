@@ -87,17 +87,17 @@ class Averages:
         ndarray, shape (K,) or (B, K)
         """
         drawn = np.ones((1, self.size)) if counts is None else counts
-        there = ~np.isnan(values)
+        has_value = ~np.isnan(values)
         total = np.zeros((drawn.shape[0], values.shape[1]))
         groups = np.zeros_like(total)
         for group in self.groups:
             weight = drawn[:, group.rows]
-            size = weight @ there[group.rows].astype(np.float64)
-            infinite = np.where(there[group.rows], values[group.rows], 0.0)
+            size = weight @ has_value[group.rows].astype(np.float64)
+            summed = np.where(has_value[group.rows], values[group.rows], 0.0)
             with np.errstate(
                 invalid="ignore"
             ):  # 0 times infinity: an infinite loss that was not drawn
-                part = weight @ infinite
+                part = weight @ summed
             counted = size > 0
             total += np.where(counted, part / np.where(counted, size, 1.0), 0.0)
             groups += counted
@@ -151,12 +151,12 @@ def intervals(values: FloatArray, drawn: FloatArray) -> list[Interval | None]:
     values : ndarray, shape (K,)
     drawn : ndarray, shape (B, K)
     """
-    found: list[Interval | None] = []
+    result: list[Interval | None] = []
     for value, column in zip(values, drawn.T, strict=True):
-        known = column[np.isfinite(column)]
-        if known.size < 2 or not np.isfinite(value):
-            found.append(None)
+        finite = column[np.isfinite(column)]
+        if finite.size < 2 or not np.isfinite(value):
+            result.append(None)
             continue
-        low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        found.append(Interval(min(float(low), float(value)), max(float(high), float(value))))
-    return found
+        low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        result.append(Interval(min(float(low), float(value)), max(float(high), float(value))))
+    return result

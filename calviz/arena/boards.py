@@ -54,8 +54,8 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
         left_out = tuple(m for m in part.methods if m not in everywhere)
         if len(everywhere) < 2:
             everywhere, left_out = part.methods, ()
-        kept = part.take(np.arange(len(part)), everywhere)
-        boards.append(leaderboard(kept, key, resamples=resamples, seed=seed, left_out=left_out))
+        on_board = part.take(np.arange(len(part)), everywhere)
+        boards.append(leaderboard(on_board, key, resamples=resamples, seed=seed, left_out=left_out))
     if len(boards) == 1:
         overall = boards[0]
     else:
@@ -108,11 +108,12 @@ def leaderboard(
     if rated and table.entered.all():
         for score in SCORES:
             ranks = block_ranks(table.scores[score], averages)
-            if (one := critical_difference(table.methods, ranks, averages.units)) is not None:
-                critical[score] = one
+            difference = critical_difference(table.methods, ranks, averages.units)
+            if difference is not None:
+                critical[score] = difference
     standings = []
     for j, method in enumerate(table.methods):
-        own = {
+        numbers = {
             name: {score: by_score[score][name][j] for score in SCORES if name in by_score[score]}
             for name in next(iter(by_score.values()))
         }
@@ -128,7 +129,7 @@ def leaderboard(
                 failed=int(table.entered[:, j].sum() - scored.sum()),
                 rank={s: c.ranks[method] for s, c in critical.items()},
                 seconds=float(np.median(seconds)) if seconds.size else float("nan"),
-                **own,  # type: ignore[arg-type]
+                **numbers,  # type: ignore[arg-type]
             )
         )
     standings.sort(key=lambda s: (-np.nan_to_num(s.winrate[SCORES[0]], nan=-1.0), s.method))
@@ -156,7 +157,7 @@ def _columns(
     won = winrates(values, entered)
     mean = averages.mean(won)
     none = [None] * len(table.methods)
-    found: dict[str, Sequence[object]] = {
+    columns: dict[str, Sequence[object]] = {
         "winrate": mean.tolist(),
         "interval": none if counts is None else intervals(mean, averages.mean(won, counts)),
     }
@@ -165,28 +166,28 @@ def _columns(
         flat = duels.reshape(len(table), -1)
         k = len(table.methods)
         rating = elo_ratings.elo((averages.weights() @ flat).reshape(k, k))
-        found["elo"] = rating.tolist()
+        columns["elo"] = rating.tolist()
         if counts is None:
-            found["elo_interval"] = none
+            columns["elo_interval"] = none
         else:
             checkpoint()
             drawn = (averages.weights(counts) @ flat).reshape(-1, k, k)
-            found["elo_interval"] = intervals(rating, elo_ratings.elo(drawn, start=rating))
+            columns["elo_interval"] = intervals(rating, elo_ratings.elo(drawn, start=rating))
     if table.baseline is not None:
         before = values[:, [table.methods.index(table.baseline)]]
         with np.errstate(invalid="ignore"):
             gain = np.where(entered, before - values, np.nan)
-        known = entered & ~np.isnan(values) & ~np.isnan(before)
-        worse = np.where(known, values > before, np.nan)
-        found["gain"] = averages.mean(gain).tolist()
-        found["median_gain"] = [
+        compared = entered & ~np.isnan(values) & ~np.isnan(before)
+        worse = np.where(compared, values > before, np.nan)
+        columns["gain"] = averages.mean(gain).tolist()
+        columns["median_gain"] = [
             float(np.median(column[~np.isnan(column)]))
             if (~np.isnan(column)).any()
             else float("nan")
             for column in gain.T
         ]
-        found["worse_than_none"] = averages.mean(worse).tolist()
-    return found
+        columns["worse_than_none"] = averages.mean(worse).tolist()
+    return columns
 
 
 def kind_of(experiments: Sequence[Experiment]) -> str:
@@ -217,8 +218,8 @@ def _boards(table: ResultTable) -> Mapping[str, list[int]]:
 def _everywhere(table: ResultTable) -> tuple[str, ...]:
     """Return the methods that take part in every benchmark."""
     names = np.array([e.benchmark for e in table.experiments])
-    there = np.stack([table.entered[names == name].any(axis=0) for name in np.unique(names)])
-    everywhere = np.flatnonzero(there.all(axis=0))
+    takes_part = np.stack([table.entered[names == name].any(axis=0) for name in np.unique(names)])
+    everywhere = np.flatnonzero(takes_part.all(axis=0))
     return tuple(table.methods[j] for j in everywhere)
 
 
@@ -246,8 +247,8 @@ def _joined(
 
 def in_range(values: Sequence[int], low: int, high: int | None) -> BoolArray:
     """Whether each value is at least `low` and below `high`, shape (n,)."""
-    known = np.asarray(values)
-    return np.asarray((known >= low) & (known < (np.inf if high is None else high)))
+    numbers = np.asarray(values)
+    return np.asarray((numbers >= low) & (numbers < (np.inf if high is None else high)))
 
 
 def ranges(edges: Sequence[int]) -> tuple[tuple[int, int | None], ...]:

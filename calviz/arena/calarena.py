@@ -16,7 +16,7 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.data.file_bytes import Source
 from calviz.data.format import format_of
-from calviz.results.arena import Experiment, Played
+from calviz.results.arena import Experiment, MethodScore
 
 if TYPE_CHECKING:
     from calviz.core.arrays import FloatArray
@@ -39,7 +39,7 @@ def looks_like_results(head: bytes) -> bool:
 
 def read_results(
     source: Source, benchmark: str | None = None
-) -> tuple[list[tuple[Experiment, list[Played]]], str]:
+) -> tuple[list[tuple[Experiment, list[MethodScore]]], str]:
     """Read a file of results.
 
     Parameters
@@ -50,7 +50,7 @@ def read_results(
 
     Returns
     -------
-    results : list of (Experiment, list of Played)
+    results : list of (Experiment, list of MethodScore)
         Empty for a list of experiments, which holds no results.
     baseline : str
         Name of the method without calibration.
@@ -72,7 +72,7 @@ def _folder(source: Source) -> str:
     return folder or PurePath(source.name).stem
 
 
-def _results(table: Table, benchmark: str) -> list[tuple[Experiment, list[Played]]]:
+def _results(table: Table, benchmark: str) -> list[tuple[Experiment, list[MethodScore]]]:
     if missing := [key for key in KEYS if key not in table]:
         raise InputError(
             f"results need the column '{missing[0]}'", remedy=f"they begin with {', '.join(KEYS)}"
@@ -86,25 +86,25 @@ def _results(table: Table, benchmark: str) -> list[tuple[Experiment, list[Played
         columns += [name + _TIME] if name + _TIME in table else []
     if not names:
         return []
-    found = table.fetch((), columns).columns
-    texts = {key: _texts(found[key]) for key in KEYS[:2]}
-    sizes = {key: _counts(found[key], key) for key in columns[2:] if key in (*KEYS, _CLASSES)}
+    fetched = table.fetch((), columns).columns
+    texts = {key: _texts(fetched[key]) for key in KEYS[:2]}
+    sizes = {key: _counts(fetched[key], key) for key in columns[2:] if key in (*KEYS, _CLASSES)}
     classes = sizes.get(_CLASSES, [2] * len(texts["dataset"]))
-    scores = {c: _numbers(found[c], c) for c in columns if c not in (*KEYS, _CLASSES)}
+    scores = {c: _numbers(fetched[c], c) for c in columns if c not in (*KEYS, _CLASSES)}
     results = []
     for i, (dataset, model) in enumerate(zip(texts["dataset"], texts["model"], strict=True)):
         experiment = Experiment(
             benchmark, dataset, model, sizes["cal_size"][i], sizes["test_size"][i], classes[i]
         )
-        played = [
-            Played(
+        method_scores = [
+            MethodScore(
                 name,
                 {key: float(scores[name + end][i]) for key, end in ENDS.items()},
                 float(scores[name + _TIME][i]) if name + _TIME in scores else math.nan,
             )
             for name in names
         ]
-        results.append((experiment, played))
+        results.append((experiment, method_scores))
     return results
 
 

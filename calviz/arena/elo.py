@@ -30,12 +30,12 @@ def duels(scores: FloatArray, entered: BoolArray) -> FloatArray:
     ndarray, shape (n, K, K)
         ``[i, j, k]``: the win of j against k; 0 in both directions if one does not take part, or if both have no score.
     """
-    there = ~np.isnan(scores) & entered
+    scored = ~np.isnan(scores) & entered
     # Missing scores become infinity; `only` lets them lose against scores that are infinite.
-    order = np.where(there, scores, np.inf)
+    order = np.where(scored, scores, np.inf)
     smaller = order[:, :, None] < order[:, None, :]
-    equal = (order[:, :, None] == order[:, None, :]) & there[:, :, None] & there[:, None, :]
-    only = there[:, :, None] & ~there[:, None, :]
+    equal = (order[:, :, None] == order[:, None, :]) & scored[:, :, None] & scored[:, None, :]
+    only = scored[:, :, None] & ~scored[:, None, :]
     both = entered[:, :, None] & entered[:, None, :]
     wins = np.where(only | smaller, 1.0, np.where(equal, 0.5, 0.0)) * both
     k = scores.shape[1]

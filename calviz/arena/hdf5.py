@@ -37,7 +37,7 @@ def members(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
         If h5py is not installed, or the file is damaged or has another layout.
     """
     with _opened(path) as (h5py, file):
-        found = []
+        names: list[tuple[str, str]] = []
         for dataset in file:
             group = _local(h5py, file, dataset)
             if not isinstance(group, h5py.Group):
@@ -45,12 +45,12 @@ def members(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
                     f"'{shortened(dataset)}' is not a folder of models",
                     remedy="the layout is DATASET/MODEL/probas_cal, labels_cal, probas_test, labels_test",
                 )
-            found += [(dataset, model) for model in itertools.islice(group, MAX_ARRAYS.value + 1)]
-            MAX_ARRAYS.check(len(found), f"it has {len(found):,} or more experiments")
-        if not found:
+            names += [(dataset, model) for model in itertools.islice(group, MAX_ARRAYS.value + 1)]
+            MAX_ARRAYS.check(len(names), f"it has {len(names):,} or more experiments")
+        if not names:
             raise InputError("there are no experiments in it")
-        names = [_text(file.attrs.get(key)) for key in ("source", "problem_type")]
-        return "-".join(name.lower() for name in names if name) or path.stem, tuple(found)
+        parts = [_text(file.attrs.get(key)) for key in ("source", "problem_type")]
+        return "-".join(part.lower() for part in parts if part) or path.stem, tuple(names)
 
 
 def read_member(path: Path, dataset: str, model: str) -> Predictions:

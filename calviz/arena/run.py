@@ -24,14 +24,14 @@ from calviz.arena.saved import Key, State
 from calviz.arena.sources import Loaded, Member, Playable
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.plan import specs_of
-from calviz.comparison.rows import Division
-from calviz.core.errors import CalvizError, InputError
+from calviz.comparison.rows import Division, Rows
+from calviz.core.errors import CalvizError, InputError, reason_of
 from calviz.core.predictions import Dataset
 from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS
 from calviz.numerics.blocks import available_cores
 from calviz.numerics.threads import one_blas_thread
-from calviz.results.arena import SCORES, Experiment, Played, ResultTable
+from calviz.results.arena import SCORES, Experiment, MethodScore, ResultTable
 from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
 
 #: Called as ``progress(name, done, total, problem)`` after each file; `problem` is "" if there was none.
@@ -73,30 +73,30 @@ class Outcome:
     """Outcome of one source: its experiments, or the problem if there are none."""
 
     name: str
-    played: tuple[tuple[Experiment, dict[Key, Played]], ...] = ()
+    results: tuple[tuple[Experiment, dict[Key, MethodScore]], ...] = ()
     problem: str = ""
 
 
-def play(source: Playable, rules: Rules, known: frozenset[Key] = frozenset()) -> Outcome:
-    """Run the experiments of one source; known results are not computed again and only have placeholders in the outcome."""
+def play(source: Playable, rules: Rules, finished: frozenset[Key] = frozenset()) -> Outcome:
+    """Run the experiments of one source; finished results are not computed again and only have placeholders in the outcome."""
     try:
         members = list(source.members())
-        played = [_experiment(member, rules, known) for member in members]
+        results = [_experiment(member, rules, finished) for member in members]
     except Stopped:
         raise
     except CalvizError as error:
         text = str(error)
-        known_by = (source.name, "" if isinstance(source, Loaded) else source.path.name)
-        named = any(name and name in text for name in known_by)
+        names = (source.name, "" if isinstance(source, Loaded) else source.path.name)
+        named = any(name and name in text for name in names)
         return Outcome(source.name, problem=text if named else f"{source.name}: {text}")
-    except MemoryError:
-        return Outcome(source.name, problem="there is not enough memory for it.")
-    return Outcome(source.name, tuple(played))
+    except MemoryError as error:
+        return Outcome(source.name, problem=reason_of(error))
+    return Outcome(source.name, tuple(results))
 
 
 def _experiment(
-    member: Member, rules: Rules, known: frozenset[Key]
-) -> tuple[Experiment, dict[Key, Played]]:
+    member: Member, rules: Rules, finished: frozenset[Key]
+) -> tuple[Experiment, dict[Key, MethodScore]]:
     data = member.data
     if not rules.division.given and not rules.drawn:
         _check_splits(data, member)
@@ -109,57 +109,55 @@ def _experiment(
         rows.evaluation.rows,
         2 if data.kind == "confidence" else data.n_classes,
     )
-    digest = digest_of(data, rules.division)
-    found: dict[Key, Played] = {}
+    digest = experiment_digest(data, rules.division)
+    scores: dict[Key, MethodScore] = {}
     for spec in rules.specs:
-        key = (digest, setting(spec.key, rules.options))
-        if key in known:
-            found[key] = Played(spec.key)  # placeholder for the result in the state
+        key = (digest, method_key(spec.key, rules.options))
+        if key in finished:
+            scores[key] = MethodScore(spec.key)  # placeholder for the result in the state
             continue
         checkpoint(f"{member.dataset}, {member.model}: {spec.label}")
-        found[key] = _method(data, spec, rows, rules.options.get(spec.key, {}))
-    return experiment, found
+        scores[key] = _score(data, spec, rows, rules.options.get(spec.key, {}))
+    return experiment, scores
 
 
-def _method(data: Dataset, spec: RecalibratorSpec, rows: Any, options: Mapping[str, Any]) -> Played:
+def _score(
+    data: Dataset, spec: RecalibratorSpec, rows: Rows, options: Mapping[str, Any]
+) -> MethodScore:
     try:
         with one_blas_thread():
-            done = fit_and_apply(data, spec, rows, options)
-            judged = evaluate(done.calibrated, SCORES)
-        scores = {key: judged[key].value for key in SCORES}
-        seconds = 0.0 if spec.key == UNCALIBRATED else done.fit_seconds + done.apply_seconds
-        missing = next((judged[k].reason for k in SCORES if not judged[k].available), None)
-        return Played(spec.key, scores, seconds, missing)
+            fitted = fit_and_apply(data, spec, rows, options)
+            evaluation = evaluate(fitted.calibrated, SCORES)
+        scores = {key: evaluation[key].value for key in SCORES}
+        seconds = 0.0 if spec.key == UNCALIBRATED else fitted.fit_seconds + fitted.apply_seconds
+        missing = next((evaluation[k].reason for k in SCORES if not evaluation[k].available), None)
+        return MethodScore(spec.key, scores, seconds, missing)
     except Stopped:
         raise
-    except CalvizError as error:
-        return Played(spec.key, reason=str(error))
-    except MemoryError:
-        return Played(spec.key, reason="there is not enough memory for it.")
     except Exception as error:
-        return Played(spec.key, reason=f"it failed: {str(error) or type(error).__name__}.")
+        return MethodScore(spec.key, reason=reason_of(error))
 
 
 def _check_splits(data: Dataset, member: Member) -> None:
     names = {name.casefold() for name in data.split_names}
     if not (names & set(FIT_SPLITS) and names & set(EVAL_SPLITS)):
-        have = ", ".join(data.split_names[:6]) or "none"
+        splits = ", ".join(data.split_names[:6]) or "none"
         raise InputError(
-            f"'{member.model}' has no calibration and test split (it has {have})",
+            f"'{member.model}' has no calibration and test split (it has {splits})",
             remedy="name two, or let a share of the rows fit the maps",
         )
 
 
-def digest_of(data: Dataset, division: Division) -> str:
+def experiment_digest(data: Dataset, division: Division) -> str:
     """Return a hash of the rows of an experiment and of their division."""
     text = f"{data.fingerprint()} {sorted(division.given.items())!r}"
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-def setting(method: str, options: Options) -> str:
+def method_key(method: str, options: Options) -> str:
     """Return a method with its parameters, as it is named in a state."""
-    own = options.get(method, {})
-    return f"{method} {sorted(own.items())!r}" if own else method
+    parameters = options.get(method, {})
+    return f"{method} {sorted(parameters.items())!r}" if parameters else method
 
 
 def play_all(
@@ -200,26 +198,27 @@ def play_all(
         If it was stopped before anything was finished.
     """
     specs = rules.specs  # raises on unknown methods before any work
-    done = dict(state.done) if state is not None else {}
-    known = frozenset(done)
-    results: list[tuple[Experiment, list[Played]]] = []
+    saved = dict(state.done) if state is not None else {}
+    results: list[tuple[Experiment, list[MethodScore]]] = []
     problems: list[str] = []
-    asked = stop or (lambda: False)
+    stopped = stop or (lambda: False)
     workers = max(1, min(jobs or available_cores(), len(sources)))
     # Closed at once if the work ends early, so that no worker outlives it.
-    with closing(_outcomes(sources, rules, known, workers, asked)) as outcomes:
-        for finished, outcome in enumerate(outcomes, start=1):
-            for experiment, played in outcome.played:
-                new = {key: one for key, one in played.items() if key not in known}
+    with closing(_outcomes(sources, rules, frozenset(saved), workers, stopped)) as outcomes:
+        for done, outcome in enumerate(outcomes, start=1):
+            for experiment, scores in outcome.results:
+                new = {key: score for key, score in scores.items() if key not in saved}
                 if new and state is not None:
                     state.add(experiment, new)
-                results.append((experiment, [done.get(key, one) for key, one in played.items()]))
+                results.append(
+                    (experiment, [saved.get(key, score) for key, score in scores.items()])
+                )
             if outcome.problem:
                 problems.append(outcome.problem)
             if progress is not None:
-                progress(outcome.name, finished, len(sources), outcome.problem)
+                progress(outcome.name, done, len(sources), outcome.problem)
     if not results:
-        if asked():
+        if stopped():
             raise Stopped
         first = problems[0] if problems else "there is nothing to run."
         several = (
@@ -235,12 +234,12 @@ def play_all(
 def _outcomes(
     sources: Sequence[Playable],
     rules: Rules,
-    known: frozenset[Key],
+    finished: frozenset[Key],
     workers: int,
     stop: Callable[[], bool],
 ) -> Generator[Outcome, None, None]:
     if workers == 1:
-        yield from _one_by_one(sources, rules, known, stop)
+        yield from _one_by_one(sources, rules, finished, stop)
         return
     if any(isinstance(source, Loaded) for source in sources):
         ending = threading.Event()
@@ -251,7 +250,7 @@ def _outcomes(
 
         def work(source: Playable) -> Outcome:
             with watching(check):
-                return play(source, rules, known)
+                return play(source, rules, finished)
 
         pool = ThreadPoolExecutor(workers)
         try:
@@ -264,7 +263,7 @@ def _outcomes(
         workers,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_begin,
-        initargs=(rules, known),
+        initargs=(rules, finished),
     )
     try:
         yield from _in_turn(lambda source: processes.submit(_play, source), sources, workers, stop)
@@ -282,7 +281,7 @@ def _outcomes(
 
 
 def _one_by_one(
-    sources: Iterable[Playable], rules: Rules, known: frozenset[Key], stop: Callable[[], bool]
+    sources: Iterable[Playable], rules: Rules, finished: frozenset[Key], stop: Callable[[], bool]
 ) -> Iterator[Outcome]:
     def check(_: str) -> None:
         if stop():
@@ -292,7 +291,7 @@ def _one_by_one(
         checkpoint(source.name)
         try:
             with watching(check):
-                outcome = play(source, rules, known)
+                outcome = play(source, rules, finished)
         except Stopped:
             return
         yield outcome
@@ -328,15 +327,15 @@ def _in_turn(
 
 
 _RULES: Rules = Rules()
-_KNOWN: frozenset[Key] = frozenset()
+_FINISHED: frozenset[Key] = frozenset()
 
 
-def _begin(rules: Rules, known: frozenset[Key]) -> None:
+def _begin(rules: Rules, finished: frozenset[Key]) -> None:
     """Set up a worker process; Ctrl+C is handled by its parent."""
-    global _RULES, _KNOWN
+    global _RULES, _FINISHED
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _RULES, _KNOWN = rules, known
+    _RULES, _FINISHED = rules, finished
 
 
 def _play(source: Playable) -> Outcome:
-    return play(source, _RULES, _KNOWN)
+    return play(source, _RULES, _FINISHED)

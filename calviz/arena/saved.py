@@ -14,7 +14,7 @@ from calviz.core.atomic_files import OutputError
 from calviz.core.errors import InputError, OptionError
 from calviz.core.limits import MAX_JSON
 from calviz.data.file_bytes import Source
-from calviz.results.arena import SCORES, Experiment, Played, ResultTable
+from calviz.results.arena import SCORES, Experiment, MethodScore, ResultTable
 
 #: Start of the first line of a state file, and text that marks the JSON of a finished arena.
 MARK, JSON_MARK = '{"calviz_arena": ', '"format": "arena"'
@@ -41,7 +41,7 @@ class State:
     """
 
     path: Path
-    done: dict[Key, Played] = field(default_factory=dict)
+    done: dict[Key, MethodScore] = field(default_factory=dict)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -75,21 +75,21 @@ class State:
             ) from None
         state = cls(target)
         try:
-            for _, played, keys in _lines(Source(target)):
-                state.done |= dict(zip(keys, played, strict=True))
+            for _, scores, keys in _lines(Source(target)):
+                state.done |= dict(zip(keys, scores, strict=True))
         except InputError as error:
             raise error.in_file(target.name) from None
         return state
 
-    def add(self, experiment: Experiment, played: Mapping[Key, Played]) -> None:
+    def add(self, experiment: Experiment, scores: Mapping[Key, MethodScore]) -> None:
         """Append the results of an experiment to the file."""
-        self.done |= played
+        self.done |= scores
         line = json.dumps(
             {
-                "experiment": asdict(experiment),
+                "experiment": _experiment_record(experiment),
                 "results": [
-                    {"digest": digest, "as": setting, **_record(one)}
-                    for (digest, setting), one in played.items()
+                    {"digest": digest, "as": method, **_score_record(score)}
+                    for (digest, method), score in scores.items()
                 ],
             },
             allow_nan=False,
@@ -103,13 +103,19 @@ class State:
             ) from None
 
 
-def _record(one: Played) -> dict[str, Any]:
+def _experiment_record(experiment: Experiment) -> dict[str, Any]:
+    facts = asdict(experiment)
+    # The name of the attribute in files.
+    return {"judged" if k == "evaluation_rows" else k: v for k, v in facts.items()}
+
+
+def _score_record(score: MethodScore) -> dict[str, Any]:
     # JSON has no infinity.
     scores = {
-        k: None if math.isnan(v) else "inf" if math.isinf(v) else v for k, v in one.scores.items()
+        k: None if math.isnan(v) else "inf" if math.isinf(v) else v for k, v in score.scores.items()
     }
-    seconds = None if math.isnan(one.seconds) else one.seconds
-    return {"method": one.method, **scores, "seconds": seconds, "reason": one.reason}
+    seconds = None if math.isnan(score.seconds) else score.seconds
+    return {"method": score.method, **scores, "seconds": seconds, "reason": score.reason}
 
 
 def record(table: ResultTable) -> dict[str, Any]:
@@ -122,18 +128,21 @@ def record(table: ResultTable) -> dict[str, Any]:
     return {
         "baseline": table.baseline,
         "experiments": [
-            {"experiment": asdict(experiment), "results": [_record(one) for one in played]}
-            for experiment, played in table.results()
+            {
+                "experiment": _experiment_record(experiment),
+                "results": [_score_record(score) for score in scores],
+            }
+            for experiment, scores in table.results()
         ],
     }
 
 
-def read_saved(source: Source) -> tuple[list[tuple[Experiment, list[Played]]], str | None]:
+def read_saved(source: Source) -> tuple[list[tuple[Experiment, list[MethodScore]]], str | None]:
     """Read a state file, or the JSON of a finished arena.
 
     Returns
     -------
-    results : list of (Experiment, list of Played)
+    results : list of (Experiment, list of MethodScore)
     baseline : str or None
         The method without calibration.
 
@@ -146,13 +155,13 @@ def read_saved(source: Source) -> tuple[list[tuple[Experiment, list[Played]]], s
 
     try:
         if source.head(len(MARK)).decode("utf-8", "replace") == MARK:
-            return [(e, played) for e, played, _ in _lines(source)], UNCALIBRATED
+            return [(e, scores) for e, scores, _ in _lines(source)], UNCALIBRATED
         return _document(source)
     except InputError as error:
         raise error.in_file(source.name) from None
 
 
-def _lines(source: Source) -> Iterator[tuple[Experiment, list[Played], list[Key]]]:
+def _lines(source: Source) -> Iterator[tuple[Experiment, list[MethodScore], list[Key]]]:
     text = _text(source)
     head, *lines = text.splitlines() or [""]
     if not head.startswith(MARK):
@@ -165,12 +174,12 @@ def _lines(source: Source) -> Iterator[tuple[Experiment, list[Played], list[Key]
             if number == len(lines) + 1 and not whole:
                 return  # incomplete because of an interruption
             raise InputError("the line is damaged", line=number, remedy="remove it") from None
-        experiment, played = _entry(entry, line=number)
+        experiment, scores = _entry(entry, line=number)
         keys = [(str(r.get("digest")), str(r.get("as"))) for r in entry["results"]]
-        yield experiment, played, keys
+        yield experiment, scores, keys
 
 
-def _document(source: Source) -> tuple[list[tuple[Experiment, list[Played]]], str | None]:
+def _document(source: Source) -> tuple[list[tuple[Experiment, list[MethodScore]]], str | None]:
     try:
         table = json.loads(_text(source))["arena"]
         entries, baseline = table["experiments"], table["baseline"]
@@ -193,7 +202,7 @@ def _text(source: Source) -> str:
             raise InputError("the file is not text in UTF-8", file=source.name) from None
 
 
-def _entry(entry: Any, *, line: int | None = None) -> tuple[Experiment, list[Played]]:
+def _entry(entry: Any, *, line: int | None = None) -> tuple[Experiment, list[MethodScore]]:
     try:
         facts = entry["experiment"]
         experiment = Experiment(
@@ -201,22 +210,22 @@ def _entry(entry: Any, *, line: int | None = None) -> tuple[Experiment, list[Pla
             dataset=_name(facts["dataset"]),
             model=_name(facts["model"]),
             rows=_count(facts["rows"]),
-            judged=_count(facts["judged"]),
+            evaluation_rows=_count(facts["judged"]),
             classes=_count(facts["classes"]),
         )
-        return experiment, [_played(one) for one in _listed(entry["results"])]
+        return experiment, [_score(result) for result in _listed(entry["results"])]
     except (KeyError, TypeError, ValueError):
         raise InputError("an experiment is damaged", line=line) from None
 
 
-def _played(one: Any) -> Played:
-    reason = one["reason"]
+def _score(result: Any) -> MethodScore:
+    reason = result["reason"]
     if reason is not None and not isinstance(reason, str):
         raise TypeError
-    return Played(
-        _name(one["method"]),
-        {key: _number(one.get(key)) for key in SCORES},
-        _number(one.get("seconds")),
+    return MethodScore(
+        _name(result["method"]),
+        {key: _number(result.get(key)) for key in SCORES},
+        _number(result.get("seconds")),
         reason,
     )
 

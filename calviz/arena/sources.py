@@ -16,7 +16,7 @@ from calviz.data import read
 from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS
 from calviz.data.loaded import ReadingOptions
-from calviz.results.arena import Experiment, Played
+from calviz.results.arena import Experiment, MethodScore
 from calviz.specs.recalibrator import UNCALIBRATED
 
 #: Benchmark of files that do not name one.
@@ -115,25 +115,30 @@ Playable = PredictionFile | Hdf5Member | Loaded
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ArenaInput:
     """Experiments to run, or results.
 
     Attributes
     ----------
     playable : tuple of Playable
-    results : tuple of (Experiment, list of Played)
+    results : tuple of (Experiment, list of MethodScore)
     baseline : str or None
         Name of the method without calibration.
     notes : tuple of str
     """
 
     playable: tuple[Playable, ...] = ()
-    results: tuple[tuple[Experiment, list[Played]], ...] = ()
+    results: tuple[tuple[Experiment, list[MethodScore]], ...] = ()
     baseline: str | None = UNCALIBRATED
     notes: tuple[str, ...] = ()
 
 
-def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None = None) -> Found:
+def find(
+    paths: Iterable[str | os.PathLike[str]],
+    reading: ReadingOptions | None = None,
+    *,
+    state: str | os.PathLike[str] | None = None,
+) -> ArenaInput:
     """Search files and folders for predictions or results.
 
     If files come from several folders, the folder of a file is the name of its data set (except directly in a folder that was
@@ -144,6 +149,8 @@ def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None
     paths : iterable of path
     reading : ReadingOptions, optional
         Options for reading files of predictions.
+    state : path, optional
+        File that the run saves its results in; it is skipped in folders.
 
     Raises
     ------
@@ -152,11 +159,15 @@ def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None
     """
     options = reading or ReadingOptions()
     playable: list[Playable] = []
-    results: list[tuple[Experiment, list[Played]]] = []
+    results: list[tuple[Experiment, list[MethodScore]]] = []
+    result_files: list[str] = []
     baselines: dict[str | None, None] = {}
     lists: list[str] = []
-    given = [Path(path) for path in paths]
-    files = list(dict.fromkeys(_files(given)))
+    files = [
+        (file, root)
+        for file, root in dict.fromkeys(_files([Path(path) for path in paths]))
+        if root is None or state is None or file.resolve() != Path(state).resolve()
+    ]
     by_folder = len({file.parent for file, _ in files if file.suffix.lower() not in _OWN}) > 1
     for file, root in files:
         source = Source(file)
@@ -169,6 +180,7 @@ def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None
             if more:
                 baselines.setdefault(baseline)
                 results += more
+                result_files.append(file.name)
             else:
                 lists.append(file.name)
         elif root is not None and file.suffix.lower() == ".json":
@@ -181,15 +193,12 @@ def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None
             )
     if playable and results:
         raise InputError(
-            "the files hold both predictions and results",
-            remedy="give one kind at a time; keep both with --state",
+            f"there are both predictions and results ('{result_files[0]}')",
+            remedy="rank the predictions alone, with --state FILE; then give FILE and the results together",
         )
     if not playable and not results:
-        what = (
-            f"{lists[0]} lists experiments and holds no results" if lists else "there are no files"
-        )
         raise InputError(
-            what,
+            f"{lists[0]} lists experiments and holds no results" if lists else "there are no files",
             remedy="name files of predictions, a folder of them, HDF5 files, or results (METHOD.csv)",
         )
     if len(baselines) > 1:
@@ -197,12 +206,12 @@ def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None
             "the results come from arenas with different methods", remedy="give one arena at a time"
         )
     notes = (f"{', '.join(sorted(lists))}: no results, left out.",) if lists else ()
-    return Found(tuple(playable), tuple(results), next(iter(baselines), UNCALIBRATED), notes)
+    return ArenaInput(tuple(playable), tuple(results), next(iter(baselines), UNCALIBRATED), notes)
 
 
 def results_in(
     source: Source, benchmark: str | None = None
-) -> tuple[list[tuple[Experiment, list[Played]]], str | None] | None:
+) -> tuple[list[tuple[Experiment, list[MethodScore]]], str | None] | None:
     """Return the results in a file, and its name of the method without calibration; None if it is not a file of results.
 
     Parameters
@@ -217,27 +226,27 @@ def results_in(
     return read_results(source, benchmark) if looks_like_results(head) else None
 
 
-def _files(given: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:
+def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:
     """Yield files with the folder they were found in; in a folder, only files with readable suffixes."""
     endings = (*(s for f in FORMATS for s in f.suffixes), *_OWN)
-    for path in given:
+    for path in paths:
         if not path.is_dir():
             yield path, None
             continue
-        found = sorted(
+        inside = sorted(
             f
             for f in path.rglob("*")
             if f.is_file()
             and f.name.lower().endswith(endings)
             and not any(part.startswith(".") for part in f.relative_to(path).parts)
         )
-        if not found:
+        if not inside:
             raise InputError(
                 "there are no files in this folder that can be read",
                 file=path.name,
                 remedy="see 'calviz formats'",
             )
-        yield from ((file, path) for file in found)
+        yield from ((file, path) for file in inside)
 
 
 def _stem(file: Path) -> str:

@@ -29,34 +29,34 @@ def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Gu
         Whether no predicted class may change.
     """
     confidence = data.kind == "confidence"
-    known = evidence(2 if confidence else data.n_classes, fit_rows)
+    group = evidence(2 if confidence else data.n_classes, fit_rows)
     allowed = [
         key
-        for key in (known.keeping() if keep_classes else known.ranking)
+        for key in (group.keeping() if keep_classes else group.ranking)
         if RECALIBRATORS[key].confidence_only or not confidence
     ]
     first = next(iter(allowed), None)
-    where = f"{known.experiments:,} experiments ({known.source}; {known.like})"
-    said = (
+    where = f"{group.experiments:,} experiments ({group.source}; {group.like})"
+    sentence = (
         f"In {where} {_label(first)} wins most often{' of those that keep every predicted class' if keep_classes else ''}: "
-        f"{known.said_of(first)}."
+        f"{group.record_words(first)}."
         if first is not None
         else f"No method of {where} keeps every predicted class."
     )
     other = "" if confidence else f" {_zhang(data.n_classes, fit_rows, keep_classes)}"
-    return Guideline(tuple(allowed), said + other)
+    return Guideline(tuple(allowed), sentence + other)
 
 
 def _zhang(classes: int, rows: int, keep_classes: bool) -> str:
     """Return the guideline of Zhang et al. as a sentence."""
     large = rows >= max(LARGE_SET, LARGE_PER_CLASS * classes)
     if classes >= MANY_CLASSES and large and not keep_classes:
-        what = (
+        method = (
             "temperature scaling, then one-vs-rest isotonic regression, for many classes and rows"
         )
     else:
-        what = "ensemble temperature scaling for general use"
-    return f"Zhang et al. (2020, appendix G) recommend {what}."
+        method = "ensemble temperature scaling for general use"
+    return f"Zhang et al. (2020, appendix G) recommend {method}."
 
 
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
@@ -133,9 +133,7 @@ def _rule(
         return ""
     share = comparison[best].best_share.get(criterion)
     top = f"{_label(best)}, best in {100 * share:.0f} %" if share is not None else _label(best)
-    objected = {
-        said for key in equal if key != UNCALIBRATED and (said := _objection(comparison, key))
-    }
+    objected = any(_objection(comparison, key) for key in equal if key != UNCALIBRATED)
     if chosen == UNCALIBRATED and UNCALIBRATED not in equal:
         return ""
     why = (
@@ -162,8 +160,8 @@ def _measured(
 ) -> list[str]:
     rows = f"{comparison.evaluation.rows:,} evaluation rows"
     if chosen == UNCALIBRATED:
-        if UNCALIBRATED not in equal and (said := _objection(comparison, best)):
-            return [f"{_label(best)} has the best {name} on {rows}, but its {said}."]
+        if UNCALIBRATED not in equal and (objection := _objection(comparison, best)):
+            return [f"{_label(best)} has the best {name} on {rows}, but its {objection}."]
         if best == UNCALIBRATED:
             return [f"No method has a better {name} than the uncalibrated model on {rows}."]
         return [
@@ -201,8 +199,8 @@ def _held_against(
         return f"{rule.reason} {_not_compared(str(rule.method), comparison, data)}"
     if not recommended.ok:
         return f"{rule.reason} It has no result here: {recommended.reason}"
-    if rule.method in equal and (said := _objection(comparison, str(rule.method))):
-        return f"{rule.reason} Here the {said} ({_label(str(rule.method))})."
+    if rule.method in equal and (objection := _objection(comparison, str(rule.method))):
+        return f"{rule.reason} Here the {objection} ({_label(str(rule.method))})."
     criterion = str(comparison.criterion)
     # Ties are with the best of all methods, which may not be allowed if classes must stay.
     if chosen == UNCALIBRATED or rule.method in (*equal, *comparison.tied[criterion]):
@@ -219,18 +217,18 @@ def _not_compared(method: str, comparison: Comparison, data: Dataset) -> str:
     return f"{_label(method)} ('{method}') was not compared: add it to the methods and compare again before you choose."
 
 
-def _keep_in_mind(comparison: Comparison, found: MethodResult) -> list[str]:
-    said = []
-    if found.predictions_changed:
-        said.append(
-            f"It changes the predicted class of {found.predictions_changed:,} of "
+def _keep_in_mind(comparison: Comparison, result: MethodResult) -> list[str]:
+    sentences = []
+    if result.predictions_changed:
+        sentences.append(
+            f"It changes the predicted class of {result.predictions_changed:,} of "
             f"{comparison.evaluation.rows:,} rows."
         )
     if comparison.in_sample:
-        said.append(
+        sentences.append(
             "These are the rows that fitted the maps: flexible methods look better than they are, and this is "
             "no basis for a choice."
         )
-    elif found.key != UNCALIBRATED:
-        said.append("The choice was made on the evaluation rows: fresh rows would confirm it.")
-    return said
+    elif result.key != UNCALIBRATED:
+        sentences.append("The choice was made on the evaluation rows: fresh rows would confirm it.")
+    return sentences

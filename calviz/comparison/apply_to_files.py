@@ -74,15 +74,15 @@ def apply_to_files(
         nw.from_native(scan(first, "polars")), options or ReadingOptions(), model=model
     )
     target.mkdir(parents=True, exist_ok=True)
-    made = []
+    written = []
     for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
         checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
         try:
             _apply(Files((path,), files.kind), layout, record, target / name, marks)
         except InputError as error:
             raise error.in_file(path.name) from None
-        made.append(target / name)
-    return tuple(made)
+        written.append(target / name)
+    return tuple(written)
 
 
 def target_names(
@@ -112,17 +112,17 @@ def _apply(file: Files, layout: Layout, record: Any, out: Path, marks: Marks | N
             for block in scan(file, "polars").collect_batches(chunk_size=rows, maintain_order=True):
                 checkpoint()
                 calibrated = apply_map(_predictions(block, layout, done), record)
-                made = _with_scores(block, calibrated, layout)
+                rows_out = _with_scores(block, calibrated, layout)
                 if marks is not None:
                     chosen, columns = marks(block, layout)
                     types = block.schema
-                    made = made[chosen].with_columns(
+                    rows_out = rows_out[chosen].with_columns(
                         pl.Series(name, values).cast(types[name])
                         if name in types
                         else pl.Series(name, values)
                         for name, values in columns.items()
                     )
-                table = made.to_arrow()
+                table = rows_out.to_arrow()
                 writer = writer or pq.ParquetWriter(beside, table.schema)
                 writer.write_table(table)
                 done += block.height
@@ -140,8 +140,7 @@ def _predictions(block: Any, layout: Layout, before: int) -> Dataset:
         return predictions_of(scores, np.zeros(len(scores), dtype=np.int32), layout)
     except InputError as error:
         row = None if error.row is None else before + error.row
-        kept = {f: getattr(error, f) for f in ("column", "remedy")}
-        raise InputError(error.what, row=row, **kept) from None
+        raise error.but(row=row, repairs=()) from None  # no repair is made block by block
 
 
 def _with_scores(block: Any, calibrated: Dataset, layout: Layout) -> Any:

@@ -81,19 +81,19 @@ class Group:
         """Return the methods of the ranking that keep every predicted class."""
         return tuple(key for key in self.ranking if RECALIBRATORS[key].accuracy_preserving)
 
-    def said_of(self, key: str) -> str:
+    def record_words(self, key: str) -> str:
         """Return the winrates of a method, and how often it does harm, in words."""
-        found = self.records[key]
-        share = round(100 * found.worse_brier)
+        record = self.records[key]
+        share = round(100 * record.worse_brier)
         often = (
             f"in {share} %"
             if share
             else "in none of them"
-            if not found.worse_brier
+            if not record.worse_brier
             else "in less than 1 %"
         )
         return (
-            f"winrate {found.brier:.2f} by Brier score and {found.nll:.2f} by log loss, Brier score worse than without "
+            f"winrate {record.brier:.2f} by Brier score and {record.nll:.2f} by log loss, Brier score worse than without "
             f"calibration {often}"
         )
 
@@ -115,16 +115,16 @@ def _groups() -> tuple[Group, ...]:
     record = json.loads(files(__package__).joinpath(_FILE).read_text(encoding="utf-8"))
     return tuple(
         Group(
-            source=one["source"],
-            experiments=one["experiments"],
-            classes=(one["classes"][0], one["classes"][1]),
-            rows=(one["rows"][0], one["rows"][1]),
-            like=one["like"],
+            source=group["source"],
+            experiments=group["experiments"],
+            classes=(group["classes"][0], group["classes"][1]),
+            rows=(group["rows"][0], group["rows"][1]),
+            like=group["like"],
             records={
                 key: Record(**values)
-                for key, values in one["methods"].items()
+                for key, values in group["methods"].items()
                 if key in RECALIBRATORS
             },
         )
-        for one in record["groups"]
+        for group in record["groups"]
     )

@@ -84,14 +84,14 @@ def before_and_after(
         )
     spec = RECALIBRATORS[method]
     both = np.concatenate([fit, judged])
-    done = fit_and_apply(data, spec, replace(rows, pairs=((fit, both),)), {})
+    fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, both),)), {})
     return BeforeAfter(
         rows=judged,
         before=data.take(judged),
-        after=done.calibrated.take(np.arange(fit.size, both.size)),
+        after=fitted.calibrated.take(np.arange(fit.size, both.size)),
         fit_before=data.take(fit),
-        fit_after=done.calibrated.take(np.arange(fit.size)),
+        fit_after=fitted.calibrated.take(np.arange(fit.size)),
         fit=rows.fit,
         evaluation=replace(rows.evaluation, rows=judged.size),
-        warnings=done.warnings,
+        warnings=fitted.warnings,
     )

@@ -110,13 +110,13 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         except ValueError as error:
             raise InputError(str(error).strip().splitlines()[0]) from None
         if not hasattr(self.estimator, "get_params") or isinstance(self.estimator, type):
-            what = (
+            name = (
                 self.estimator.__name__
                 if isinstance(self.estimator, type)
                 else type(self.estimator).__name__
             )
             raise InputError(
-                f"got {what}, expected a scikit-learn classifier",
+                f"got {name}, expected a scikit-learn classifier",
                 remedy="one that is fitted already goes into sklearn.frozen.FrozenEstimator",
             )
         frozen = isinstance(self.estimator, FrozenEstimator)
@@ -134,8 +134,8 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
     def predict_proba(self, X: Any) -> FloatArray:
         """Return calibrated probabilities, shape (n, K), in the order of `classes_`."""
         check_is_fitted(self, "recalibrator_")
-        found: FloatArray = self.recalibrator_.transform(self._scores(X))
-        return found
+        probs: FloatArray = self.recalibrator_.transform(self._scores(X))
+        return probs
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with the largest calibrated probability for each row, shape (n,)."""
@@ -143,7 +143,9 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         return np.asarray(self.classes_[probs.argmax(axis=1)])
 
     def _scores(self, X: Any) -> FloatArray:
-        return _columns(responses(self.estimator_, X, self.response_method), self.response_method)
+        return _one_column_per_class(
+            responses(self.estimator_, X, self.response_method), self.response_method
+        )
 
     def _held_out(self, X: Any, y: npt.NDArray[Any]) -> FloatArray:
         """Return cross-validated scores of the classifier, which is then fitted on all rows."""
@@ -164,15 +166,15 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         if not callable(getattr(self.estimator_, self.response_method, None)):
             responses(self.estimator_, X, self.response_method)  # raises and names the alternatives
         folds = StratifiedKFold(min(self.cv, int(counts[rarest])))
-        found = cross_val_predict(self.estimator_, X, y, cv=folds, method=self.response_method)
+        scores = cross_val_predict(self.estimator_, X, y, cv=folds, method=self.response_method)
         self.estimator_.fit(X, y)
-        return _columns(np.asarray(found), self.response_method)
+        return _one_column_per_class(np.asarray(scores), self.response_method)
 
     def _indices(self, y: npt.NDArray[Any]) -> IntArray:
         order = np.argsort(self.classes_)
         place = np.searchsorted(self.classes_[order], y)
-        found = order[np.minimum(place, order.size - 1)]
-        wrong = self.classes_[found] != y
+        indices = order[np.minimum(place, order.size - 1)]
+        wrong = self.classes_[indices] != y
         if wrong.any():
             row = int(np.argmax(wrong))
             raise InputError(
@@ -181,7 +183,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
                 row=row + 1,
                 remedy="leave these rows out, or fit the classifier on them",
             )
-        return np.asarray(found)
+        return np.asarray(indices)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -190,7 +192,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         return tags
 
 
-def _columns(scores: FloatArray, method: str) -> FloatArray:
+def _one_column_per_class(scores: FloatArray, method: str) -> FloatArray:
     """Return one column per class; if the classifier gives only the logit of the second of two classes, the first has logit 0."""
     if scores.ndim == 1 and method == "decision_function":
         return np.stack([np.zeros_like(scores), scores], axis=1)

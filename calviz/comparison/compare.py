@@ -18,7 +18,7 @@ from calviz.comparison.plan import Plan
 from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
-from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError, reason_of
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.core.reduction import Reduction
@@ -127,7 +127,7 @@ def carry_out(
 ) -> Comparison:
     """Carry out a plan; parameters as in `compare`."""
     if isinstance(data, RowSample):
-        found = carry_out(
+        comparison = carry_out(
             _on_sample(plan, data),
             data.data,
             jobs=jobs,
@@ -136,9 +136,9 @@ def carry_out(
             stop=stop,
         )
         return replace(
-            found,
-            fit=replace(found.fit, how=data.how(0)),
-            evaluation=replace(found.evaluation, how=data.how(1)),
+            comparison,
+            fit=replace(comparison.fit, how=data.how(0)),
+            evaluation=replace(comparison.evaluation, how=data.how(1)),
         )
     specs = plan.specs
     rows = plan.division.rows(data)
@@ -212,12 +212,6 @@ def _on_sample(plan: Plan, sample: RowSample) -> Plan:
     return replace(plan, division=Division(fit_split=FIT, eval_split=JUDGED, seed=seed))
 
 
-def _failed(spec: RecalibratorSpec, reason: str) -> MethodResult:
-    return MethodResult(
-        spec.key, spec.label, False, reason, accuracy_preserving=spec.accuracy_preserving
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _Judging:
     data: Dataset
@@ -225,7 +219,7 @@ class _Judging:
     reduction: Reduction
     plan: Plan
     #: Metrics after refits, by method and metric, shape (R,).
-    varied: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
+    refits: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
 
     def result(self, spec: RecalibratorSpec) -> MethodResult:
         """Fit and evaluate one method; any error becomes the reason of its result."""
@@ -234,20 +228,19 @@ class _Judging:
             checkpoint("fitting")
             result = self._measured(spec, fit_and_apply(self.data, spec, self.rows, options))
             if self.plan.refits and self.plan.ci and spec.key != UNCALIBRATED:
-                self.varied[spec.key] = self._refitted(spec, options, tuple(result.metrics))
-                spread = {k: float(v.std(ddof=1)) for k, v in self.varied[spec.key].items()}
+                self.refits[spec.key] = self._refitted(spec, options, tuple(result.metrics))
+                spread = {k: float(v.std(ddof=1)) for k, v in self.refits[spec.key].items()}
                 result = replace(result, fit_spread=spread)
             return result
-        except CalvizError as error:
-            return _failed(spec, str(error))
-        except MemoryError:
-            return _failed(spec, "there is not enough memory for it.")
         except Exception as error:
-            return _failed(spec, f"it failed: {str(error) or type(error).__name__}.")
+            reason = reason_of(error)
+            return MethodResult(
+                spec.key, spec.label, False, reason, accuracy_preserving=spec.accuracy_preserving
+            )
 
-    def _measured(self, spec: RecalibratorSpec, done: Fitted) -> MethodResult:
+    def _measured(self, spec: RecalibratorSpec, fitted: Fitted) -> MethodResult:
         evaluation = evaluate(
-            done.calibrated,
+            fitted.calibrated,
             self.plan.metrics,
             reduction=self.reduction,
             bins=self.plan.bins,
@@ -262,16 +255,16 @@ class _Judging:
             spec.key,
             spec.label,
             True,
-            fit_seconds=done.fit_seconds,
-            apply_seconds=done.apply_seconds,
-            params=done.recalibrator.describe() if done.recalibrator is not None else {},
+            fit_seconds=fitted.fit_seconds,
+            apply_seconds=fitted.apply_seconds,
+            params=fitted.recalibrator.describe() if fitted.recalibrator is not None else {},
             accuracy_preserving=spec.accuracy_preserving,
-            predictions_changed=_changed(before, done.calibrated),
+            predictions_changed=_changed(before, fitted.calibrated),
             metrics=evaluation.metrics,
-            calibration_gain=_gain(before, done.calibrated),
-            warnings=done.warnings,
-            calibrated=done.calibrated,
-            recalibrator=done.recalibrator,
+            calibration_gain=_gain(before, fitted.calibrated),
+            warnings=fitted.warnings,
+            calibrated=fitted.calibrated,
+            recalibrator=fitted.recalibrator,
         )
 
     def _refitted(
@@ -280,24 +273,24 @@ class _Judging:
         """Return metrics on the evaluation rows after fits to resampled fitting rows, which are the same for all methods."""
         if self.data.cells is not None:
             raise NotAvailable("refitting needs the rows: a profile holds their sums only.")
-        found: dict[str, list[float]] = {key: [] for key in metrics}
+        values: dict[str, list[float]] = {key: [] for key in metrics}
         for at in range(self.plan.refits):
             checkpoint(f"refit {at + 1} of {self.plan.refits}")
             rng = np.random.default_rng([self.plan.division.seed, 5, at])
             pairs = tuple(
-                (_drawn_again(self.data, fit, rng), judged) for fit, judged in self.rows.pairs
+                (_resampled_rows(self.data, fit, rng), judged) for fit, judged in self.rows.pairs
             )
-            done = fit_and_apply(self.data, spec, replace(self.rows, pairs=pairs), options)
-            again = evaluate(
-                done.calibrated,
+            fitted = fit_and_apply(self.data, spec, replace(self.rows, pairs=pairs), options)
+            evaluation = evaluate(
+                fitted.calibrated,
                 metrics,
                 reduction=self.reduction,
                 bins=self.plan.bins,
                 scheme=self.plan.scheme,
             )
             for key in metrics:
-                found[key].append(again[key].value)
-        return {key: np.array(v) for key, v in found.items() if np.isfinite(v).all()}
+                values[key].append(evaluation[key].value)
+        return {key: np.array(v) for key, v in values.items() if np.isfinite(v).all()}
 
     @property
     def before(self) -> Dataset:
@@ -310,43 +303,42 @@ class _Judging:
         self, results: dict[str, MethodResult], stop: Callable[[], bool]
     ) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]]]:
         """Add differences from the uncalibrated model, shares of being best, and ties, from common resamples."""
-        there = {
+        sets = {
             key: r.calibrated for key, r in results.items() if r.ok and r.calibrated is not None
         }
-        if UNCALIBRATED not in there or there[UNCALIBRATED].n < 2:
+        if UNCALIBRATED not in sets or sets[UNCALIBRATED].n < 2:
             return results, {}
         rng = np.random.default_rng([self.plan.division.seed, 2])
-        keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in there)]
+        keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in sets)]
         paired = pair(
-            there,
+            sets,
             keys,
             reduction=self.reduction,
             bins=self.plan.bins,
             scheme=self.plan.scheme,
             resamples=self.plan.resamples,
             rng=rng,
-            hurry=stop,
+            stop_early=stop,
         )
-        if self.varied:
-            paired = replace(paired, refits=self.varied)
-        wanted = paired.metrics
-        others = tuple((m, UNCALIBRATED) for m in there if m != UNCALIBRATED)
-        shares = {metric: paired.best_share(metric) for metric in wanted}
+        if self.refits:
+            paired = replace(paired, refits=self.refits)
+        others = tuple((m, UNCALIBRATED) for m in sets if m != UNCALIBRATED)
+        shares = {metric: paired.best_share(metric) for metric in paired.metrics}
         tied = {
             metric: paired.tied_with_best(
-                metric, {m: results[m].metrics[metric].value for m in there}
+                metric, {m: results[m].metrics[metric].value for m in sets}
             )
-            for metric in wanted
+            for metric in paired.metrics
         }
         return {
             key: r
-            if key not in there
+            if key not in sets
             else replace(
                 r,
-                best_share={metric: shares[metric][key] for metric in wanted},
+                best_share={metric: shares[metric][key] for metric in paired.metrics},
                 differences={
                     metric: paired.difference(metric, key, UNCALIBRATED, others)
-                    for metric in wanted
+                    for metric in paired.metrics
                     if key != UNCALIBRATED
                 },
             )
@@ -370,8 +362,8 @@ def _gain(before: Dataset, after: Dataset) -> float:
 
     def error(data: Dataset) -> float:
         if isinstance(data, Predictions):
-            own = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-            each = squares(data) + 1 - 2 * own
+            of_label = data.probs[np.arange(data.n), data.labels].astype(np.float64)
+            each = squares(data) + 1 - 2 * of_label
         else:
             each = (data.confidence.astype(np.float64) - data.correct) ** 2
         return float(np.average(each, weights=None if data.cells is None else data.weights))
@@ -379,7 +371,7 @@ def _gain(before: Dataset, after: Dataset) -> float:
     return error(before) - error(after)
 
 
-def _drawn_again(data: Dataset, rows: IntArray, rng: np.random.Generator) -> IntArray:
+def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> IntArray:
     """Draw as many rows with replacement as there are; for clustered rows, as many clusters."""
     if data.clusters is None:
         return np.sort(rng.choice(rows, size=rows.size))

@@ -34,7 +34,7 @@ Z = float(ndtri(0.975))
 #: the further out they are.
 TAILS, TAILS_OF_MANY = (0.025, 0.975), (0.02, 0.98)
 #: Prior probability that the true error is 0, for the estimate.
-NONE = 0.3
+PRIOR_OF_NONE = 0.3
 #: Number of points, from the smallest to the largest scale, at which worlds are compared.
 POINTS = 41
 
@@ -102,7 +102,7 @@ class Spread:
 
 
 def _without_noise(value: float, truth: FloatArray, mean: FloatArray, sd: FloatArray) -> float:
-    """Posterior median of the true error, under a prior with probability `NONE` at 0 and a uniform density elsewhere.
+    """Posterior median of the true error, under a prior with probability `PRIOR_OF_NONE` at 0 and a uniform density elsewhere.
 
     The true error whose mean observed error equals the value would be too large an estimate: noise alone often exceeds
     its mean slightly, and near 0 only a large true error raises the mean by as much.
@@ -123,8 +123,8 @@ def _without_noise(value: float, truth: FloatArray, mean: FloatArray, sd: FloatA
     slab = likely * np.gradient(truth)
     if not slab.any():  # errors that are only rounding do not vary with the scale
         return where_matched
-    none = NONE * likely[0]
-    some = (1 - NONE) * slab.sum() / truth[-1]
+    none = PRIOR_OF_NONE * likely[0]
+    some = (1 - PRIOR_OF_NONE) * slab.sum() / truth[-1]
     share = none / (none + some) + some / (none + some) * (np.cumsum(slab) - slab / 2) / slab.sum()
     return float(np.interp(0.5, share, truth, left=truth[0]))
 
@@ -136,8 +136,8 @@ def _between(scales: int) -> FloatArray:
     return np.asarray(np.maximum(1 - np.abs(at[:, None] - np.arange(scales)), 0))
 
 
-def difference(one: Spread, other: Spread, z: float) -> Interval:
-    """Interval of the true error of `one` minus that of `other`.
+def difference(first: Spread, second: Spread, z: float) -> Interval:
+    """Interval of the true error of `first` minus that of `second`.
 
     A pair of worlds is accepted if the observed difference lies within the central 95 % of the differences in these
     worlds, and each error within max(z, `ALONE`) standard deviations of its own mean. The interval is the range of
@@ -152,30 +152,30 @@ def difference(one: Spread, other: Spread, z: float) -> Interval:
 
     Parameters
     ----------
-    one, other : Spread
+    first, second : Spread
     z : float
         1.96 for 95 %; a larger value widens the central range in proportion.
     """
     alone = max(z, ALONE)
-    kept = [np.abs(s.value - s.mean) <= alone * s.sd + 1e-12 for s in (one, other)]
-    for s, rows in zip((one, other), kept, strict=True):
-        rows[s.at] = True
-    a, b = kept
-    off = one.off[:, None] - other.off
+    possible = [np.abs(s.value - s.mean) <= alone * s.sd + 1e-12 for s in (first, second)]
+    for s, worlds in zip((first, second), possible, strict=True):
+        worlds[s.at] = True
+    a, b = possible
+    off = first.off[:, None] - second.off
     tails = TAILS if z <= Z else TAILS_OF_MANY
     ends = np.quantile(off, tails, axis=-1)
     ends *= z / Z
-    left, right = _between(one.off.shape[0])[a], _between(other.off.shape[0])[b]
+    left, right = _between(first.off.shape[0])[a], _between(second.off.shape[0])[b]
     low, high = (left @ end @ right.T for end in ends)
-    values = one.value - other.value
-    seen = values - (one.mean[a][:, None] - other.mean[b])
-    accepted = (low - 1e-12 <= seen) & (seen <= high + 1e-12)
+    values = first.value - second.value
+    deviation = values - (first.mean[a][:, None] - second.mean[b])
+    accepted = (low - 1e-12 <= deviation) & (deviation <= high + 1e-12)
     if z > Z:
         wide = z / Z * float(ndtri(tails[1]))
-        accepted |= np.abs(seen) <= wide * (left @ off.std(axis=-1, ddof=1) @ right.T)
+        accepted |= np.abs(deviation) <= wide * (left @ off.std(axis=-1, ddof=1) @ right.T)
     resampled = z * float(off[AS_SEEN, AS_SEEN].std(ddof=1))
-    held = [one.estimate - other.estimate, values - resampled, values + resampled]
-    truth = np.append((one.truth[a][:, None] - other.truth[b])[accepted], held)
+    always = [first.estimate - second.estimate, values - resampled, values + resampled]
+    truth = np.append((first.truth[a][:, None] - second.truth[b])[accepted], always)
     return Interval(float(truth.min()), float(truth.max()))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray, read_only
-from calviz.core.cells import moved
+from calviz.core.cells import cells_after_map
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
@@ -25,11 +25,11 @@ def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> A
         raise NotAvailable(
             "not available for confidence-only data: it needs the scores of all classes."
         )
-    known = {p.name for p in spec.parameters}
-    unknown = set(options) - known
+    names = {p.name for p in spec.parameters}
+    unknown = set(options) - names
     if unknown:
         raise OptionError(
-            f"'{spec.key}' has no option '{min(unknown)}'; known: {', '.join(sorted(known)) or 'none'}."
+            f"'{spec.key}' has no option '{min(unknown)}'; known: {', '.join(sorted(names)) or 'none'}."
         )
     logits = isinstance(data, Predictions) and data.logits is not None
     return spec.make(input="logits" if logits else "probabilities", **options)
@@ -52,12 +52,12 @@ def with_probabilities(
 
     `Predictions.numbers` of the old probabilities are dropped.
     """
-    beside = dict(numbers or {})
+    new_numbers = dict(numbers or {})
     if isinstance(data, Predictions):
-        cells = data.cells and moved(data.cells, probs, data.labels, data.weights)
-        return replace(data, probs=probs, logits=None, cells=cells, numbers=beside)
-    cells = data.cells and moved(data.cells, probs, data.correct, data.weights)
-    return replace(data, confidence=read_only(probs[:, 1]), numbers=beside, cells=cells)
+        cells = data.cells and cells_after_map(data.cells, probs, data.labels, data.weights)
+        return replace(data, probs=probs, logits=None, cells=cells, numbers=new_numbers)
+    cells = data.cells and cells_after_map(data.cells, probs, data.correct, data.weights)
+    return replace(data, confidence=read_only(probs[:, 1]), numbers=new_numbers, cells=cells)
 
 
 def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Dataset:
@@ -85,10 +85,10 @@ def interval_columns(
     # With two classes there is one map, and column names need no class.
     classes = data.class_names if pairs.shape[1] > 1 else ("",)
     return {
-        f"{INTERVAL}{name}_{of}" if of else f"{INTERVAL}{name}": np.ascontiguousarray(
-            pairs[:, k, end]
-        )
-        for k, of in enumerate(classes)
+        f"{INTERVAL}{name}_{class_name}"
+        if class_name
+        else f"{INTERVAL}{name}": np.ascontiguousarray(pairs[:, k, end])
+        for k, class_name in enumerate(classes)
         for end, name in enumerate(names)
     }
 
@@ -119,7 +119,7 @@ def fit_and_apply(
     fit_seconds = apply_seconds = 0.0
     warnings: list[str] = []
     parts: list[FloatArray] = []
-    beside: list[Mapping[str, FloatArray]] = []
+    numbers_of_parts: list[Mapping[str, FloatArray]] = []
     recalibrator = None
     for at, (fit, judged) in enumerate(rows.pairs, start=1):
         if len(rows.pairs) > 1:
@@ -131,27 +131,30 @@ def fit_and_apply(
         else:
             recalibrator.fit(_rows_of(scores, fit), labels[fit], sample_weight=data.weights[fit])
         fitted = time.perf_counter()
-        some = _rows_of(scores, judged)
-        parts.append(recalibrator.transform(some))
-        beside.append(interval_columns(recalibrator, data, some))
+        judged_scores = _rows_of(scores, judged)
+        parts.append(recalibrator.transform(judged_scores))
+        numbers_of_parts.append(interval_columns(recalibrator, data, judged_scores))
         fit_seconds += fitted - start
         apply_seconds += time.perf_counter() - fitted
         warnings += [w for w in recalibrator.warnings_ if w not in warnings]
     if len(rows.pairs) == 1:
-        taken = data.take(rows.pairs[0][1])
-        probs, numbers = parts[0], beside[0]
+        judged_data = data.take(rows.pairs[0][1])
+        probs, numbers = parts[0], numbers_of_parts[0]
     else:
-        taken, recalibrator = data, None
-        probs = _in_place(rows, parts, data.n)
+        judged_data, recalibrator = data, None
+        probs = _in_original_order(rows, parts, data.n)
         numbers = {
-            name: _in_place(rows, [some[name] for some in beside], data.n) for name in beside[0]
+            name: _in_original_order(rows, [part[name] for part in numbers_of_parts], data.n)
+            for name in numbers_of_parts[0]
         }
     # The uncalibrated model must equal the data to the last digit.
-    calibrated = taken if spec.key == UNCALIBRATED else with_probabilities(taken, probs, numbers)
+    calibrated = (
+        judged_data if spec.key == UNCALIBRATED else with_probabilities(judged_data, probs, numbers)
+    )
     return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings))
 
 
-def _in_place(rows: Rows, parts: Sequence[FloatArray], n: int) -> FloatArray:
+def _in_original_order(rows: Rows, parts: Sequence[FloatArray], n: int) -> FloatArray:
     """Combine arrays for the judged rows of each fold into one in the order of all n rows."""
     out = np.empty_like(parts[0], shape=(n, *parts[0].shape[1:]))
     for (_, judged), part in zip(rows.pairs, parts, strict=True):
@@ -226,8 +229,8 @@ def calibrate(
         return fit_and_apply(data, spec, rows, options)
     fit = rows.pairs[0][0]
     every = np.arange(data.n)
-    done = fit_and_apply(data, spec, replace(rows, pairs=((fit, every),)), options)
-    return replace(done, calibrated=_marked(done.calibrated, fit))
+    fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, every),)), options)
+    return replace(fitted, calibrated=_marked(fitted.calibrated, fit))
 
 
 def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
@@ -241,8 +244,8 @@ def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
     rows : Rows
         Which rows fitted it.
     """
-    done = calibrated_by(recalibrator, data, scores_of(data)[0])
-    return done if rows.in_sample else _marked(done, rows.pairs[0][0])
+    calibrated = calibrated_by(recalibrator, data, scores_of(data)[0])
+    return calibrated if rows.in_sample else _marked(calibrated, rows.pairs[0][0])
 
 
 def _marked(data: Dataset, fit: IntArray) -> Dataset:

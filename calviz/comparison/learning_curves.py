@@ -76,22 +76,22 @@ def learning_curve(
             raise OptionError(
                 f"'sizes' must be from {LEAST_ROWS} to the {pool.size:,} calibration rows, got {size}."
             )
-    seen_as = Reduction.of(reduction, data)
+    resolved = Reduction.of(reduction, data)
     judged_before = data.take(judged)
-    how: dict[str, Any] = {"reduction": seen_as, "bins": bins, "scheme": scheme}
-    before = evaluate(judged_before, metrics, ci=True, noise_floor=True, seed=seed, **how)
-    found: dict[tuple[str, int, str], list[float]] = {}
+    settings: dict[str, Any] = {"reduction": resolved, "bins": bins, "scheme": scheme}
+    before = evaluate(judged_before, metrics, ci=True, noise_floor=True, seed=seed, **settings)
+    values_of: dict[tuple[str, int, str], list[float]] = {}
     verdicts: dict[tuple[str, int, str], Verdict] = {}
     failures: dict[str, str] = {}
 
     def curve() -> LearningCurve:
         return LearningCurve(
             name=data.name,
-            points=_points(found, verdicts),
+            points=_points(values_of, verdicts),
             failures=failures,
             fit=rows.fit,
             evaluation=rows.evaluation,
-            reduction=seen_as.key,
+            reduction=resolved.key,
             bins=bins_used(judged_before.n, bins, scheme),
             scheme=scheme,
             seed=seed,
@@ -114,14 +114,14 @@ def learning_curve(
                 values = before.metrics
                 if spec.key != UNCALIBRATED:
                     fitted = fit_and_apply(data, spec, part, (options or {}).get(spec.key, {}))
-                    values = evaluate(fitted.calibrated, metrics, **how).metrics
+                    values = evaluate(fitted.calibrated, metrics, **settings).metrics
                     if repeat == 0:
                         sets = {spec.key: fitted.calibrated, UNCALIBRATED: judged_before}
-                        for metric, verdict in _beyond_noise(sets, metrics, seed, how):
+                        for metric, verdict in _beyond_noise(sets, metrics, seed, settings):
                             verdicts[spec.key, size, metric] = verdict
                 for metric in metrics:
                     key = (spec.key, size, metric)
-                    found.setdefault(key, []).append(values[metric].value)
+                    values_of.setdefault(key, []).append(values[metric].value)
             except Stopped:
                 return curve()
             except Exception as error:
@@ -134,20 +134,20 @@ def learning_curve(
 
 
 def _beyond_noise(
-    sets: Mapping[str, Dataset], metrics: Sequence[str], seed: int, how: Mapping[str, Any]
+    sets: Mapping[str, Dataset], metrics: Sequence[str], seed: int, settings: Mapping[str, Any]
 ) -> Iterator[tuple[str, Verdict]]:
     """Yield each metric with the verdict on the first set against the second."""
-    one, other = sets
-    if sets[one].n < 2:
+    first, second = sets
+    if sets[first].n < 2:
         return
     rng = np.random.default_rng([seed, 4])
-    paired = pair(sets, metrics, resamples=VERDICT_RESAMPLES, rng=rng, **how)
+    paired = pair(sets, metrics, resamples=VERDICT_RESAMPLES, rng=rng, **settings)
     for metric in paired.metrics:
-        yield metric, paired.difference(metric, one, other).verdict
+        yield metric, paired.difference(metric, first, second).verdict
 
 
 def _points(
-    found: Mapping[tuple[str, int, str], list[float]],
+    values_of: Mapping[tuple[str, int, str], list[float]],
     verdicts: Mapping[tuple[str, int, str], Verdict],
 ) -> tuple[LearningPoint, ...]:
     return tuple(
@@ -161,5 +161,5 @@ def _points(
             len(values),
             verdicts.get((method, size, metric)),
         )
-        for (method, size, metric), values in found.items()
+        for (method, size, metric), values in values_of.items()
     )

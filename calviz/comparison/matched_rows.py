@@ -47,11 +47,11 @@ def align(models: Models) -> Alignment:
     if all(np.array_equal(first, other) for other in others):
         notes.append(f"The identifiers of all {counted(first.size, 'row')} are the same.")
     else:
-        rows, said = _by_identifier(ids)
+        rows, notes_on_rows = _by_identifier(ids)
         models = {name: m.take(rows[name]) for name, m in models.items()}
-        notes += said
-    models, said = _same_labels(models)
-    return Alignment(_same_columns(models), "identifier", tuple(notes + said))
+        notes += notes_on_rows
+    models, notes_on_labels = _same_labels(models)
+    return Alignment(_same_columns(models), "identifier", tuple(notes + notes_on_labels))
 
 
 def _check_order(models: Models) -> str:
@@ -131,10 +131,10 @@ def _by_identifier(
 
 def _same_labels(models: Models) -> tuple[Models, list[str]]:
     """Leave out the rows whose true label differs between the models that have labels."""
-    known = {name: m.labels for name, m in models.items() if m.labels is not None}
-    if len(known) < 2:
+    labels_of = {name: m.labels for name, m in models.items() if m.labels is not None}
+    if len(labels_of) < 2:
         return models, []
-    (name, first), *others = known.items()
+    (name, first), *others = labels_of.items()
     differ = np.zeros(first.shape, dtype=np.bool_)
     for _, labels in others:
         differ |= labels != first

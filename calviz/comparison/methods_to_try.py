@@ -62,20 +62,20 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
             left_out[spec.key] = reason
         else:
             possible.append(spec.key)
-    known = evidence(facts.classes, fit_rows)
-    winning = [key for key in known.ranking if key in possible][:BEST]
+    group = evidence(facts.classes, fit_rows)
+    winning = [key for key in group.ranking if key in possible][:BEST]
     specs = [RECALIBRATORS[key] for key in possible]
     winning += [s.key for s in specs if s.usual and s.accuracy_preserving]
     winning += [s.key for s in specs if s.family == "Automatic"]
     # Methods that the experiments do not include are suggested.
-    methods = [key for key in possible if key in winning or key not in known.records]
-    left_out |= {key: _rank(key, known) for key in possible if key not in methods}
+    methods = [key for key in possible if key in winning or key not in group.records]
+    left_out |= {key: _rank(key, group) for key in possible if key not in methods}
     usual = tuple(key for key in methods if RECALIBRATORS[key].usual)
     return Suggestion(tuple(methods), usual, left_out, impossible)
 
 
-def _rank(key: str, known: Group) -> str:
+def _rank(key: str, group: Group) -> str:
     return (
-        f"it wins less often on such data: number {known.ranking.index(key) + 1} of {len(known.ranking)} methods in "
-        f"{known.experiments:,} experiments ({known.source}; {known.like})."
+        f"it wins less often on such data: number {group.ranking.index(key) + 1} of {len(group.ranking)} methods in "
+        f"{group.experiments:,} experiments ({group.source}; {group.like})."
     )

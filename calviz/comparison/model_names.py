@@ -29,9 +29,9 @@ def named_models(
         stem = PurePath(file).stem or file
         for model, data in models.items():
             name = model if len(files) == 1 else stem if len(models) == 1 else f"{stem}: {model}"
-            count, wanted = 1, name
+            count, base = 1, name
             while name in named:
                 count += 1
-                name = f"{wanted} ({count})"
+                name = f"{base} ({count})"
             named[name] = data.renamed(name)
     return named

@@ -82,7 +82,7 @@ def compare_models(
         cannot be evaluated has a row with the reason.
     """
     aligned = same_rows(models, split=split, where=where)
-    seen_as = Reduction.of(reduction, *aligned.models.values())
+    reduction = Reduction.of(reduction, *aligned.models.values())
     keys = METRICS.asked(metrics, "rivals")
     results: dict[str, ModelResult] = {}
     for done, (name, data) in enumerate(aligned.models.items(), start=1):
@@ -94,7 +94,7 @@ def compare_models(
             evaluation = evaluate(
                 data,
                 keys,
-                reduction=seen_as,
+                reduction=reduction,
                 bins=bins,
                 scheme=scheme,
                 ci=ci,
@@ -113,7 +113,7 @@ def compare_models(
     comparison = ModelComparison(
         alignment=aligned,
         split=split,
-        reduction=seen_as.key,
+        reduction=reduction.key,
         bins=bins_used(aligned.rows, bins, scheme),
         scheme=scheme,
         seed=seed,
@@ -123,7 +123,7 @@ def compare_models(
     if not ci or aligned.rows == 1:
         return comparison
     with suppress(Stopped):
-        return _paired(comparison, bins, scheme, resamples)
+        return _with_differences(comparison, bins, scheme, resamples)
     return comparison
 
 
@@ -170,61 +170,67 @@ def compare_methods(
         scheme=scheme,
         options=options or {},
     )
-    found: dict[str, Comparison] = {}
+    comparisons: dict[str, Comparison] = {}
     failures: dict[str, str] = {}
 
     for at, (name, data) in enumerate(aligned.models.items()):
 
-        def said(
+        def report(
             result: MethodResult, done: int, total: int, name: str = name, at: int = at
         ) -> None:
             if progress is not None:
                 progress(f"{name}: {result.label}", at * total + done, len(aligned.models) * total)
 
         try:
-            comparison = carry_out(plan, data, progress=said, stop=stop)
+            comparison = carry_out(plan, data, progress=report, stop=stop)
         except (InputError, NotAvailable) as error:
             failures[name] = str(error)
             continue
         # Only numbers are kept, because the calibrated rows of all methods of all models would take much memory.
-        light = {m.key: replace(m, calibrated=None) for m in comparison}
-        found[name] = replace(comparison, methods=light)
-    return ModelsByMethods(aligned, found, failures)
+        without_rows = {m.key: replace(m, calibrated=None) for m in comparison}
+        comparisons[name] = replace(comparison, methods=without_rows)
+    return ModelsByMethods(aligned, comparisons, failures)
 
 
-def _paired(found: ModelComparison, bins: int, scheme: Scheme, resamples: int) -> ModelComparison:
-    there = {name: m for name, m in found.alignment.models.items() if found[name].ok}
-    if len(there) < 2:
-        return found
-    rng = np.random.default_rng([found.seed, 3])
+def _with_differences(
+    comparison: ModelComparison, bins: int, scheme: Scheme, resamples: int
+) -> ModelComparison:
+    sets = {name: m for name, m in comparison.alignment.models.items() if comparison[name].ok}
+    if len(sets) < 2:
+        return comparison
+    rng = np.random.default_rng([comparison.seed, 3])
     checkpoint("resampling all models together")
     keys = [
         key
-        for key in found.directions
-        if all(key in found[name].metrics and found[name].metrics[key].available for name in there)
+        for key in comparison.directions
+        if all(
+            key in comparison[name].metrics and comparison[name].metrics[key].available
+            for name in sets
+        )
     ]
     paired = pair(
-        there,
+        sets,
         keys,
-        reduction=found.reduction,
+        reduction=comparison.reduction,
         resamples=resamples,
         rng=rng,
         bins=bins,
         scheme=scheme,
     )
-    wanted = paired.metrics
-    shares = {key: paired.best_share(key) for key in wanted}
+    shares = {key: paired.best_share(key) for key in paired.metrics}
     return replace(
-        found,
+        comparison,
         models={
-            name: replace(m, best_share={key: shares[key][name] for key in wanted}) if m.ok else m
-            for name, m in found.models.items()
+            name: replace(m, best_share={key: shares[key][name] for key in paired.metrics})
+            if m.ok
+            else m
+            for name, m in comparison.models.items()
         },
         pairs={
             key: {
                 (a, b): paired.difference(key, a, b, paired.all_pairs) for a, b in paired.all_pairs
             }
-            for key in wanted
+            for key in paired.metrics
         },
     )
 
@@ -239,10 +245,10 @@ def same_rows(
     if isinstance(models, Alignment):
         aligned = models
     else:
-        given = _by_name(models)
+        by_name = _by_name(models)
         if split is not None:
-            given = _split(given, split)
-        aligned = align(given)
+            by_name = _split(by_name, split)
+        aligned = align(by_name)
     mask = rows_where(next(iter(aligned.models.values())), where)
     if mask is None:
         return aligned
@@ -272,9 +278,9 @@ def _by_name(models: Mapping[str, Dataset] | Sequence[Dataset]) -> dict[str, Dat
 
 def _split(models: Mapping[str, Dataset], split: str) -> dict[str, Dataset]:
     if not any(split in m.split_names for m in models.values()):
-        known = dict.fromkeys(s for m in models.values() for s in m.split_names)
+        names = dict.fromkeys(s for m in models.values() for s in m.split_names)
         raise InputError(
             f"there is no split '{split}'",
-            remedy=f"known: {', '.join(known)}" if known else "leave the split out",
+            remedy=f"known: {', '.join(names)}" if names else "leave the split out",
         )
     return {name: m.split(split) if split in m.split_names else m for name, m in models.items()}

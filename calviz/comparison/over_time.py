@@ -77,9 +77,9 @@ def periods(
     if every is None:
         lengths: tuple[Every, ...] = ("day", "week", "month", "year")
         for length in lengths:
-            found = periods(times, length)
-            if 1 < len(found.names) <= USUAL_PERIODS:
-                return found
+            divided = periods(times, length)
+            if 1 < len(divided.names) <= USUAL_PERIODS:
+                return divided
         return periods(times, "equal counts", parts=parts)
     if every == "equal counts":
         return _of_equal_counts(times, parts)
@@ -161,7 +161,7 @@ def over_time(
     sample = Sample.of(
         data, split=split, reduction=reduction, bins=bins, seed=seed, resamples=resamples
     )
-    asked = METRICS[metric]
+    spec = METRICS[metric]
     if sample.data.times is None:
         raise NotAvailable(
             "these rows have no times: name the column that holds them (time column, --time)."
@@ -178,77 +178,81 @@ def over_time(
         )
     # A cell of a profile counts as many rows as it stands for.
     count = np.bincount(divided.code, sample.weights if sample.data.cells is not None else None)
-    kept = np.flatnonzero(count >= min_rows)
-    found: list[Period] = []
-    if not kept.size:
+    large = np.flatnonzero(count >= min_rows)
+    measured: list[Period] = []
+    if not large.size:
         raise NotAvailable(
             f"no {divided.every} has {min_rows} rows or more: choose longer periods."
         )
-    for done, k in enumerate(kept.tolist()):
+    for done, k in enumerate(large.tolist()):
         checkpoint(f"measuring {divided.names[k]}")
         if progress is not None:
-            progress(f"measuring {divided.names[k]}", done, kept.size)
-        result = _measured(sample, np.flatnonzero(divided.code == k), metric)
+            progress(f"measuring {divided.names[k]}", done, large.size)
+        value = _measured(sample, np.flatnonzero(divided.code == k), metric)
         name = divided.names[k]
-        found.append(Period(name, int(count[k]), result, math.nan, math.nan, math.nan))
-    made = OverTime(
+        measured.append(Period(name, int(count[k]), value, math.nan, math.nan, math.nan))
+    result = OverTime(
         name=sample.data.name,
         rows=sample.data.rows,
-        metric=asked.key,
+        metric=spec.key,
         reduction=sample.reduction.key,
         bins=sample.bins_used,
         seed=sample.seed,
         every=divided.every,
         whole=evaluate(sample, [metric], ci=True, findings=False, classes=False)[metric],
-        periods=tuple(found),
-        small=len(divided.names) - kept.size,
+        periods=tuple(measured),
+        small=len(divided.names) - large.size,
         level=LEVEL,
     )
-    made = _with_changes(made, sample, divided, kept, metric)
-    return made if method is None else _with_past(made, sample, divided, kept, method, progress)
+    result = _with_changes(result, sample, divided, large, metric)
+    if method is None:
+        return result
+    return _with_past(result, sample, divided, large, method, progress)
 
 
 def _measured(sample: Sample, rows: IntArray, metric: str) -> MetricResult:
-    part = sample.with_data(sample.data.take(rows))
     try:
-        return evaluate(part, [metric], ci=True, findings=False, classes=False)[metric]
+        return _evaluated(sample, sample.data.take(rows), metric)
     except CalvizError as error:
         return MetricResult(metric, math.nan, reason=str(error))
 
 
 def _with_changes(
-    made: OverTime, sample: Sample, divided: Periods, kept: IntArray, metric: str
+    result: OverTime, sample: Sample, divided: Periods, large: IntArray, metric: str
 ) -> OverTime:
     """Add the p-value of each period against the others."""
     try:
-        seen, drawn = _dealt_out(sample, divided, kept, metric)
+        observed, permuted = _metric_after_permutations(sample, divided, large, metric)
     except NotAvailable as error:
-        return replace(made, untested=str(error))
-    expected = drawn.mean(axis=1)
+        return replace(result, untested=str(error))
+    expected = permuted.mean(axis=1)
     p, adjusted = westfall_young(
-        np.abs(seen - expected), np.abs(drawn - expected[:, None]), np.ones(seen.size)
+        np.abs(observed - expected), np.abs(permuted - expected[:, None]), np.ones(observed.size)
     )
     return replace(
-        made,
+        result,
         periods=tuple(
             replace(
-                one, expected=float(expected[i]), p_value=float(p[i]), adjusted=float(adjusted[i])
+                period,
+                expected=float(expected[i]),
+                p_value=float(p[i]),
+                adjusted=float(adjusted[i]),
             )
-            for i, one in enumerate(made.periods)
+            for i, period in enumerate(result.periods)
         ),
-        resamples=drawn.shape[1],
+        resamples=permuted.shape[1],
     )
 
 
-def _dealt_out(
-    sample: Sample, divided: Periods, kept: IntArray, metric: str
+def _metric_after_permutations(
+    sample: Sample, divided: Periods, large: IntArray, metric: str
 ) -> tuple[FloatArray, FloatArray]:
     """Return the metric of each period, shape (P,), and its values after random permutations of the rows, shape (P, B)."""
-    if kept.size < 2:
+    if large.size < 2:
         raise NotAvailable("changes are not tested: only one period has enough rows.")
     rng = np.random.default_rng([sample.seed, 6])
-    rows = np.flatnonzero(np.isin(divided.code, kept))
-    code = np.searchsorted(kept, divided.code[rows])
+    rows = np.flatnonzero(np.isin(divided.code, large))
+    code = np.searchsorted(large, divided.code[rows])
     clusters = sample.data.clusters
     unit = None
     if clusters is not None:
@@ -260,8 +264,8 @@ def _dealt_out(
                 "changes are not tested: clusters extend over several periods, so the periods are not independent."
             )
     elif rows.size > MOST_TESTED:
-        some = np.sort(rng.choice(rows.size, MOST_TESTED, replace=False))
-        rows, code = rows[some], code[some]
+        drawn = np.sort(rng.choice(rows.size, MOST_TESTED, replace=False))
+        rows, code = rows[drawn], code[drawn]
     part = sample.with_data(sample.data.take(rows))
     weighted = Weighted(part, [metric])
     if metric not in weighted.metrics:
@@ -269,24 +273,26 @@ def _dealt_out(
             f"changes of the {METRICS[metric].label} are not tested: it cannot be recomputed for rows permuted "
             "at random."
         )
-    draws = int(np.clip(WORK // (rows.size * kept.size), FEWEST, MOST))
-    step = max(1, 4_000_000 // (rows.size * kept.size))
-    columns = [_values(weighted, [code], kept.size, metric)]
+    draws = int(np.clip(WORK // (rows.size * large.size), FEWEST, MOST))
+    step = max(1, 4_000_000 // (rows.size * large.size))
+    columns = [_values(weighted, [code], large.size, metric)]
     for start in range(0, draws, step):
         checkpoint(f"testing for changes: {start:,} of {draws:,}")
         size = min(step, draws - start)
         if part.data.cells is not None:
-            shares = _shares(rng, part, code, kept.size, size)
-            columns.append(weighted.values(shares)[metric].reshape(size, kept.size).T)
+            shares = _shares(rng, part, code, large.size, size)
+            columns.append(weighted.values(shares)[metric].reshape(size, large.size).T)
             continue
-        columns.append(_values(weighted, list(_dealt(rng, code, unit, size)), kept.size, metric))
+        columns.append(
+            _values(weighted, list(_permuted_periods(rng, code, unit, size)), large.size, metric)
+        )
     values = np.concatenate(columns, axis=1)
     if not np.isfinite(values).all():
         raise NotAvailable("changes are not tested: some periods have no value.")
     return values[:, 0], values[:, 1:]
 
 
-def _dealt(
+def _permuted_periods(
     rng: np.random.Generator, code: IntArray, unit: IntArray | None, size: int
 ) -> Iterator[IntArray]:
     """Yield the periods of the rows, permuted at random; for clustered rows, those of whole clusters are permuted."""
@@ -306,69 +312,68 @@ def _shares(
     counts = part.weights
     assert counts is not None
     rows = np.bincount(code, counts, minlength=periods)
-    dealt = rng.multinomial(counts.astype(np.int64), rows / rows.sum(), size=(size, counts.size))
+    assigned = rng.multinomial(counts.astype(np.int64), rows / rows.sum(), size=(size, counts.size))
     return np.ascontiguousarray(
-        np.moveaxis(dealt, 2, 1).reshape(size * periods, -1).T / counts[:, None]
+        np.moveaxis(assigned, 2, 1).reshape(size * periods, -1).T / counts[:, None]
     )
 
 
 def _values(weighted: Weighted, codes: list[IntArray], count: int, metric: str) -> FloatArray:
     """Return the metric of each period for b assignments of rows to periods, shape (P, b)."""
-    every = np.stack(codes)
-    member = every[:, None, :] == np.arange(count)[:, None]
-    weights = member.reshape(-1, every.shape[1]).T.astype(np.float64)
+    code = np.stack(codes)
+    member = code[:, None, :] == np.arange(count)[:, None]
+    weights = member.reshape(-1, code.shape[1]).T.astype(np.float64)
     return weighted.values(np.ascontiguousarray(weights))[metric].reshape(-1, count).T
 
 
 def _with_past(
-    made: OverTime,
+    result: OverTime,
     sample: Sample,
     divided: Periods,
-    kept: IntArray,
+    large: IntArray,
     method: str,
     progress: Callable[[str, int, int], None] | None,
 ) -> OverTime:
     """Add the metric of each period after a map fitted on all rows before it."""
-    spec, data, metric = RECALIBRATORS[method], sample.data, made.metric
-    found = list(made.periods)
+    spec, data, metric = RECALIBRATORS[method], sample.data, result.metric
+    measured = list(result.periods)
     rows_of: list[IntArray] = []
     mapped: list[FloatArray] = []
     failures: dict[str, str] = {}
-    for i, k in enumerate(kept.tolist()):
+    for i, k in enumerate(large.tolist()):
         past = np.flatnonzero(divided.code < k)
         now = np.flatnonzero(divided.code == k)
         if past.size < LEAST_PAST:
             continue
         checkpoint(f"fitting on the rows before {divided.names[k]}")
         if progress is not None:
-            progress(f"fitting on the rows before {divided.names[k]}", i, kept.size)
+            progress(f"fitting on the rows before {divided.names[k]}", i, large.size)
         used = RowsUsed(None, past.size, "rows before the period")
         rows = Rows(((past, now),), used, RowsUsed(None, now.size, "the rows of the period"))
         try:
-            done = fit_and_apply(data, spec, rows, {}).calibrated
+            calibrated = fit_and_apply(data, spec, rows, {}).calibrated
         except CalvizError as error:
             failures[divided.names[k]] = str(error)
             continue
-        after = sample.with_data(done)
-        result = evaluate(after, [metric], ci=True, findings=False, classes=False)[metric]
-        found[i] = replace(found[i], recalibrated=result, fitted_on=int(past.size))
+        after = _evaluated(sample, calibrated, metric)
+        measured[i] = replace(measured[i], recalibrated=after, fitted_on=int(past.size))
         rows_of.append(now)
-        mapped.append(scores_of(replace_logits(done))[0])
-    made = replace(made, periods=tuple(found), method=spec.key, failures=failures)
+        mapped.append(scores_of(without_logits(calibrated))[0])
+    result = replace(result, periods=tuple(measured), method=spec.key, failures=failures)
     if not rows_of:
         why = next(iter(failures.values()), f"no period has {LEAST_PAST} rows or more before it.")
-        return replace(made, reason=why)
+        return replace(result, reason=why)
     before = data.take(np.concatenate(rows_of))
     after_all = with_probabilities(before, np.concatenate(mapped))
     return replace(
-        made,
-        before=_of(sample, before, metric),
-        after=_of(sample, after_all, metric),
+        result,
+        before=_evaluated(sample, before, metric),
+        after=_evaluated(sample, after_all, metric),
         difference=_difference(sample, before, after_all, metric),
     )
 
 
-def replace_logits(data: Dataset) -> Dataset:
+def without_logits(data: Dataset) -> Dataset:
     """Return the data without logits, which only uncalibrated rows have, so that probabilities are compared."""
     if getattr(data, "logits", None) is None:
         return data
@@ -376,7 +381,7 @@ def replace_logits(data: Dataset) -> Dataset:
     return with_probabilities(data, bare.probs)
 
 
-def _of(sample: Sample, data: Dataset, metric: str) -> MetricResult:
+def _evaluated(sample: Sample, data: Dataset, metric: str) -> MetricResult:
     return evaluate(sample.with_data(data), [metric], ci=True, findings=False, classes=False)[
         metric
     ]

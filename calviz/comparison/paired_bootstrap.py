@@ -31,7 +31,7 @@ def resampled(
     *,
     cluster: IntArray | None = None,
     counts: FloatArray | None = None,
-    hurry: Callable[[], bool] = lambda: False,
+    stop_early: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[str, FloatArray]]:
     """Compute the metrics of every method on the same resamples: {method: {metric: (..., B)}}.
 
@@ -39,7 +39,7 @@ def resampled(
     `cluster`, shape (n,), it draws as many clusters as there are (or groups of clusters, if there are very many: see
     `RowDraws.groups`), and the weights are `GroupWeights`. With `counts`, shape (n,), the numbers of rows behind the cells of
     a profile, it draws their total number of rows, and a weight is the number drawn from a cell divided by its count.
-    Once `hurry` returns True, the number of resamples is limited to `LEAST`, or to those already made.
+    Once `stop_early` returns True, the number of resamples is limited to `LEAST`, or to those already made.
     """
     resamples = max(LEAST, min(resamples, MAX_CELLS // n))
     out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
@@ -47,22 +47,23 @@ def resampled(
     units = n if rows is None else rows.groups
     step = max(_AT_A_TIME, _CELLS // units)
     start = 0
-    while start < resamples and not (start >= LEAST and hurry()):
-        size = min(step, (LEAST if start < LEAST and hurry() else resamples) - start)
+    while start < resamples and not (start >= LEAST and stop_early()):
+        size = min(step, (LEAST if start < LEAST and stop_early() else resamples) - start)
         times = np.empty((units, size))
         for b in range(size):
             if counts is not None:
                 times[:, b] = rng.multinomial(int(counts.sum()), counts / counts.sum()) / counts
                 continue
             times[:, b] = np.bincount(rng.integers(units, size=units), minlength=units)
-        drawn = times if rows is None else GroupWeights(rows, times)
+        weights = times if rows is None else GroupWeights(rows, times)
         for name, metrics in methods.items():
             checkpoint()
-            for key, values in metrics(drawn, start).items():
+            for key, values in metrics(weights, start).items():
                 out[name].setdefault(key, []).append(values)
         start += size
     return {
-        name: {k: np.concatenate(v, axis=-1) for k, v in of.items()} for name, of in out.items()
+        name: {k: np.concatenate(v, axis=-1) for k, v in blocks.items()}
+        for name, blocks in out.items()
     }
 
 

@@ -101,9 +101,9 @@ class Paired:
             values = self.values[metric]
             apart = values[one] - values[other]
             drawn = self.drawn[metric]
-            found = _quantiles(drawn[one] - drawn[other], apart, Z)
+            interval = _quantiles(drawn[one] - drawn[other], apart, Z)
             more = self._more_sd(metric, one, other, lambda v: v)
-            return apart, _wider(found, apart, Z * more)
+            return apart, _wider(interval, apart, Z * more)
         spreads = self.errors[metric]
         apart = spreads[one].estimate - spreads[other].estimate
         if METRICS[metric].direction == "higher":
@@ -116,41 +116,41 @@ class Paired:
         if metric in self.errors:
             spreads = self.errors[metric]
             apart = spreads[one].estimate - spreads[other].estimate
-            found = difference(spreads[one], spreads[other], z)
-            return _wider(found, apart, z * self._fit_sd(metric, one, other, worse))
-        how_bad, values = self._draws[metric], self.values[metric]
+            interval = difference(spreads[one], spreads[other], z)
+            return _wider(interval, apart, z * self._fit_sd(metric, one, other, worse))
+        draws, values = self._draws[metric], self.values[metric]
         apart = float(worse(values[one]) - worse(values[other]))
-        found = _quantiles(how_bad[one] - how_bad[other], apart, z)
+        interval = _quantiles(draws[one] - draws[other], apart, z)
         more = self._more_sd(metric, one, other, worse)
-        return _wider(found, apart, z * more)
+        return _wider(interval, apart, z * more)
 
     def _more_sd(
         self,
         metric: str,
         one: str,
         other: str,
-        of: Callable[[FloatArray], FloatArray],
+        scale: Callable[[FloatArray], FloatArray],
     ) -> float:
         """Standard deviation that resampled rows do not include: that of the fit, if requested, and that of losses that did not occur."""
-        fit = self._fit_sd(metric, one, other, of)
+        fit = self._fit_sd(metric, one, other, scale)
         if self.rare is None or not METRICS[metric].rare_losses:
             return fit
         return math.hypot(fit, math.sqrt(self.rare.variance(one, other)))
 
     def _fit_sd(
-        self, metric: str, one: str, other: str, of: Callable[[FloatArray], FloatArray]
+        self, metric: str, one: str, other: str, scale: Callable[[FloatArray], FloatArray]
     ) -> float:
-        """Standard deviation of the difference over refits; 0 without refits."""
+        """Standard deviation over refits of the difference of values on a scale, such as their badness; 0 without refits."""
         sides = [self.refits.get(name, {}).get(metric) for name in (one, other)]
-        a, b = (0.0 if v is None else of(v) for v in sides)
+        a, b = (0.0 if v is None else scale(v) for v in sides)
         apart = np.asarray(a - b)
         return float(apart.std(ddof=1)) if apart.ndim else 0.0
 
     def _critical(self, metric: str, pairs: Pairs) -> float:
-        known: dict[tuple[str, Pairs], float] = self.__dict__.setdefault("_criticals", {})
-        if (metric, pairs) not in known:
-            known[metric, pairs] = critical(self._draws[metric], pairs)
-        return known[metric, pairs]
+        cache: dict[tuple[str, Pairs], float] = self.__dict__.setdefault("_criticals", {})
+        if (metric, pairs) not in cache:
+            cache[metric, pairs] = critical(self._draws[metric], pairs)
+        return cache[metric, pairs]
 
     @cached_property
     def all_pairs(self) -> Pairs:
@@ -187,7 +187,7 @@ def pair(
     rng: np.random.Generator,
     bins: int | None = None,
     scheme: Scheme | None = None,
-    hurry: Callable[[], bool] = lambda: False,
+    stop_early: Callable[[], bool] = lambda: False,
 ) -> Paired:
     """Compute metrics of all sets on common resamples of the rows.
 
@@ -200,48 +200,50 @@ def pair(
     reduction, resamples, rng
     bins, scheme
         Of the binned metrics.
-    hurry : callable
+    stop_early : callable
         Once it returns True, only the smallest number of resamples for an interval is made.
     """
     keys = tuple(metrics)
-    there = {
+    weighted = {
         name: Weighted(Sample.of(data, reduction=reduction, bins=bins, scheme=scheme), keys)
         for name, data in sets.items()
     }
     first = next(iter(sets.values()))
     n, clusters = first.n, first.clusters
-    makers = {name: _resampler(w) for name, w in there.items()}
+    makers = {name: _resampler(w) for name, w in weighted.items()}
     cluster = None if clusters is None else clusters.codes
     counts = None if first.cells is None else first.weights
-    drawn = resampled(makers, n, resamples, rng, cluster=cluster, counts=counts, hurry=hurry)
+    drawn = resampled(
+        makers, n, resamples, rng, cluster=cluster, counts=counts, stop_early=stop_early
+    )
     once = np.ones((n, 1))
-    seen = {name: w.values(once) for name, w in there.items()}
-    truths = {name: w.truths() for name, w in there.items()}
+    observed = {name: w.values(once) for name, w in weighted.items()}
+    truths = {name: w.truths() for name, w in weighted.items()}
     values: dict[str, dict[str, float]] = {}
     plain: dict[str, dict[str, FloatArray]] = {}
     errors: dict[str, dict[str, Spread]] = {}
     for key in keys:
-        if not all(key in w.metrics for w in there.values()):
+        if not all(key in w.metrics for w in weighted.values()):
             continue
-        of = {name: float(seen[name][key][0]) for name in there}
+        value_of = {name: float(observed[name][key][0]) for name in weighted}
         resampled_values = {name: d[key] for name, d in drawn.items() if key in d}
         worlds = {
             name: d[f"{key} {_WORLDS}"] for name, d in drawn.items() if f"{key} {_WORLDS}" in d
         }
         without_noise = [truths[name][key] for name in worlds]
-        arrays = [np.array(list(of.values())), *resampled_values.values(), *worlds.values()]
+        arrays = [np.array(list(value_of.values())), *resampled_values.values(), *worlds.values()]
         # Metrics without a value in some resample (say, because all predictions are right), or in the world without error
         # (a mean over the classes that are off), have no difference.
         if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
             continue
-        values[key] = of
+        values[key] = value_of
         if resampled_values:
             plain[key] = resampled_values
         if worlds:
             worse = _badness(key)
             errors[key] = {
                 name: Spread.of(
-                    Worlds(float(worse(of[name])), _truth(key, truths[name][key], w), w),
+                    Worlds(float(worse(value_of[name])), _truth(key, truths[name][key], w), w),
                     METRICS[key].widening,
                 )
                 for name, w in worlds.items()
@@ -253,9 +255,9 @@ _WORLDS = "in worlds"
 
 
 def _resampler(weighted: Weighted) -> Callable[[RowWeights, int], dict[str, FloatArray]]:
-    def metrics(weights: RowWeights, made: int) -> dict[str, FloatArray]:
+    def metrics(weights: RowWeights, done: int) -> dict[str, FloatArray]:
         out = weighted.values(weights, lambda m: not is_inverted(m) or m.direction == "zero")
-        left = WORLD_RESAMPLES - made
+        left = WORLD_RESAMPLES - done
         if left > 0:
             scaled = weighted.scaled(weights[:, :left])
             out |= {f"{key} {_WORLDS}": drawn for key, drawn in scaled.items()}

@@ -74,13 +74,13 @@ def prediction_sets(
     check_level(level)
     if isinstance(coverage, bool) or not 0 < coverage < 1:
         raise OptionError(f"'coverage' must lie between 0 and 1, got {coverage!r}.")
-    how = division or Division(**rows)
-    if how.cross_fit is not None or how.in_sample:
+    division = division or Division(**rows)
+    if division.cross_fit is not None or division.in_sample:
         raise OptionError(
             "prediction sets need separate rows for their threshold: give splits, or a fraction."
         )
-    chosen = how.rows(data)
-    fit, judged = chosen.pairs[0]
+    divided = division.rows(data)
+    fit, judged = divided.pairs[0]
     if within is not None:
         judged = judged[within[judged]]
     if judged.size == 0:
@@ -103,8 +103,8 @@ def prediction_sets(
         coverage=float(coverage),
         threshold=threshold,
         level=level,
-        fit=chosen.fit,
-        evaluation=chosen.evaluation,
+        fit=divided.fit,
+        evaluation=divided.evaluation,
         overall=_summary("all rows", sizes, covered, level),
         classes=by_class,
         sizes=np.bincount(sizes, minlength=data.n_classes + 1),

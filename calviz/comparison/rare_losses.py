@@ -63,11 +63,13 @@ class RareLosses:
         squared = np.square(_log(p[rare]) - _log(q[rare]))
         labels = self._sets[one].labels[self._rows]
         rows = np.arange(labels.size)
-        met = rare[rows, labels]
-        rows, labels = rows[met], labels[met]
-        seen = np.square(_log(p[rows, labels]) - _log(q[rows, labels])).sum()
+        label_is_rare = rare[rows, labels]
+        rows, labels = rows[label_is_rare], labels[label_is_rare]
+        observed = np.square(_log(p[rows, labels]) - _log(q[rows, labels])).sum()
         share = min(1.0, (rows.size + ADDED) / (weight.sum() + ADDED))
-        return float(max(share * (weight @ squared) - seen, 0.0) / (met.size * self._n))
+        return float(
+            max(share * (weight @ squared) - observed, 0.0) / (label_is_rare.size * self._n)
+        )
 
 
 def _log(p: FloatArray) -> FloatArray:

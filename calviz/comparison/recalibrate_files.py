@@ -100,26 +100,27 @@ def recalibrate_files(
         If a row cannot be used or files cannot be written there; the sentence names the file.
     """
     spec = RECALIBRATORS[method]
-    named = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
-    target_names(named, folder)
+    paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    target_names(paths, folder)
     if rows < LEAST_ROWS:
         raise OptionError(f"a recalibrator needs at least {LEAST_ROWS} rows, got {rows!r}.")
-    sample = sample_rows(named, rows, fit_split=fit_split, seed=seed, model=model, **options)
+    sample = sample_rows(paths, rows, fit_split=fit_split, seed=seed, model=model, **options)
     if sample.data.n < LEAST_ROWS:
         raise InputError(
             f"there are {sample.data.n} calibration rows, a recalibrator needs at least {LEAST_ROWS}",
             remedy="fit on another split, or label more rows",
         )
     recalibrator = make(spec, sample.data, parameters or {})
-    how = {} if sample.data.weights is None else {"sample_weight": sample.data.weights}
-    recalibrator.fit(*scores_of(sample.data), **how)
+    weights = {} if sample.data.weights is None else {"sample_weight": sample.data.weights}
+    recalibrator.fit(*scores_of(sample.data), **weights)
     marks = _Marks(sample) if sample.splits == (None, None) else None
-    found = RecalibratedFiles((), recalibrator, sample, None, None)
+    result = RecalibratedFiles((), recalibrator, sample, None, None)
     files = apply_to_files(
-        named, found.map, folder, model=model, options=options_of(options), marks=marks
+        paths, result.map, folder, model=model, options=options_of(options), marks=marks
     )
     column = None if marks is None else marks.column
-    return RecalibratedFiles(files, recalibrator, sample, column, JUDGED if marks else None)
+    split = None if marks is None else JUDGED
+    return replace(result, files=files, judge_column=column, judge_split=split)
 
 
 class _Marks:

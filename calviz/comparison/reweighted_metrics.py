@@ -70,7 +70,7 @@ class Weighted:
         self._n = sample.data.n
         self._rows: dict[RowDraws, RowDraws] = {}
         self._shared: list[_Shared] = []
-        known: dict[int, list[Metric]] = {}
+        metrics_of: dict[int, list[Metric]] = {}
         for metric in map(METRICS.__getitem__, metrics):
             again = metric.reweighting
             if again is None or badness(metric.direction) is None:
@@ -82,12 +82,12 @@ class Weighted:
                 view = metric_view(sample, metric)
             except NotAvailable:
                 continue
-            if id(view) not in known:
-                known[id(view)] = []
+            if id(view) not in metrics_of:
+                metrics_of[id(view)] = []
                 self._shared.append(
-                    _Shared(again.make(sample, view), again.grouped, known[id(view)])
+                    _Shared(again.make(sample, view), again.grouped, metrics_of[id(view)])
                 )
-            known[id(view)].append(metric)
+            metrics_of[id(view)].append(metric)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -125,8 +125,8 @@ class Weighted:
             return weights
         if isinstance(weights, GroupWeights):
             # The same object for all draws, because it caches sums over the rows of each cluster.
-            own = self._rows.setdefault(weights.rows, replace(weights.rows, weights=self._weights))
-            return GroupWeights(own, weights.times)
+            rows = self._rows.setdefault(weights.rows, replace(weights.rows, weights=self._weights))
+            return GroupWeights(rows, weights.times)
         return weights * self._weights[:, None]
 
     def truths(self) -> dict[str, FloatArray]:
@@ -149,10 +149,10 @@ class Weighted:
             # With few gaps, which happen to be small, the true gaps may be much larger.
             once = self._times(np.ones((self._n, 1)))
             itself = shared.values(shared.reweighted(once)(None), metrics)
-            seen = {key: float(_worse(METRICS[key], v)[0]) for key, v in itself.items()}
+            observed = {key: float(_worse(METRICS[key], v)[0]) for key, v in itself.items()}
             shared.most = dict.fromkeys(table, SCALES[-1])
             for scale in MORE_SCALES:
-                metrics = [m for m in metrics if _possible(table[m.key][-1], seen[m.key])]
+                metrics = [m for m in metrics if _possible(table[m.key][-1], observed[m.key])]
                 if metrics:
                     add(scale, metrics)
                     shared.most |= {m.key: scale for m in metrics}
@@ -169,6 +169,6 @@ def _worse(metric: Metric, values: FloatArray) -> FloatArray:
     return np.asarray(worse(values))
 
 
-def _possible(drawn: FloatArray, seen: float) -> bool:
+def _possible(drawn: FloatArray, observed: float) -> bool:
     """Whether an error as small as the observed one is possible in the world of these draws."""
-    return bool(drawn.mean() - (ALONE + 1) * drawn.std() <= seen) and seen > 0
+    return bool(drawn.mean() - (ALONE + 1) * drawn.std() <= observed) and observed > 0

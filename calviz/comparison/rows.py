@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.comparison.stratified_parts import dealt, stratified_sample, whole_clusters
+from calviz.comparison.stratified_parts import assign_parts, stratified_sample, whole_clusters
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Dataset, Predictions, check_dataset
@@ -69,13 +69,13 @@ class Division:
         if data.cells is not None and (not by_split) and (not self.in_sample):
             rows = self._of_cells(data)
         elif self.cross_fit is not None:
-            rows = _crossed(data, self.cross_fit, self.seed)
+            rows = _cross_fitted(data, self.cross_fit, self.seed)
         elif self.fit_fraction is not None:
-            rows = _drawn(data, self.fit_fraction, self.seed)
+            rows = _by_fraction(data, self.fit_fraction, self.seed)
         elif by_split:
-            rows = _named(data, self.fit_split, self.eval_split, self.in_sample)
+            rows = _by_splits(data, self.fit_split, self.eval_split, self.in_sample)
         elif self.in_sample:
-            return _same(data)
+            return _all_rows_twice(data)
         else:
             rows = self._usual(data)
         for fit, _ in rows.pairs:
@@ -97,20 +97,20 @@ class Division:
                 "the rows of a profile cannot be divided at random",
                 remedy="name the splits to fit and to judge on, or profile with a split column",
             )
-        return _named(data, fit, judged, in_sample=False)
+        return _by_splits(data, fit, judged, in_sample=False)
 
     @staticmethod
     def _usual_splits(data: Dataset) -> tuple[str | None, str | None]:
         """Return the splits whose names say that they fit, and that they judge; None for each that is missing."""
-        known = {name.casefold(): name for name in reversed(data.split_names)}
-        fit = next((known[n] for n in FIT_SPLITS if n in known), None)
-        return fit, next((known[n] for n in EVAL_SPLITS if n in known), None)
+        named = {name.casefold(): name for name in reversed(data.split_names)}
+        fit = next((named[n] for n in FIT_SPLITS if n in named), None)
+        return fit, next((named[n] for n in EVAL_SPLITS if n in named), None)
 
     def _usual(self, data: Dataset) -> Rows:
         fit, judged = self._usual_splits(data)
         if fit is None or judged is None:
-            return _drawn(data, 0.5, self.seed)
-        return _named(data, fit, judged, in_sample=False)
+            return _by_fraction(data, 0.5, self.seed)
+        return _by_splits(data, fit, judged, in_sample=False)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -132,10 +132,10 @@ def fit_split_beside(data: Dataset, eval_split: str | None) -> str | None:
 
     None if there is no other split. If all rows are judged (`eval_split` is None), only a split whose name suggests it.
     """
-    known = {name.casefold(): name for name in reversed(data.split_names) if name != eval_split}
-    named = next((known[name] for name in FIT_SPLITS if name in known), None)
-    if named is not None or eval_split is None:
-        return named if len(data.split_names) > 1 else None
+    named = {name.casefold(): name for name in reversed(data.split_names) if name != eval_split}
+    suggested = next((named[name] for name in FIT_SPLITS if name in named), None)
+    if suggested is not None or eval_split is None:
+        return suggested if len(data.split_names) > 1 else None
     return next((name for name in data.split_names if name != eval_split), None)
 
 
@@ -148,7 +148,7 @@ def _for_more_rows(data: Dataset, *, folds: int | None) -> str:
     return "fit on a larger split or a larger fraction of the rows, or cross-fit"
 
 
-def _same(data: Dataset) -> Rows:
+def _all_rows_twice(data: Dataset) -> Rows:
     every = np.arange(data.n)
     used = RowsUsed(None, data.rows, "all rows")
     return Rows(((every, every),), used, used, in_sample=True)
@@ -161,16 +161,16 @@ def _observed(data: Dataset, rows: IntArray) -> int:
     return int(data.weights[rows].sum())
 
 
-def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bool) -> Rows:
-    def of(name: str) -> IntArray:
+def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bool) -> Rows:
+    def rows_of(name: str) -> IntArray:
         if data.splits is None:
             raise InputError(
                 f"there is no split '{name}': these data have no splits",
                 remedy="fit on a fraction of the rows, or cross-fit",
             )
         if name not in data.splits.levels:
-            known = ", ".join(data.splits.levels[:10])
-            raise InputError(f"there is no split '{name}'", remedy=f"known: {known}")
+            names = ", ".join(data.splits.levels[:10])
+            raise InputError(f"there is no split '{name}'", remedy=f"known: {names}")
         return np.flatnonzero(data.splits.mask(name))
 
     def others(rows: IntArray) -> IntArray:
@@ -183,8 +183,8 @@ def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bo
             f"'{fit}' cannot both fit and judge: a map always looks good on its own rows; name two splits, "
             "or ask for in-sample results."
         )
-    fit_rows = of(fit) if fit is not None else others(of(str(evaluation)))
-    rows = of(evaluation) if evaluation is not None else others(fit_rows)
+    fit_rows = rows_of(fit) if fit is not None else others(rows_of(str(evaluation)))
+    rows = rows_of(evaluation) if evaluation is not None else others(fit_rows)
     if in_sample and evaluation is None:
         rows, evaluation = fit_rows, fit
     if rows.size == 0 or fit_rows.size == 0:
@@ -211,7 +211,7 @@ def strata(data: Dataset) -> IntArray:
     return data.correct.astype(np.intp)
 
 
-def _drawn(data: Dataset, fraction: float, seed: int) -> Rows:
+def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
     if not 0 < fraction < 1:
         raise OptionError(f"'fit_fraction' must lie between 0 and 1, got {fraction!r}.")
     count = min(max(round(fraction * data.n), 1), data.n - 1)
@@ -230,12 +230,12 @@ def _drawn(data: Dataset, fraction: float, seed: int) -> Rows:
     )
 
 
-def _crossed(data: Dataset, folds: int, seed: int) -> Rows:
+def _cross_fitted(data: Dataset, folds: int, seed: int) -> Rows:
     if not 2 <= folds <= data.n:
         raise OptionError(f"'cross_fit' must be from 2 to the number of rows, got {folds!r}.")
     rng = np.random.default_rng(seed)
     if data.clusters is None:
-        share, words = dealt(strata(data), folds, rng), "stratified"
+        fold, words = assign_parts(strata(data), folds, rng), "stratified"
     else:
         levels = len(data.clusters.levels)
         if folds > levels:
@@ -243,9 +243,9 @@ def _crossed(data: Dataset, folds: int, seed: int) -> Rows:
                 f"'cross_fit' must be at most the number of clusters, {levels:,}, got {folds!r}."
             )
         # Rows of one cluster stay in one fold: otherwise the map would have seen related rows.
-        share = dealt(np.zeros(levels, dtype=np.intp), folds, rng)[data.clusters.codes]
+        fold = assign_parts(np.zeros(levels, dtype=np.intp), folds, rng)[data.clusters.codes]
         words = "in whole clusters"
-    pairs = tuple((np.flatnonzero(share != f), np.flatnonzero(share == f)) for f in range(folds))
+    pairs = tuple((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds))
     how = f"{folds}-fold cross-fitting, {words}, seed {seed}"
     return Rows(
         pairs,

@@ -7,12 +7,12 @@ import numpy as np
 from calviz.core.arrays import IntArray
 
 
-def dealt(labels: IntArray, shares: int, rng: np.random.Generator) -> IntArray:
-    """Assign each row to one of `shares` parts, shape (n,): rows of each class are shuffled and dealt out in turn."""
+def assign_parts(labels: IntArray, parts: int, rng: np.random.Generator) -> IntArray:
+    """Assign each row to one of `parts` parts, shape (n,): rows of each class are shuffled and dealt out in turn."""
     order = _shuffled_by_class(labels, rng)
-    share = np.empty(labels.size, dtype=np.intp)
-    share[order] = np.arange(labels.size) % shares
-    return share
+    part = np.empty(labels.size, dtype=np.intp)
+    part[order] = np.arange(labels.size) % parts
+    return part
 
 
 def stratified_sample(labels: IntArray, rows: int, rng: np.random.Generator) -> IntArray:

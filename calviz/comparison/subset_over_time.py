@@ -14,14 +14,16 @@ from calviz.results.over_time import OverTime
 from calviz.sample.sample import Sample
 
 
-def values_of(sample: Sample, found: OverTime, rows: IntArray, *, parts: int = PARTS) -> FloatArray:
-    """Return the metric of a subset of the rows in each period of `found`, shape (P,); nan if rows are too few or it is undefined.
+def values_of(
+    sample: Sample, over_time: OverTime, rows: IntArray, *, parts: int = PARTS
+) -> FloatArray:
+    """Return the metric of a subset of the rows in each period of `over_time`, shape (P,); nan if rows are too few or it is undefined.
 
     Parameters
     ----------
     sample : Sample
-        The sample that `found` was computed from.
-    found : OverTime
+        The sample that `over_time` was computed from.
+    over_time : OverTime
     rows : ndarray of int, shape (M,)
         Indices of the rows in the sample.
     parts : int
@@ -29,13 +31,13 @@ def values_of(sample: Sample, found: OverTime, rows: IntArray, *, parts: int = P
     """
     if sample.data.times is None:
         raise NotAvailable("these rows have no times.")
-    divided = periods(sample.data.times, found.every, parts=parts)
+    divided = periods(sample.data.times, over_time.every, parts=parts)
     code = divided.code[rows]
     values = []
-    for one in found.periods:
-        of_it = rows[code == divided.names.index(one.name)]
-        enough = of_it.size >= MIN_ROWS
-        values.append(_value(sample, of_it, found.metric) if enough else math.nan)
+    for period in over_time.periods:
+        in_period = rows[code == divided.names.index(period.name)]
+        enough = in_period.size >= MIN_ROWS
+        values.append(_value(sample, in_period, over_time.metric) if enough else math.nan)
     return np.array(values)
 
 

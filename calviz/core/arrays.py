@@ -12,7 +12,7 @@ IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
-def held_by(array: npt.NDArray[Any]) -> str:
+def element_type(array: npt.NDArray[Any]) -> str:
     """Describe the element type of an array for a message: "text", "objects", "float64"."""
     return {"U": "text", "S": "text", "O": "objects", "M": "dates"}.get(
         array.dtype.kind, str(array.dtype)

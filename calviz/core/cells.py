@@ -74,7 +74,7 @@ class Cells:
         return Cells(**columns, single=self.single, summed=self.summed)
 
 
-def moved(
+def cells_after_map(
     cells: Cells, probs: FloatArray, labels: npt.NDArray[Any], counts: FloatArray | None
 ) -> Cells:
     """Return the cells of two-class data after a map, which was applied to the mean score of each cell.
@@ -91,16 +91,16 @@ def moved(
         Number of rows in each cell; one if left out.
     """
     score = np.asarray(probs[:, 1], np.float64)
-    given = np.where(labels.astype(bool), score, probs[:, 0]).astype(np.float64)
-    zero = given < np.finfo(np.float64).tiny
+    of_label = np.where(labels.astype(bool), score, probs[:, 0]).astype(np.float64)
+    zero = of_label < np.finfo(np.float64).tiny
     with np.errstate(divide="ignore"):
-        loss = -np.log(np.where(zero, np.finfo(np.float64).eps, given))
+        loss = -np.log(np.where(zero, np.finfo(np.float64).eps, of_label))
     return Cells(
         low=score,
         high=score,
         log_loss=0.0 + loss,
         clipped=zero * (1.0 if counts is None else counts),
-        squared_error=2 * np.square(1 - given),
+        squared_error=2 * np.square(1 - of_label),
         single=False,
         summed=cells.summed and cells.is_exact,
     )

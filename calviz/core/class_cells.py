@@ -19,7 +19,7 @@ class ClassCells:
 
     Attributes
     ----------
-    of : ndarray of int, shape (C,)
+    class_index : ndarray of int, shape (C,)
         The class.
     cell : ndarray of int, shape (C,)
         Index of the cell.
@@ -35,7 +35,7 @@ class ClassCells:
         Whether the scores were given in single precision.
     """
 
-    of: IntArray
+    class_index: IntArray
     cell: IntArray
     hit: BoolArray
     count: FloatArray
@@ -65,23 +65,24 @@ class ClassCells:
 
         None unless the selection consists of whole blocks.
         """
-        chosen = self.block_of_row[rows]
-        if not chosen.size:
+        blocks = self.block_of_row[rows]
+        if not blocks.size:
             return None
-        size = int(self.block_of_row.max()) + 1
-        found = np.bincount(chosen, minlength=size)
-        if (found[found > 0] != np.bincount(self.block_of_row, minlength=size)[found > 0]).any():
+        number = int(self.block_of_row.max()) + 1
+        selected = np.bincount(blocks, minlength=number)
+        size = np.bincount(self.block_of_row, minlength=number)
+        if (selected != size)[selected > 0].any():
             return None
-        own = found[self.block] > 0
+        mask = selected[self.block] > 0
         columns = {name: getattr(self, name) for name in self._columns()}
-        columns = {name: column[own] for name, column in columns.items() if name != "block_of_row"}
+        columns = {name: column[mask] for name, column in columns.items() if name != "block_of_row"}
         return ClassCells(
-            **columns, block_of_row=chosen, n_classes=self.n_classes, single=self.single
+            **columns, block_of_row=blocks, n_classes=self.n_classes, single=self.single
         )
 
     def of_class(self, k: int) -> dict[str, Any]:
         """Hit, number of rows, and mean, smallest and largest score of each cell of class k, summed over blocks; shape (c,) each."""
-        first, last = np.searchsorted(self.of, [k, k + 1])
+        first, last = np.searchsorted(self.class_index, [k, k + 1])
         rows = slice(first, last)
         key = 2 * self.cell[rows].astype(np.intp) + self.hit[rows]
         keys, place = np.unique(key, return_inverse=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import FloatArray, held_by
+from calviz.core.arrays import FloatArray, element_type
 from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 
@@ -41,15 +41,15 @@ def with_rows(
     new: Any = data.renamed(data.name)
     new.__dict__.pop("_fingerprint", None)
     if clusters is not None:
-        named = _column(data, clusters) if isinstance(clusters, str) else Factor.of(clusters)
-        new.__dict__["clusters"] = named
+        column = _column(data, clusters) if isinstance(clusters, str) else Factor.of(clusters)
+        new.__dict__["clusters"] = column
     if weights is not None:
         new.__dict__["weights"] = np.asarray(weights)
     if times is not None:
         new.__dict__["times"] = np.asarray(times)
     new._check_columns(new.n)
-    found: D = new
-    return found
+    result: D = new
+    return result
 
 
 def repeated(data: D, counts: npt.ArrayLike) -> D:
@@ -81,8 +81,8 @@ def repeated(data: D, counts: npt.ArrayLike) -> D:
         )
     rows: Any = data.take(np.repeat(np.arange(data.n), weights.astype(np.intp)))
     # Repeated rows have no identifiers of their own.
-    found: D = rows.with_columns(splits=rows.splits, groups=rows.groups, ids=None)
-    return found
+    result: D = rows.with_columns(splits=rows.splits, groups=rows.groups, ids=None)
+    return result
 
 
 #: Largest number of rows that aggregated data are expanded to.
@@ -95,13 +95,13 @@ _MISSING = ("", "nan", "NaN", "None", "NaT")
 
 def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
     """Return a column of clusters; raises InputError if a value is missing, or if clusters do not group the rows."""
-    found = Factor.of(clusters)
-    levels, n = len(found.levels), len(found)
-    missing = [at for at, level in enumerate(found.levels) if level.strip() in _MISSING]
+    column = Factor.of(clusters)
+    levels, n = len(column.levels), len(column)
+    missing = [at for at, level in enumerate(column.levels) if level.strip() in _MISSING]
     if missing:
         raise InputError(
             "the cluster is missing",
-            row=int(np.isin(found.codes, missing).argmax()) + 1,
+            row=int(np.isin(column.codes, missing).argmax()) + 1,
             remedy="fill it in, give the row a cluster of its own, or leave the row out",
         )
     if n > 1 and levels == 1:
@@ -114,16 +114,16 @@ def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
             f"the cluster column has a different value in each of the {n:,} rows: no rows belong together",
             remedy="leave it out, or name the column that repeats",
         )
-    return found
+    return column
 
 
 def checked_weights(weights: npt.ArrayLike) -> FloatArray:
     """Return importance weights, shape (n,); raises InputError if one is missing, infinite or negative, or if all are 0."""
-    found = _numbers(weights)
-    if found.ndim != 1:
-        raise InputError(f"weights must be 1-D, got shape {found.shape}")
-    _check_each_weight(found)
-    return found
+    numbers = _numbers(weights)
+    if numbers.ndim != 1:
+        raise InputError(f"weights must be 1-D, got shape {numbers.shape}")
+    _check_each_weight(numbers)
+    return numbers
 
 
 def _check_each_weight(weights: FloatArray) -> None:
@@ -131,9 +131,9 @@ def _check_each_weight(weights: FloatArray) -> None:
     if not good.all():
         row = int(np.argmin(good))
         value = weights[row]
-        what = "missing" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:g}"
+        text = "missing" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:g}"
         raise InputError(
-            f"the weight is {what}, expected a number from 0 up",
+            f"the weight is {text}, expected a number from 0 up",
             row=row + 1,
             remedy="correct it, or leave the row out",
         )
@@ -146,17 +146,17 @@ def _check_each_weight(weights: FloatArray) -> None:
 
 def checked_times(times: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
     """Return times in microseconds, shape (n,); raises InputError if one is missing."""
-    found = np.asarray(times)
-    if found.dtype.kind != "M":
+    dates = np.asarray(times)
+    if dates.dtype.kind != "M":
         raise InputError("the times are not dates", remedy="give them as datetime64")
-    found = found.astype("datetime64[us]")
-    if np.isnat(found).any():
+    dates = dates.astype("datetime64[us]")
+    if np.isnat(dates).any():
         raise InputError(
             "the time is missing",
-            row=int(np.isnat(found).argmax()) + 1,
+            row=int(np.isnat(dates).argmax()) + 1,
             remedy="fill it in, or leave the row out",
         )
-    return found
+    return dates
 
 
 def _column(data: Dataset, name: str) -> Factor:
@@ -164,11 +164,11 @@ def _column(data: Dataset, name: str) -> Factor:
         return data.groups[name]
     if name == "id" and data.ids is not None:
         return Factor.of(data.ids)
-    known = [*data.groups, *(["id"] if data.ids is not None else [])]
+    names = [*data.groups, *(["id"] if data.ids is not None else [])]
     raise InputError(
         f"there is no column '{shortened(name)}' to cluster by",
-        remedy=f"known: {', '.join(shortened(k) for k in known[:10])}"
-        if known
+        remedy=f"known: {', '.join(shortened(k) for k in names[:10])}"
+        if names
         else "name the column when the file is read",
     )
 
@@ -176,5 +176,5 @@ def _column(data: Dataset, name: str) -> Factor:
 def _numbers(values: npt.ArrayLike) -> FloatArray:
     array: npt.NDArray[Any] = np.asarray(values)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"the weights hold {held_by(array)}, expected numbers")
+        raise InputError(f"the weights hold {element_type(array)}, expected numbers")
     return array.astype(np.float64)

@@ -23,9 +23,9 @@ def register_constructors(**homes: str) -> None:
     _HOMES.update(homes)
 
 
-def constructor(way: str) -> Callable[..., Any]:
+def constructor(source: str) -> Callable[..., Any]:
     """Return the function that implements a constructor; it is imported on first use."""
-    module, _, name = _HOMES[way].rpartition(".")
+    module, _, name = _HOMES[source].rpartition(".")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
 
@@ -82,7 +82,7 @@ class Constructors:
         >>> calviz.Predictions.from_arrays(["cat", "dog", "cat"], [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]])
         <Predictions 'predictions': 3 rows, probabilities, 2 classes (cat, dog)>
         """
-        made: Self = constructor("arrays")(
+        predictions: Self = constructor("arrays")(
             y_true,
             y_prob,
             class_names=class_names,
@@ -95,7 +95,7 @@ class Constructors:
             clusters=clusters,
             name=name,
         )
-        return made
+        return predictions
 
     @classmethod
     def from_estimator(
@@ -147,7 +147,7 @@ class Constructors:
         >>> calviz.Predictions.from_estimator(clf, X[1::2], y[1::2])
         <Predictions 'LogisticRegression': 75 rows, probabilities, 3 classes (0, 1, 2)>
         """
-        made: Self = constructor("estimator")(
+        predictions: Self = constructor("estimator")(
             estimator,
             X,
             y,
@@ -160,7 +160,7 @@ class Constructors:
             clusters=clusters,
             name=name,
         )
-        return made
+        return predictions
 
     @classmethod
     def from_frame(
@@ -191,5 +191,5 @@ class Constructors:
         >>> calviz.Predictions.from_frame(df, label="y", scores=["p_cat", "p_dog"])
         <Predictions 'frame': 2 rows, probabilities, 2 classes (cat, dog), groups site>
         """
-        made: Dataset = constructor("frame")(frame, model=model, name=name, **options)
-        return made
+        predictions: Dataset = constructor("frame")(frame, model=model, name=name, **options)
+        return predictions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -89,45 +90,22 @@ class InputError(CalvizError):
         text = f"{head}: {self.what}" if head else self.what
         return _finished(text, self.remedy)
 
+    def but(self, **changes: Any) -> InputError:
+        """Return the same error with some arguments changed."""
+        return InputError(**(vars(self) | changes))
+
     def in_file(self, file: str) -> InputError:
         """Return the same error with the name of the file."""
-        return InputError(
-            self.what,
-            file=self.file or file,
-            row=self.row,
-            line=self.line,
-            column=self.column,
-            remedy=self.remedy,
-            repairs=self.repairs,
-            placed=self.placed,
-        )
+        return self.but(file=self.file or file)
 
     def in_code(self) -> InputError:
         """Return the same error, its remedy completed by the ``repair=`` arguments for its repairs."""
         keys = " or ".join(f'repair="{repair.key}"' for repair in self.repairs)
-        return InputError(
-            self.what,
-            file=self.file,
-            row=self.row,
-            line=self.line,
-            column=self.column,
-            remedy=f"{self.remedy} ({keys})" if self.remedy and keys else self.remedy,
-            repairs=self.repairs,
-            placed=self.placed,
-        )
+        return self.but(remedy=f"{self.remedy} ({keys})" if self.remedy and keys else self.remedy)
 
     def in_column(self, column: str) -> InputError:
         """Return the same error with the name of the column."""
-        return InputError(
-            self.what,
-            file=self.file,
-            row=self.row,
-            line=self.line,
-            column=self.column or column,
-            remedy=self.remedy,
-            repairs=self.repairs,
-            placed=self.placed,
-        )
+        return self.but(column=self.column or column)
 
 
 def visible(text: str) -> str:
@@ -147,6 +125,15 @@ def visible(text: str) -> str:
 def lines_of(error: BaseException) -> list[str]:
     """Lines of an exception's message; the name of its type where it has none."""
     return str(error).strip().splitlines() or [type(error).__name__]
+
+
+def reason_of(error: Exception) -> str:
+    """Return a sentence on why there is no result, for one of many that are computed: the others go on."""
+    if isinstance(error, CalvizError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for it."
+    return f"it failed: {str(error) or type(error).__name__}."
 
 
 def shortened(name: str) -> str:

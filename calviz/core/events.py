@@ -11,7 +11,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.errors import InputError
 
 #: Sorted rows are cached for up to this many events; larger data are sorted on each request.
-KEPT_ROWS = 1 << 18
+CACHED_ROWS = 1 << 18
 #: Double-precision scores whose relative difference is at most this are considered equal up to rounding.
 ROUNDING = 1e-12
 #: Block size in rows for comparing neighbours; temporaries of this size stay in the CPU cache.
@@ -76,25 +76,25 @@ class BinaryEvents:
     def ordered(self) -> Ordered:
         """The events sorted by score, with near ties made ties (`one_score_per_tie`).
 
-        Cached up to `KEPT_ROWS` events. More are sorted on each request: the time is small compared with the memory that
+        Cached up to `CACHED_ROWS` events. More are sorted on each request: the time is small compared with the memory that
         caching would take.
         """
-        kept: Ordered | None = self.__dict__.get("_ordered")
-        if kept is None:
-            kept = one_score_per_tie(self.rows)
-            if self.n <= KEPT_ROWS:
-                self.__dict__["_ordered"] = kept
-        return kept
+        ordered: Ordered | None = self.__dict__.get("_ordered")
+        if ordered is None:
+            ordered = one_score_per_tie(self.rows)
+            if self.n <= CACHED_ROWS:
+                self.__dict__["_ordered"] = ordered
+        return ordered
 
     @property
     def rows(self) -> Ordered:
         """The rows sorted by score, with unchanged scores, for sums over bins. Cached like `ordered`."""
-        kept: Ordered | None = self.__dict__.get("_rows")
-        if kept is None:
-            kept = self._sorted()
-            if self.n <= KEPT_ROWS:
-                self.__dict__["_rows"] = kept
-        return kept
+        rows: Ordered | None = self.__dict__.get("_rows")
+        if rows is None:
+            rows = self._sorted()
+            if self.n <= CACHED_ROWS:
+                self.__dict__["_rows"] = rows
+        return rows
 
     def in_order(self) -> BinaryEvents:
         """Return the same events with rows sorted by score and this order cached."""

@@ -37,9 +37,9 @@ class Factor:
             raise InputError(f"a column of categories must be 1-D, got shape {column.shape}")
         if column.dtype == object:
             # A fixed-width text array would make every row as long as the longest.
-            seen: dict[str, int] = {}
-            codes = [seen.setdefault(str(v), len(seen)) for v in column.tolist()]
-            return cls(codes=read_only(np.array(codes, dtype=np.int32)), levels=tuple(seen))
+            code_of: dict[str, int] = {}
+            codes = [code_of.setdefault(str(v), len(code_of)) for v in column.tolist()]
+            return cls(codes=read_only(np.array(codes, dtype=np.int32)), levels=tuple(code_of))
         distinct, first, inverse = np.unique(column, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty_like(order)
@@ -60,8 +60,8 @@ class Factor:
     def mask(self, level: str) -> BoolArray:
         """Mask of the rows with value `level`, shape (n,); raises InputError on an unknown level."""
         if level not in self.levels:
-            known = ", ".join(shortened(name) for name in self.levels[:10])
-            raise InputError(f"there is no '{shortened(level)}' here", remedy=f"known: {known}")
+            levels = ", ".join(shortened(name) for name in self.levels[:10])
+            raise InputError(f"there is no '{shortened(level)}' here", remedy=f"known: {levels}")
         mask: BoolArray = self.codes == self.levels.index(level)
         return mask
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import IntArray, held_by
+from calviz.core.arrays import IntArray, element_type
 from calviz.core.errors import InputError
 
 
@@ -26,7 +26,7 @@ def checked_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
         array = whole
     if array.dtype.kind not in "biu":
         raise InputError(
-            f"'labels' holds {held_by(array)}, expected class indices 0..{k - 1}",
+            f"'labels' holds {element_type(array)}, expected class indices 0..{k - 1}",
             remedy="for labels of any kind, use calviz.Predictions.from_arrays(y_true, y_prob)",
         )
     bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)

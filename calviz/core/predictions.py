@@ -53,7 +53,7 @@ class Predictions(Constructors, RowColumns):
         Further numbers of each row, shape (n,), that are shown and written with it, such as the ends of the interval of a
         calibrated probability.
     texts : mapping of str to array_like, optional
-        Further texts of each row that are shown with it and have too many distinct values for slicing: the classified text, or the
+        Further texts of each row that are shown and written with it and have too many distinct values for slicing: the classified text, or the
         name of a picture.
     clusters : array_like, shape (n,), optional
         The cluster of each row (patient, site): rows of one cluster may depend on each other, so intervals and
@@ -247,8 +247,8 @@ class ConfidencePredictions(RowColumns):
 
     def _hash_scores(self, digest: Any) -> None:
         digest.update(b"confidence/1")
-        own = () if self.class_cells is None else self.class_cells.content
-        hash_arrays(digest, (self.confidence, self.correct, self.labels, self.predicted, *own))
+        cells = () if self.class_cells is None else self.class_cells.content
+        hash_arrays(digest, (self.confidence, self.correct, self.labels, self.predicted, *cells))
 
 
 Dataset: TypeAlias = Predictions | ConfidencePredictions

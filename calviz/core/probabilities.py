@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import FloatArray, held_by
+from calviz.core.arrays import FloatArray, element_type
 from calviz.core.errors import InputError, Repair
 
 #: Rows whose sum differs from 1 by more than this are refused; files with rounded numbers stay within it.
@@ -53,7 +53,7 @@ def as_float(values: npt.ArrayLike, what: str) -> FloatArray:
         return array.astype(np.float32)
     if array.dtype.kind in "biu" or array.dtype == np.longdouble:
         return array.astype(np.float64)
-    raise InputError(f"'{what}' holds {held_by(array)}, expected numbers")
+    raise InputError(f"'{what}' holds {element_type(array)}, expected numbers")
 
 
 def _blocks(array: FloatArray) -> range:

@@ -144,8 +144,8 @@ class Reduction:
             return 1
         if self.class_name in data.class_names:
             return data.class_names.index(self.class_name)
-        known = ", ".join(data.class_names[:10]) + (", ..." if data.n_classes > 10 else "")
-        raise OptionError(f"there is no class '{self.class_name}'; known: {known}.")
+        names = ", ".join(data.class_names[:10]) + (", ..." if data.n_classes > 10 else "")
+        raise OptionError(f"there is no class '{self.class_name}'; known: {names}.")
 
     def other_of_two(self, data: Dataset) -> Reduction | None:
         """The other usual reduction of two-class data: top label for positive class and vice versa; otherwise None."""

@@ -145,9 +145,10 @@ class RowColumns:
 
     @property
     def alike(self) -> bool:
-        """Whether the rows are neither clustered nor weighted.
+        """Whether all observed rows are alike: independent (not clustered) and of equal weight.
 
-        This holds for the rows behind the cells of a profile, whose weights are row counts.
+        Methods that assume independent rows which all count the same are available only then. The weights of a profile are row
+        counts, so that the rows behind its cells are alike.
         """
         return self.clusters is None and (self.weights is None or self.cells is not None)
 
@@ -206,8 +207,8 @@ class RowColumns:
                 remedy="leave the split out, or name the column that holds it",
             )
         if split not in self.splits.levels:
-            known = ", ".join(shortened(level) for level in self.splits.levels[:10])
-            raise InputError(f"there is no split '{shortened(split)}'", remedy=f"known: {known}")
+            names = ", ".join(shortened(level) for level in self.splits.levels[:10])
+            raise InputError(f"there is no split '{shortened(split)}'", remedy=f"known: {names}")
         return self.splits.mask(split)
 
     def _hash_columns(self, digest: Any) -> None:

@@ -31,10 +31,11 @@ def check_target(path: str | Path) -> Path:
 
 
 def write_predictions(data: Dataset, path: str | Path) -> None:
-    """Write probabilities (or confidences), labels and all other columns; `Predictions.numbers` keep their names.
+    """Write probabilities (or confidences), labels, identifiers, splits, groups, numbers and texts.
 
-    In tables, score columns are named ``p_<class>`` and labels are class names; CSV text that a spreadsheet would run as
-    a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and ``split``, ``ids``, ``group_<name>``.
+    In tables, score columns are named ``p_<class>``, labels are class names, and groups, numbers and texts keep their names; CSV
+    text that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and ``split``,
+    ``ids``, ``group_<name>`` and numbers; long texts, of which an array gives every row the length of the longest, are left out.
     """
     target = check_target(path)
     if data.cells is not None:
@@ -62,7 +63,7 @@ def _write(data: Dataset, target: Path) -> None:
     target.write_bytes(csv_bytes(frame))
 
 
-def _beside(data: Dataset) -> dict[str, Any]:
+def _ids_and_splits(data: Dataset) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     if data.ids is not None:
         columns["id"] = np.asarray(data.ids)
@@ -72,8 +73,9 @@ def _beside(data: Dataset) -> dict[str, Any]:
 
 
 def _columns(data: Dataset) -> dict[str, Any]:
-    columns = _beside(data)
+    columns = _ids_and_splits(data)
     columns |= {name: group.values().astype(str) for name, group in data.groups.items()}
+    columns |= {name: text.values() for name, text in data.texts.items() if name not in columns}
     if isinstance(data, Predictions):
         columns["label"] = np.asarray(data.class_names, dtype=object)[data.labels]
         for k, name in enumerate(data.class_names):
@@ -86,8 +88,8 @@ def _columns(data: Dataset) -> dict[str, Any]:
 
 
 def _arrays(data: Dataset) -> dict[str, Any]:
-    beside = _beside(data)
-    arrays: dict[str, Any] = {"ids" if k == "id" else k: v for k, v in beside.items()}
+    columns = _ids_and_splits(data)
+    arrays: dict[str, Any] = {"ids" if k == "id" else k: v for k, v in columns.items()}
     arrays |= {f"group_{name}": g.values().astype(str) for name, g in data.groups.items()}
     arrays |= data.numbers
     if "ids" in arrays and arrays["ids"].dtype == object:

@@ -184,7 +184,7 @@ class Profile:
         column = {name: table[name].to_numpy() for name in (*CLASS_SUMS, "low", "high")}
         n = column["n"].astype(np.float64)
         return ClassCells(
-            of=table["class"].to_numpy(),
+            class_index=table["class"].to_numpy(),
             cell=table["cell"].to_numpy(),
             hit=table["hit"].to_numpy(),
             count=n,

@@ -34,7 +34,7 @@ class Experiment:
     model : str
     rows : int
         Number of calibration rows.
-    judged : int
+    evaluation_rows : int
         Number of evaluation rows.
     classes : int
     """
@@ -43,7 +43,7 @@ class Experiment:
     dataset: str
     model: str
     rows: int
-    judged: int
+    evaluation_rows: int
     classes: int
 
     @property
@@ -53,7 +53,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Played:
+class MethodScore:
     """The result of one method in one experiment.
 
     Attributes
@@ -103,7 +103,7 @@ class ResultTable:
     @classmethod
     def of(
         cls,
-        results: Iterable[tuple[Experiment, Iterable[Played]]],
+        results: Iterable[tuple[Experiment, Iterable[MethodScore]]],
         *,
         baseline: str | None = UNCALIBRATED,
         methods: Sequence[str] | None = None,
@@ -112,7 +112,7 @@ class ResultTable:
 
         Parameters
         ----------
-        results : iterable of (Experiment, iterable of Played)
+        results : iterable of (Experiment, iterable of MethodScore)
         baseline : str, optional
             Name of the method without calibration.
         methods : sequence of str, optional
@@ -123,45 +123,45 @@ class ResultTable:
         InputError
             If there are no results, or a result occurs twice with different scores.
         """
-        found: dict[tuple[str, str, str], tuple[Experiment, dict[str, Played]]] = {}
-        seen: dict[str, None] = {}
-        for experiment, played in results:
-            known, by_method = found.setdefault(experiment.name, (experiment, {}))
-            if known != experiment:
+        by_name: dict[tuple[str, str, str], tuple[Experiment, dict[str, MethodScore]]] = {}
+        names: dict[str, None] = {}
+        for experiment, scores_of_methods in results:
+            first, by_method = by_name.setdefault(experiment.name, (experiment, {}))
+            if first != experiment:
                 raise InputError(
-                    f"{_place(experiment)} has {known.rows:,} calibration rows and {known.classes:,} classes in one place, "
+                    f"{_place(experiment)} has {first.rows:,} calibration rows and {first.classes:,} classes in one place, "
                     f"{experiment.rows:,} and {experiment.classes:,} in another",
                     remedy="give results of the same experiments",
                 )
-            for one in played:
-                if methods is not None and one.method not in methods:
+            for score in scores_of_methods:
+                if methods is not None and score.method not in methods:
                     continue
-                before = by_method.get(one.method)
-                if before is not None and not _same(before, one):
+                before = by_method.get(score.method)
+                if before is not None and not _same(before, score):
                     raise InputError(
-                        f"'{one.method}' has two different results for {_place(experiment)}",
+                        f"'{score.method}' has two different results for {_place(experiment)}",
                         remedy="give each result once",
                     )
-                by_method[one.method] = one
-                seen.setdefault(one.method)
-        order = tuple(seen) if methods is None else tuple(m for m in methods if m in seen)
-        if not found or not order:
+                by_method[score.method] = score
+                names.setdefault(score.method)
+        order = tuple(names) if methods is None else tuple(m for m in methods if m in names)
+        if not by_name or not order:
             raise InputError("there are no results", remedy="give files that hold some")
-        shape = (len(found), len(order))
+        shape = (len(by_name), len(order))
         scores = {key: np.full(shape, math.nan) for key in SCORES}
         seconds, entered = np.full(shape, math.nan), np.zeros(shape, dtype=np.bool_)
         reasons: dict[tuple[int, str], str] = {}
-        for i, (_, by_method) in enumerate(found.values()):
+        for i, (_, by_method) in enumerate(by_name.values()):
             for j, method in enumerate(order):
-                if (one_played := by_method.get(method)) is None:
+                if (result := by_method.get(method)) is None:
                     continue
-                entered[i, j], seconds[i, j] = True, one_played.seconds
+                entered[i, j], seconds[i, j] = True, result.seconds
                 for key in SCORES:
-                    scores[key][i, j] = one_played.scores.get(key, math.nan)
-                if one_played.reason:
-                    reasons[i, method] = one_played.reason
+                    scores[key][i, j] = result.scores.get(key, math.nan)
+                if result.reason:
+                    reasons[i, method] = result.reason
         return cls(
-            tuple(experiment for experiment, _ in found.values()),
+            tuple(experiment for experiment, _ in by_name.values()),
             order,
             {key: read_only(value) for key, value in scores.items()},
             read_only(seconds),
@@ -179,13 +179,13 @@ class ResultTable:
         """Return the table of some experiments and, optionally, some methods; methods that take part in none of them are dropped."""
         chosen = np.asarray(rows)
         chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.intp)
-        kept = [
+        columns = [
             j
             for j, m in enumerate(self.methods)
             if (methods is None or m in methods) and self.entered[chosen, j].any()
         ]
-        part = np.ix_(chosen, np.array(kept, dtype=np.intp))
-        names = tuple(self.methods[j] for j in kept)
+        part = np.ix_(chosen, np.array(columns, dtype=np.intp))
+        names = tuple(self.methods[j] for j in columns)
         new = {int(old): at for at, old in enumerate(chosen)}
         return type(self)(
             tuple(self.experiments[i] for i in chosen),
@@ -197,13 +197,13 @@ class ResultTable:
             {(new[i], m): why for (i, m), why in self.reasons.items() if i in new and m in names},
         )
 
-    def results(self) -> Iterable[tuple[Experiment, tuple[Played, ...]]]:
+    def results(self) -> Iterable[tuple[Experiment, tuple[MethodScore, ...]]]:
         """Yield the results by experiment; the inverse of `of`."""
         for i, experiment in enumerate(self.experiments):
             yield (
                 experiment,
                 tuple(
-                    Played(
+                    MethodScore(
                         method,
                         {key: float(self.scores[key][i, j]) for key in SCORES},
                         float(self.seconds[i, j]),
@@ -225,15 +225,15 @@ class ResultTable:
                 "dataset": e.dataset,
                 "model": e.model,
                 "cal_size": e.rows,
-                "test_size": e.judged,
+                "test_size": e.evaluation_rows,
                 "n_classes": e.classes,
-                "method": one.method,
-                **one.scores,
-                "seconds": one.seconds,
-                "reason": one.reason,
+                "method": score.method,
+                **score.scores,
+                "seconds": score.seconds,
+                "reason": score.reason,
             }
-            for e, played in self.results()
-            for one in played
+            for e, scores in self.results()
+            for score in scores
         ]
         return pd.DataFrame(rows)
 
@@ -242,7 +242,7 @@ def _place(experiment: Experiment) -> str:
     return f"'{experiment.model}' on '{experiment.dataset}' ({experiment.benchmark})"
 
 
-def _same(one: Played, other: Played) -> bool:
+def _same(first: MethodScore, second: MethodScore) -> bool:
     # Times are not compared: they differ when a run is repeated.
-    pairs = ((one.scores.get(k, math.nan), other.scores.get(k, math.nan)) for k in SCORES)
+    pairs = ((first.scores.get(k, math.nan), second.scores.get(k, math.nan)) for k in SCORES)
     return all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in pairs)

@@ -34,8 +34,8 @@ def headline(board: Leaderboard) -> str:
     for name, scores in firsts.items():
         worse = [board[name].worse_than_none.get(score, math.nan) for score in scores]
         shares = " and ".join(dict.fromkeys(percent(share, 0) for share in worse))
-        known = name != board.baseline and not any(math.isnan(share) for share in worse)
-        caution = f" (worse than none in {shares})" if known else ""
+        has_shares = name != board.baseline and not any(math.isnan(share) for share in worse)
+        caution = f" (worse than none in {shares})" if has_shares else ""
         labels = " and ".join(METRICS[score].label for score in scores)
         parts.append(f"by {labels} {listed([name], limit=60)}{caution}")
     return f"{where}. First {', '.join(parts)}."
@@ -43,8 +43,8 @@ def headline(board: Leaderboard) -> str:
 
 def blocks_words(c: CriticalDifference) -> str:
     """Return what was ranked, in words: "26 data sets"."""
-    one = c.unit.removesuffix("s")
-    return counted(c.blocks, one) if "," not in c.unit else f"{c.blocks:,} {c.unit}"
+    singular = c.unit.removesuffix("s")
+    return counted(c.blocks, singular) if "," not in c.unit else f"{c.blocks:,} {c.unit}"
 
 
 def winrate_text(s: Standing, score: str) -> str:

@@ -12,7 +12,7 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.advice import Advice
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
-from calviz.results.display import Shown, Summary
+from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import Interval, MetricResult
 from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.specs.recalibrator import UNCALIBRATED, zero_words
@@ -186,7 +186,7 @@ class MethodResult:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Shown):
+class Comparison(Displayed):
     """Recalibrators compared on the same rows; iterates over the results.
 
     Attributes
@@ -237,8 +237,8 @@ class Comparison(Shown):
         try:
             return self.methods[key]
         except KeyError:
-            known = ", ".join(self.methods)
-            raise OptionError(f"'{key}' is not in this comparison; it has {known}.") from None
+            methods = ", ".join(self.methods)
+            raise OptionError(f"'{key}' is not in this comparison; it has {methods}.") from None
 
     def __iter__(self) -> Iterator[MethodResult]:
         return iter(self.methods.values())
@@ -276,8 +276,8 @@ class Comparison(Shown):
     def ranking(self, metric: str) -> tuple[str, ...]:
         """Return the methods from best to worst by a metric; those without a value are left out."""
         if metric not in self.directions:
-            known = ", ".join(self.directions)
-            raise OptionError(f"'{metric}' is not in this comparison; it has {known}.")
+            metrics = ", ".join(self.directions)
+            raise OptionError(f"'{metric}' is not in this comparison; it has {metrics}.")
         return ordered(
             {m.key: m.metrics[metric] for m in self if m.ok and metric in m.metrics},
             self.directions[metric],
@@ -302,18 +302,18 @@ class Comparison(Shown):
 
     def remarks(self, columns: Iterable[Column]) -> tuple[Remark, ...]:
         """Return the remarks below a table: about values, exact zeros, failures, and warnings of the fits."""
-        read: dict[str, list[str]] = {}
-        warned: dict[str, list[str]] = {}
+        zeros: dict[str, list[str]] = {}
+        warnings: dict[str, list[str]] = {}
         for m in self.ready:
-            if said := zero_words(m.params):
-                read.setdefault(said, []).append(m.key)
+            if sentence := zero_words(m.params):
+                zeros.setdefault(sentence, []).append(m.key)
             for sentence in m.warnings:
-                warned.setdefault(sentence, []).append(m.key)
+                warnings.setdefault(sentence, []).append(m.key)
         return (
             *remarks_on_values(columns),
-            *(Remark("zeros", tuple(keys), text) for text, keys in read.items()),
+            *(Remark("zeros", tuple(keys), text) for text, keys in zeros.items()),
             *(Remark("failed", (m.key,), m.reason or "") for m in self if not m.ok),
-            *(Remark("warning", tuple(keys), text) for text, keys in warned.items()),
+            *(Remark("warning", tuple(keys), text) for text, keys in warnings.items()),
         )
 
     @property

@@ -33,7 +33,7 @@ class Summary:
     notes: tuple[str, ...] = ()
 
 
-class Shown:
+class Displayed:
     """Mixin that displays a result by its `summary`."""
 
     def summary(self) -> Summary:
@@ -42,8 +42,8 @@ class Shown:
 
     def __repr__(self) -> str:
         s = self.summary()
-        said = f". {s.verdict}" if s.verdict else ""
-        return f"<{type(self).__name__} {visible(s.title + said)}>"
+        verdict = f". {s.verdict}" if s.verdict else ""
+        return f"<{type(self).__name__} {visible(s.title + verdict)}>"
 
     def __str__(self) -> str:
         s = self.summary()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.finding import Finding
-from calviz.results.display import Shown, Summary
+from calviz.results.display import Displayed, Summary
 from calviz.specs.metric import IntervalMethod
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class ClassRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Shown):
+class Evaluation(Displayed):
     """Metrics of one sample, by key; iterates over the results.
 
     Attributes
@@ -152,8 +152,8 @@ class Evaluation(Shown):
         try:
             return self.metrics[key]
         except KeyError:
-            known = ", ".join(self.metrics)
-            raise OptionError(f"'{key}' was not measured; there are {known}.") from None
+            keys = ", ".join(self.metrics)
+            raise OptionError(f"'{key}' was not measured; there are {keys}.") from None
 
     def summary(self) -> Summary:
         """Summarise the result: the verdict, the metrics with their error bars, and the findings."""
@@ -178,12 +178,12 @@ class Evaluation(Shown):
         if not any(row[2] or row[3] for row in rows):
             header, rows = header[:2], [row[:2] for row in rows]
         split = f", split {shorten(self.split)}" if self.split else ""
-        judged = self.verdict
+        verdict = self.verdict
         return Summary(
             title=f"of '{shorten(self.name)}': {counted(self.rows, 'row')}{split}, {shorten(self.reduction)}, "
             + counted(len(self), "metric"),
-            verdict="" if judged is None else judged.sentence,
-            lines=(judged.other_view,) if judged is not None and judged.other_view else (),
+            verdict="" if verdict is None else verdict.sentence,
+            lines=(verdict.other_view,) if verdict is not None and verdict.other_view else (),
             header=header,
             rows=tuple(rows),
             notes=tuple(f"{f.code} {f.message}" for f in self.findings),

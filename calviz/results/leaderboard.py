@@ -144,8 +144,8 @@ class Leaderboard:
         try:
             return self.standings[method]
         except KeyError:
-            known = ", ".join(self.standings)
-            raise OptionError(f"'{method}' is not on this leaderboard; it has {known}.") from None
+            methods = ", ".join(self.standings)
+            raise OptionError(f"'{method}' is not on this leaderboard; it has {methods}.") from None
 
     def ranking(self, score: str = SCORES[0]) -> tuple[Standing, ...]:
         """Return the standings from the best to the worst winrate by one score; ties are ordered by name."""

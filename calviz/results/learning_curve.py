@@ -11,7 +11,7 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.comparison import RowsUsed, Verdict
 from calviz.results.comparison_table import badness
-from calviz.results.display import Shown, Summary
+from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import MetricResult
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.words import bins_words, counted, shorten
@@ -77,7 +77,7 @@ class LabelsNeeded:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningCurve(Shown):
+class LearningCurve(Displayed):
     """Metrics against the number of calibration rows (Zhang 2020, figure 6).
 
     Attributes
@@ -121,7 +121,7 @@ class LearningCurve(Shown):
 
     def summary(self) -> Summary:
         """Summarise the result: how many labels each method needs, by metric."""
-        found = [
+        needs_of_methods = [
             need
             for metric in self.directions
             for method in self.methods
@@ -132,7 +132,8 @@ class LearningCurve(Shown):
             + counted(len({p.rows for p in self.points}), "size"),
             header=("method", "metric", "better from", "settled from"),
             rows=tuple(
-                (n.method, n.metric, _rows(n.better_from), _rows(n.settled_from)) for n in found
+                (n.method, n.metric, _rows(n.better_from), _rows(n.settled_from))
+                for n in needs_of_methods
             ),
             notes=tuple(f"{key}: {reason}" for key, reason in self.failures.items()),
         )
@@ -154,8 +155,8 @@ class LearningCurve(Shown):
     def of(self, method: str, metric: str) -> tuple[LearningPoint, ...]:
         """Return the points of one method and metric, sorted by number of rows."""
         if metric not in self.directions:
-            known = ", ".join(self.directions)
-            raise OptionError(f"'{metric}' is not in this learning curve; it has {known}.")
+            metrics = ", ".join(self.directions)
+            raise OptionError(f"'{metric}' is not in this learning curve; it has {metrics}.")
         points = (p for p in self.points if p.method == method and p.metric == metric)
         return tuple(sorted(points, key=lambda p: p.rows))
 

@@ -11,7 +11,7 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.comparison import Comparison, Difference
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
-from calviz.results.display import Shown, Summary
+from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import METRICS
 from calviz.text.words import bins_words, counted, shorten
@@ -75,7 +75,7 @@ class ModelResult:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelComparison(Shown):
+class ModelComparison(Displayed):
     """Models compared on the same rows; iterates over the results.
 
     Attributes
@@ -113,8 +113,8 @@ class ModelComparison(Shown):
         try:
             return self.models[name]
         except KeyError:
-            known = ", ".join(self.models)
-            raise OptionError(f"'{name}' is not in this comparison; it has {known}.") from None
+            models = ", ".join(self.models)
+            raise OptionError(f"'{name}' is not in this comparison; it has {models}.") from None
 
     def __iter__(self) -> Iterator[ModelResult]:
         return iter(self.models.values())
@@ -147,8 +147,8 @@ class ModelComparison(Shown):
     def ranking(self, metric: str) -> tuple[str, ...]:
         """Return the models from the best to the worst value; those without a value are left out."""
         if metric not in self.directions:
-            known = ", ".join(self.directions)
-            raise OptionError(f"'{metric}' is not in this comparison; it has {known}.")
+            metrics = ", ".join(self.directions)
+            raise OptionError(f"'{metric}' is not in this comparison; it has {metrics}.")
         results = {m.name: m.metrics[metric] for m in self if metric in m.metrics}
         return ordered(results, self.directions[metric])
 
@@ -169,10 +169,10 @@ class ModelComparison(Shown):
     def tied_with_best(self, metric: str) -> tuple[str, ...]:
         """Return the model with the best value, and those not told apart from it."""
         order = self.ranking(metric)
-        found = (self.difference(metric, order[0], name) for name in order[1:])
+        differences = (self.difference(metric, order[0], name) for name in order[1:])
         return order[:1] + tuple(
             name
-            for name, d in zip(order[1:], found, strict=True)
+            for name, d in zip(order[1:], differences, strict=True)
             if d is None or d.verdict != "better"
         )
 

@@ -8,18 +8,18 @@ from calviz.text.metric_values import value_text
 from calviz.text.words import listed, shorten
 
 
-def ranked_by(found: ModelComparison) -> tuple[str, ...]:
+def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
     """Return the metrics that can rank the models, the default first; empty without paired resamples."""
-    keys = [key for key in found.pairs if key != "error"]
+    keys = [key for key in comparison.pairs if key != "error"]
     return tuple(sorted(keys, key=lambda key: key != RANKED_BY))
 
 
-def headline(found: ModelComparison, metric: str) -> str:
+def headline(comparison: ModelComparison, metric: str) -> str:
     """Say in one sentence which model is best."""
     label = METRICS[metric].label
-    best, *tied = found.tied_with_best(metric)
-    value = value_text(metric, found[best].metrics[metric].value)
-    others = len(found.ranking(metric)) - 1 - len(tied)
+    best, *tied = comparison.tied_with_best(metric)
+    value = value_text(metric, comparison[best].metrics[metric].value)
+    others = len(comparison.ranking(metric)) - 1 - len(tied)
     text = f"By {label}, '{shorten(best, 30)}' is best ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
@@ -31,16 +31,16 @@ def headline(found: ModelComparison, metric: str) -> str:
     return f"{text}."
 
 
-def caution(found: ModelComparison, metric: str) -> str:
+def caution(comparison: ModelComparison, metric: str) -> str:
     """Return a caution if the best calibrated model is less accurate than another, otherwise ""."""
-    if not METRICS[metric].of_calibration or "accuracy" not in found.pairs:
+    if not METRICS[metric].of_calibration or "accuracy" not in comparison.pairs:
         return ""
-    best, right = found.ranking(metric)[0], found.ranking("accuracy")[0]
-    difference = found.difference("accuracy", best, right) if best != right else None
+    best, right = comparison.ranking(metric)[0], comparison.ranking("accuracy")[0]
+    difference = comparison.difference("accuracy", best, right) if best != right else None
     if difference is None or difference.tied:
         return ""
-    value = value_text("accuracy", found[best].metrics["accuracy"].value)
+    value = value_text("accuracy", comparison[best].metrics["accuracy"].value)
     return (
         f"Calibrated is not accurate: '{shorten(best, 30)}' is right in {value} of the rows, "
-        f"'{shorten(right, 30)}' in {value_text('accuracy', found[right].metrics['accuracy'].value)}."
+        f"'{shorten(right, 30)}' in {value_text('accuracy', comparison[right].metrics['accuracy'].value)}."
     )

@@ -110,20 +110,20 @@ class OverTime:
     @property
     def changed(self) -> tuple[Period, ...]:
         """Periods that differ from the others beyond chance, the smallest p-value first."""
-        found = [p for p in self.periods if p.adjusted <= self.level]
-        return tuple(sorted(found, key=lambda p: (p.adjusted, p.p_value)))
+        changed = [p for p in self.periods if p.adjusted <= self.level]
+        return tuple(sorted(changed, key=lambda p: (p.adjusted, p.p_value)))
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per period."""
         import pandas as pd
 
         def row(p: Period) -> dict[str, object]:
-            found, after = p.result, p.recalibrated
-            interval, floor = found.interval, found.noise_floor
+            result, after = p.result, p.recalibrated
+            interval, floor = result.interval, result.noise_floor
             return {
                 "period": p.name,
                 "rows": p.rows,
-                "value": found.value,
+                "value": result.value,
                 "low": interval.low if interval else None,
                 "high": interval.high if interval else None,
                 "noise_mean": floor.mean if floor else None,

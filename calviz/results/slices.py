@@ -11,7 +11,7 @@ from calviz.core.arrays import BoolArray
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset
-from calviz.results.display import Shown, Summary
+from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import Interval
 from calviz.text.words import counted, percent, points, shorten
 
@@ -36,10 +36,10 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
     mask: BoolArray | None = None
     for column, value in where:
         if column not in data.groups:
-            known = ", ".join(data.groups) or "none"
-            raise OptionError(f"there is no group column '{column}'; known: {known}.")
-        one = data.groups[column].mask(value)
-        mask = one if mask is None else np.logical_and(mask, one)
+            groups = ", ".join(data.groups) or "none"
+            raise OptionError(f"there is no group column '{column}'; known: {groups}.")
+        rows = data.groups[column].mask(value)
+        mask = rows if mask is None else np.logical_and(mask, rows)
     return mask
 
 
@@ -93,7 +93,7 @@ class Slice:
 
 
 @dataclass(frozen=True, repr=False)
-class Slices(Shown):
+class Slices(Displayed):
     """All slices with enough rows, the most certainly off first.
 
     Attributes

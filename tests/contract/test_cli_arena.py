@@ -97,6 +97,13 @@ def test_json_is_an_arena_by_itself(folder, tmp_path):
     assert "there are no results of 'nobody'; known: identity, temperature" in only.stderr
 
 
+def test_a_state_in_the_folder_of_the_predictions_goes_on(folder):
+    arguments = (folder, "--methods", "temperature", "--state", folder / "s.jsonl", "--jobs", 1)
+    first, second = run("arena", *arguments), run("arena", *arguments)
+    assert second.stdout == first.stdout
+    assert "s.jsonl holds 8 results" in second.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

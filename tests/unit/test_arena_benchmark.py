@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from calviz.results.arena import Experiment, Played, ResultTable
+from calviz.results.arena import Experiment, MethodScore, ResultTable
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ def results(sets):
     for i in range(sets):
         first, second = ("a", "b") if i < 2 * sets // 3 else ("b", "a")
         scores = {first: 0.1, second: 0.2, "none": 0.3}
-        played = [Played(m, {"brier": v, "nll": v}, 1.0) for m, v in scores.items()]
+        played = [MethodScore(m, {"brier": v, "nll": v}, 1.0) for m, v in scores.items()]
         rows.append((Experiment("files", f"set {i:02}", "m", 100 + i, 100, 2), played))
     return ResultTable.of(rows, baseline="none")
 

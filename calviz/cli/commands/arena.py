@@ -15,7 +15,7 @@ from calviz.cli.report_options import Documents, document_options, only_one_outp
 from calviz.cli.text import say
 
 if TYPE_CHECKING:
-    from calviz.arena import Found
+    from calviz.arena import ArenaInput
     from calviz.comparison.rows import Division
     from calviz.data import ReadingOptions
     from calviz.results.arena import ResultTable
@@ -85,7 +85,7 @@ def command(
     quiet = only_one_output(json_path, documents)
     names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))
     chosen = None if methods == "all" else names
-    found = find(paths, reading)
+    found = find(paths, reading, state=state_path)
     for note in found.notes:
         say(note)
     problems: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ def command(
 
 
 def _played(
-    found: Found,
+    found: ArenaInput,
     chosen: tuple[str, ...] | None,
     division: Division,
     options: dict[str, dict[str, object]],
@@ -129,7 +129,7 @@ def _played(
     return play_all(found.playable, rules, state=state, jobs=jobs, progress=progress)
 
 
-def _given(found: Found, chosen: tuple[str, ...] | None) -> ResultTable:
+def _given(found: ArenaInput, chosen: tuple[str, ...] | None) -> ResultTable:
     from calviz.core.errors import OptionError
     from calviz.results.arena import ResultTable
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray, held_by
+from calviz.core.arrays import BoolArray, FloatArray, IntArray, element_type
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.options import check_choice
 from calviz.core.predictions import Predictions
@@ -98,7 +98,7 @@ def _scores(y_prob: Any) -> FloatArray:
             ) from None
     if scores.dtype.kind not in "fiub" or scores.ndim not in (1, 2):
         raise InputError(
-            f"the probabilities are {held_by(scores)} of shape {scores.shape}, expected numbers of shape (rows, classes) or (rows,)"
+            f"the probabilities are {element_type(scores)} of shape {scores.shape}, expected numbers of shape (rows, classes) or (rows,)"
         )
     if scores.shape[0] == 0:
         raise InputError("there are no rows", remedy="give at least one")

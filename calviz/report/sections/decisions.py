@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz.analysis import OF_VALIDATIONS, evaluate
+from calviz.analysis import VALIDATION_METRICS, evaluate
 from calviz.core.errors import NotAvailable
 from calviz.figures import NetBenefit, OutcomeHistogram, Roc
 from calviz.report.blocks import Block, Cards, Heading, Note, Table, Text, chart, spread
@@ -83,7 +83,7 @@ def make(subject: Subject) -> Iterator[Block]:
     )
     yield Heading("What validations report")
     # The areas are given above.
-    keys = [key for key in OF_VALIDATIONS if key not in ("auroc", "auprc")]
+    keys = [key for key in VALIDATION_METRICS if key not in ("auroc", "auprc")]
     yield Cards(tuple(evaluate(sample, keys, ci=True)), sample.data.rows)
     figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
     yield Text(figure.describe().split(": ", 1)[-1])

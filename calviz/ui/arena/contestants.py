@@ -14,7 +14,7 @@ from calviz.comparison import suggest
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset
 from calviz.data.file_bytes import Source
-from calviz.results.arena import Experiment, Played, ResultTable
+from calviz.results.arena import Experiment, MethodScore, ResultTable
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted, distinct, listed
 from calviz.ui.session import open_files
@@ -167,7 +167,7 @@ def of_kept() -> Kept | None:
 
 
 def _read(files: list[tuple[str, bytes]]) -> Kept:
-    results: list[tuple[Experiment, list[Played]]] = []
+    results: list[tuple[Experiment, list[MethodScore]]] = []
     baselines: dict[str | None, None] = {}
     whole = hashlib.blake2b(digest_size=12)
     for name, content in files:

@@ -11,7 +11,7 @@ from calviz.arena import find, judge
 from calviz.arena.boards import in_range, leaderboard
 from calviz.arena.calarena import BASELINE
 from calviz.core.errors import InputError
-from calviz.results.arena import Experiment, Played, ResultTable
+from calviz.results.arena import Experiment, MethodScore, ResultTable
 
 PUBLISHED = Path(__file__).resolve().parents[4] / "shared" / "data" / "calarena" / "results"
 
@@ -131,7 +131,7 @@ class TestByHand:
         results = [
             (
                 Experiment("b", f"d{i}", "m", rows, 50, 2),
-                [Played("identity", {"brier": 0.2}), Played("x", {"brier": first})],
+                [MethodScore("identity", {"brier": 0.2}), MethodScore("x", {"brier": first})],
             )
             for i, (rows, first) in enumerate([(999, 0.1)] * 5 + [(1_000, 0.3)] * 5)
         ]
@@ -149,7 +149,7 @@ def test_random_results_of_equal_methods_are_not_told_apart():
     results = [
         (
             Experiment("b", f"d{i}", "m", 100, 50, 2),
-            [Played(m, {"brier": rng.random(), "nll": rng.random()}) for m in "abcdef"],
+            [MethodScore(m, {"brier": rng.random(), "nll": rng.random()}) for m in "abcdef"],
         )
         for i in range(300)
     ]

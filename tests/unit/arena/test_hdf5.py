@@ -61,7 +61,8 @@ def test_every_member_is_an_experiment(written, k, benchmark):
     table, problems = play_all(found.playable, Rules(methods=("temperature",)), jobs=1)
     assert problems == ()
     assert [
-        (e.benchmark, e.dataset, e.model, e.rows, e.judged, e.classes) for e in table.experiments
+        (e.benchmark, e.dataset, e.model, e.rows, e.evaluation_rows, e.classes)
+        for e in table.experiments
     ] == [
         (benchmark, dataset, model, 80, 80, k)
         for dataset in ("adult", "wine")

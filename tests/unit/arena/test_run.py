@@ -14,7 +14,7 @@ from calviz.core.progress import Stopped
 from calviz.data.file_bytes import Source
 from calviz.report.arena_json import arena_record
 from calviz.report.json import to_json
-from calviz.results.arena import Experiment, Played, ResultTable
+from calviz.results.arena import Experiment, MethodScore, ResultTable
 
 RULES = Rules(methods=("temperature", "isotonic"))
 
@@ -49,9 +49,24 @@ def test_data_sets_are_folders_and_models_are_files(folder):
         ("one", "b", 3),
         ("two", "a", 2),
     ]
-    assert {(e.benchmark, e.rows, e.judged) for e in table.experiments} == {("files", 120, 120)}
+    assert {(e.benchmark, e.rows, e.evaluation_rows) for e in table.experiments} == {
+        ("files", 120, 120)
+    }
     assert table.methods == ("identity", "temperature", "isotonic")
     assert table.baseline == "identity"
+
+
+def test_predictions_and_results_are_ranked_one_after_the_other(folder, tmp_path):
+    state, other = tmp_path / "state.jsonl", tmp_path / "other.jsonl"
+    sources = find([folder]).playable
+    play_all(sources[:1], RULES, state=State.open(other), jobs=1)
+    with pytest.raises(
+        InputError, match=r"both predictions and results \('other\.jsonl'\).*then give FILE"
+    ):
+        find([folder, other])
+    play_all(sources[1:], RULES, state=State.open(state), jobs=1)
+    assert '"judged": 120' in state.read_text()  # the key of files, which stays
+    assert len(ResultTable.of(find([state, other]).results)) == 3
 
 
 def test_files_that_are_named_are_a_data_set_each_unless_their_folders_differ(folder):
@@ -258,8 +273,8 @@ class TestJson:
                 (
                     Experiment("b", "d", "m", 9, 9, 2),
                     [
-                        Played("identity", {"brier": 0.1, "nll": math.inf}),
-                        Played("x", {}, reason="it failed."),
+                        MethodScore("identity", {"brier": 0.1, "nll": math.inf}),
+                        MethodScore("x", {}, reason="it failed."),
                     ],
                 )
             ]

@@ -14,7 +14,7 @@ import calviz
 from calviz.comparison import Division, calibrate, compare, learning_curve, recalibrate
 from calviz.comparison.learning_curves import _points
 from calviz.comparison.paired_bootstrap import best_shares
-from calviz.comparison.stratified_parts import _shuffled_by_class, dealt, stratified_sample
+from calviz.comparison.stratified_parts import _shuffled_by_class, assign_parts, stratified_sample
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.progress import Stopped, checkpoint
@@ -284,7 +284,7 @@ def test_stopping_keeps_what_is_finished(data):
 def test_cross_fitting_calibrates_every_row_by_a_map_that_never_saw_it(plain):
     found = compare(plain, ["temperature"], cross_fit=3, metrics=["nll"], ci=False)["temperature"]
     assert found.calibrated.n == 900
-    share = dealt(plain.labels, 3, np.random.default_rng(0))
+    share = assign_parts(plain.labels, 3, np.random.default_rng(0))
     for fold in range(3):
         seen = share != fold
         one = RECALIBRATORS["temperature"].make().fit(plain.probs[seen], plain.labels[seen])

@@ -1,12 +1,16 @@
 """Models on the same rows: matching, differences, ranks."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 import calviz
 from calviz.comparison import align, compare, compare_methods, compare_models
 from calviz.core.errors import InputError, OptionError
+from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.row_columns import RowColumns
 from calviz.results.comparison import Difference
 from calviz.results.evaluation import Interval, MetricResult
 from calviz.results.model_comparison import Alignment, ModelComparison, ModelResult
@@ -337,3 +341,56 @@ def test_methods_of_every_model_are_judged_on_the_same_rows(models):
     assert table.loc["sharp", "temperature"] == pytest.approx(
         table.loc["true", "temperature"], rel=0.02
     )
+
+
+@pytest.mark.parametrize("confidence", [False, True])
+def test_classes_in_another_order_keep_every_other_column(confidence):
+    n, order = 12, [2, 0, 1]
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet([1, 1, 1], n), np.arange(n) % 3
+    columns = {
+        "splits": np.arange(n) % 2,
+        "groups": {"site": np.arange(n) % 4},
+        "ids": np.arange(n),
+        "numbers": {"interval_low": rng.random(n)},
+        "texts": {"tale": [f"tale {i}" for i in range(n)]},
+        "clusters": np.arange(n) // 2,
+        "weights": np.arange(1.0, n + 1),
+        "times": np.arange(n).astype("datetime64[D]"),
+        "name": "b",
+    }
+    assert set(columns) == {f.name for f in fields(RowColumns)} - {"class_names", "cells"}
+    first = Predictions(probs=probs, labels=labels, ids=np.arange(n), class_names=("x", "y", "z"))
+    place = np.argsort(order)
+    if confidence:
+        other = ConfidencePredictions(
+            confidence=probs.max(axis=1),
+            correct=probs.argmax(axis=1) == labels,
+            labels=place[labels],
+            predicted=place[probs.argmax(axis=1)],
+            class_names=("z", "x", "y"),
+            **columns,
+        )
+    else:
+        other = Predictions(
+            probs=probs[:, order], labels=place[labels], class_names=("z", "x", "y"), **columns
+        )
+    aligned = align({"a": first, "b": other}).models["b"]
+    assert aligned.class_names == ("x", "y", "z")
+    np.testing.assert_array_equal(aligned.labels, labels)
+    if confidence:
+        np.testing.assert_array_equal(aligned.predicted, probs.argmax(axis=1))
+    else:
+        np.testing.assert_array_equal(aligned.probs, probs)
+
+    def written(value):
+        if isinstance(value, Factor):
+            return value.values().tolist()
+        if isinstance(value, str):
+            return value
+        return (
+            {k: written(v) for k, v in value.items()} if hasattr(value, "items") else value.tolist()
+        )
+
+    for name in columns:
+        assert written(getattr(aligned, name)) == written(getattr(other, name)), name

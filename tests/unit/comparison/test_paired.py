@@ -157,7 +157,7 @@ def test_who_is_in_a_hurry_gets_what_there_is_and_no_less_than_an_interval_needs
         50,
         500,
         np.random.default_rng(0),
-        hurry=lambda: next(asked) >= asked_after,
+        stop_early=lambda: next(asked) >= asked_after,
     )
     assert found["sum"]["rows"].tolist() == [50] * made
 

@@ -6,9 +6,11 @@ import sys
 import numpy as np
 import pytest
 
+from calviz.comparison import recalibrate
 from calviz.core.errors import InputError
 from calviz.data import read
 from calviz.data.pictures import are_pictures, checked_folder, read_picture
+from calviz.data.writing import write_predictions
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
@@ -83,4 +85,21 @@ def test_a_column_of_texts_stays_with_its_rows():
     part = data.take(np.array([5, 3]))
     assert part.texts["tale"].values().tolist() == ["a long tale 5", "a long tale 3"]
     assert part.fingerprint() != data.take(np.array([5, 4])).fingerprint()
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_column_of_texts_is_in_the_calibrated_file(tmp_path, ending):
+    tales = ["=1+1 is a tale", *(f"a long tale, number {i}" for i in range(1, 300))]
+    lines = [
+        f'{"dog" if i % 3 else "cat"},0.6,0.4,"{tale}",g{i % 2}' for i, tale in enumerate(tales)
+    ]
+    text = "label,p_cat,p_dog,tale,site\n" + "\n".join(lines)
+    data = read(text.encode(), name="tales.csv").first
+    path = tmp_path / f"calibrated{ending}"
+    write_predictions(recalibrate(data, "temperature", fit_fraction=0.5), path)
+    again = read(path).first
+    first, *others = again.texts["tale"].values()
+    assert first == ("'" if ending == ".csv" else "") + tales[0]
+    assert others == tales[1:]
+    assert list(again.groups) == ["site"]
     assert are_pictures(["x.jpeg"])

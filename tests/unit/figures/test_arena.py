@@ -6,7 +6,7 @@ import pytest
 from calviz.arena import judge
 from calviz.core.errors import NotAvailable
 from calviz.figures import CriticalRanks, Winrates
-from calviz.results.arena import Experiment, Played, ResultTable
+from calviz.results.arena import Experiment, MethodScore, ResultTable
 
 METHODS = ("identity", "first", "second", "<b>third</b>")
 
@@ -18,7 +18,7 @@ def board(experiments=12):
         (
             Experiment("b", f"d{i}", "m", 100, 50, 2),
             [
-                Played(m, {s: j + 0.1 * rng.random() for s in ("brier", "nll")}, 0.1)
+                MethodScore(m, {s: j + 0.1 * rng.random() for s in ("brier", "nll")}, 0.1)
                 for j, m in enumerate(METHODS)
             ],
         )

@@ -291,7 +291,7 @@ def test_many_rows_need_no_order(monkeypatch):
 
 
 def test_many_events_are_sorted_anew_unless_they_are_in_order(monkeypatch):
-    monkeypatch.setattr(events_module, "KEPT_ROWS", 99)
+    monkeypatch.setattr(events_module, "CACHED_ROWS", 99)
     events = events_of(100, decimals=1)
     assert events.ordered is not events.ordered
     kept = events.in_order()
