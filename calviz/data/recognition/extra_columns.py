@@ -132,7 +132,7 @@ def groups(view: View, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]
         and c.width is None
         and c.type != "other"
         and column_names.by_prefix(c.name)[1] not in ("probabilities", "logits")
-        and not c.name.endswith("_outcome")
+        and not c.name.endswith(column_names.OUTCOME)
         and column_names.plain(c.name) not in ignored
     ]
     measured = tuple(

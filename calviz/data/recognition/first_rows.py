@@ -41,11 +41,6 @@ def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def is_outcome(column: Column) -> bool:
-    """Whether a column is named like an outcome."""
-    return any(column.name.endswith(end) for end in ("_outcome", "_label", "_true", "_actual"))
-
-
 def is_zero_one(column: Column) -> bool:
     """Whether a column holds only 0 and 1."""
     if column.type == "boolean":

@@ -124,8 +124,7 @@ def _prefixed(view: View, taken: set[str]) -> tuple[Scores, ...]:
         columns, found = [], []
         for column in numeric:
             match = pattern.fullmatch(column.name)
-            # prob1_outcome is an outcome, not a score.
-            if match and not first_rows.is_outcome(column):
+            if match and not _is_outcome(view, column):
                 columns.append(column.name)
                 found.append(match["name"].strip())
         if len(columns) >= 2 and (kind not in best or len(columns) > best[kind].width):
@@ -143,6 +142,16 @@ def _prefixed(view: View, taken: set[str]) -> tuple[Scores, ...]:
         else:
             _mention_unused(view, scores, best[other].columns)
     return (scores,)
+
+
+def _is_outcome(view: View, column: Column) -> bool:
+    """Whether a column is named after another one (prob1 and prob1_outcome), or ends like an outcome and holds whole numbers.
+
+    The probability of a class "true" ends like an outcome too, but holds fractions and is named after no other column.
+    """
+    name = column_names.plain(column.name)
+    stems = [name.removesuffix(end) for end in column_names.OUTCOME_ENDINGS if name.endswith(end)]
+    return bool(stems) and (stems[0] in view.plain or first_rows.is_label_like(column))
 
 
 def _kinds(view: View) -> tuple[ScoreKind, ...]:
@@ -186,7 +195,8 @@ def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
     for pattern, kind in column_names.PREFIXES:
         for column in candidates:
             match = pattern.fullmatch(column.name)
-            if match and column.type == "number" and first_rows.in_unit(column.head):
+            fits = column.type == "number" and first_rows.in_unit(column.head)
+            if match and fits and not _is_outcome(view, column):
                 declared = "logits" if kind == "logits" else "probabilities"
                 return (Scores((column.name,), (match["name"],), view.options.kind or declared, 1),)
     return ()
