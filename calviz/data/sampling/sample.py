@@ -13,7 +13,7 @@ from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.factor import Factor
 from calviz.core.options import check_whole
 from calviz.core.predictions import Dataset
-from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
 from calviz.data.profiling.sources import Engine
 from calviz.data.reading import options_of
 from calviz.data.sampling.blocks import Block, Source, predictions_of
@@ -258,12 +258,8 @@ class _Drawing:
                 )
         if fit is not None or judged is not None:
             return fit, judged
-        by_name = {level.casefold(): level for level in reversed(levels)}
-        usual = next((by_name[n] for n in FIT_SPLITS if n in by_name), None)
-        other = next((by_name[n] for n in EVAL_SPLITS if n in by_name), None)
-        if usual is None or (other is None and judging):
-            return None, None
-        return usual, other
+        fit, judged = usual_split(levels, FIT_SPLITS), usual_split(levels, EVAL_SPLITS)
+        return (None, None) if fit is None or (judged is None and judging) else (fit, judged)
 
     def _collected(self, drawn: Drawn, pools: Callable[[str], int], judging: bool) -> Dataset:
         """Collect the drawn rows, in an order that depends only on the rows."""
