@@ -68,12 +68,13 @@ def recognised(
     if found.confidence is not None:
         if true_class:
             raise InputError(
-                "confidences do not name the true classes", remedy="leave out --true-class"
+                "confidences do not name the true classes",
+                remedy="leave out the true classes (--true-class, true_class=)",
             )
         if each_class:
             raise InputError(
                 "confidences do not hold the probabilities of all classes",
-                remedy="leave out --each-class",
+                remedy="leave out the cells of each class (--each-class, each_class=)",
             )
         return _of_confidence(table, found.confidence, common)
     layout = _of_scores(table, found, options, model, common)
