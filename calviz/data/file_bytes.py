@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
 import os
@@ -140,6 +141,11 @@ class Source:
             return whole.hexdigest()
 
         return digest
+
+
+def without_bom(text: bytes) -> bytes:
+    """Return text without the byte-order mark that some programs write before UTF-8."""
+    return text.removeprefix(codecs.BOM_UTF8)
 
 
 def check_gzip(source: Source) -> None:

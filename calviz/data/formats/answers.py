@@ -17,6 +17,7 @@ from calviz.core.errors import InputError
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
 from calviz.data.choices import Questions, table_of
+from calviz.data.file_bytes import without_bom
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.table import Table
 
@@ -61,6 +62,7 @@ def lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yield the non-blank lines of a stream with their 1-based line numbers; reads block by block."""
     rest, number, read = b"", 0, 0
     while block := stream.read(_BLOCK):
+        block = block if read else without_bom(block)
         read += len(block)
         MAX_JSON.check(read, "there is more text")
         MAX_LINE.check(len(rest), f"line {number + 1:,} is longer")

@@ -18,16 +18,14 @@ import numpy as np
 from calviz.core.errors import InputError, shortened
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_JSON
-from calviz.data.file_bytes import Source
+from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.answers import Answer, as_table
 from calviz.data.formats.jsonl import check_room, parsed_json
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
 from calviz.data.table import Table
 
-_HEAD = re.compile(
-    rb'(?:\xef\xbb\xbf)?\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:'
-)
+_HEAD = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:')
 _TOOL = "Inspect log"
 _VERSION = 2
 #: Keys that may hold a stated confidence.
@@ -219,7 +217,7 @@ FORMATS.register(
         key="inspect",
         label="Inspect (log as JSON)",
         suffixes=(),
-        matches=lambda head: _HEAD.match(head) is not None,
+        matches=lambda head: _HEAD.match(without_bom(head)) is not None,
         open=open_log,
         answers=answers_of,
         text=True,

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.choices import table_of
-from calviz.data.file_bytes import Source
+from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.formats.uneven_choices import paired, questions_of
@@ -28,10 +28,10 @@ _ROOM = 8
 
 def open_json(source: Source) -> Table:
     """Parse the objects; see `Format.open`."""
-    listed = source.head(8192).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+    listed = first_character(source.head(8192)) == b"["
     with source.open() as stream:
         data = stream.read(MAX_JSON.value // (_ROOM if listed else 1) + 1)
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    data = without_bom(data)
     if listed:
         check_room(data)
     MAX_JSON.check(len(data), "there is more text")
@@ -61,6 +61,11 @@ def open_json(source: Source) -> Table:
         data=table,
         lines=lines,
     )
+
+
+def first_character(head: bytes) -> bytes:
+    """Return the first character that is not white space: ``{`` or ``[`` in JSON."""
+    return without_bom(head).lstrip()[:1]
 
 
 def _check_keys(data: bytes) -> None:
@@ -153,7 +158,7 @@ def parsed_object(line: bytes, number: int) -> dict[str, Any]:
 def parsed_json(data: bytes) -> Any:
     """Parse text as one JSON value; raise InputError, naming the line, if it is not valid."""
     try:
-        return _loads(data.removeprefix(b"\xef\xbb\xbf"))
+        return _loads(without_bom(data))
     except (ValueError, RecursionError) as error:
         reason = _reason(error)
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
@@ -210,7 +215,7 @@ FORMATS.register(
         key="jsonl",
         label="JSON Lines",
         suffixes=(".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz"),
-        matches=lambda head: head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["),
+        matches=lambda head: first_character(head) in (b"{", b"["),
         open=open_json,
         text=True,
         summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}.',

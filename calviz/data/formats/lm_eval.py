@@ -14,14 +14,14 @@ from typing import Any
 
 from calviz.core.errors import InputError, shortened
 from calviz.core.finding import Finding
-from calviz.data.file_bytes import Source
+from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.answers import Answer, as_table, lines
-from calviz.data.formats.jsonl import parsed_object
+from calviz.data.formats.jsonl import first_character, parsed_object
 from calviz.data.table import Table
 
 #: The first keys of a row, in the order written by the harness.
-_HEAD = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:')
+_HEAD = re.compile(rb'\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:')
 _FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl", re.IGNORECASE)
 #: Keys under which a document names the part of the task it belongs to.
 _PARTS = ("subject", "category", "subcategory", "topic", "task", "subset", "language", "difficulty", "level")  # fmt: skip
@@ -203,8 +203,9 @@ def _misses(row: Mapping[str, Any], label: int | None) -> bool:
 
 def looks_like_it(head: bytes) -> bool:
     """Whether the first bytes are those of a log of lm-evaluation-harness."""
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    return _HEAD.match(head) is not None or (start == b"{" and b'"filtered_resps"' in head)
+    if _HEAD.match(without_bom(head)) is not None:
+        return True
+    return first_character(head) == b"{" and b'"filtered_resps"' in head
 
 
 FORMATS.register(

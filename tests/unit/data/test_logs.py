@@ -3,6 +3,8 @@
 What is right, and how often, is what the tools' own results say.
 """
 
+import codecs
+import gzip
 import json
 import math
 import shutil
@@ -110,6 +112,13 @@ def test_logs_of_two_models_lie_in_two_folders(tmp_path):
         shutil.copy(log_of("four_choices"), tmp_path / model)
     data = calviz.load(tmp_path)
     assert data.groups["model"].counts() == {"large": 30, "small": 30}
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_a_log_with_a_byte_order_mark_is_read_like_one_without(packed):
+    log = log_of("four_choices")
+    found = read(packed(codecs.BOM_UTF8 + log.read_bytes()), name=log.name).first
+    np.testing.assert_array_equal(found.probs, calviz.load(log).probs)
 
 
 def test_letters_and_stated_confidences_of_inspect():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.data.allocation import Growing
 from calviz.data.building.labels import MISSING_LABELS
-from calviz.data.file_bytes import HEAD_BYTES, Source
+from calviz.data.file_bytes import HEAD_BYTES, Source, without_bom
 from calviz.data.formats.csv.bad_cells import Cells
 from calviz.data.formats.csv.dialect import (
     MISSING_WORDS,
@@ -224,7 +223,7 @@ def open_csv(source: Source) -> Table:
     """Look at the beginning of a text file; see `Format.open`."""
     head, whole = _head(source)
     encoding = encoding_of(head, whole)
-    text = decode(head.removeprefix(codecs.BOM_UTF8), encoding)
+    text = decode(without_bom(head), encoding)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
     if "\0" in text:
