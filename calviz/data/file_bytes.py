@@ -17,6 +17,7 @@ from typing import BinaryIO, Self, cast
 
 from calviz.core.errors import InputError
 from calviz.core.limits import EXPANSION_FLOOR, MAX_FILE, check_expansion
+from calviz.data.file_errors import damaged
 
 HEAD_BYTES = 1 << 20
 _HASH_BLOCK = 1 << 20
@@ -169,10 +170,7 @@ class Gunzip:
         try:
             block = self._file.read(step)
         except (EOFError, BadGzipFile, zlib.error):
-            raise InputError(
-                "the file is damaged or incomplete: the gzip stream breaks off",
-                remedy="save or copy it again",
-            ) from None
+            raise damaged("the gzip stream breaks off") from None
         self._given += len(block)
         # Compared with the compressed bytes read so far, so the check works before the end.
         check_expansion("the file", self._given, self._raw.tell())

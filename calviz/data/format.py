@@ -10,6 +10,7 @@ from typing import Any
 from calviz.core.errors import InputError
 from calviz.core.extra_packages import needs
 from calviz.data.file_bytes import Source, check_gzip
+from calviz.data.file_errors import damaged
 from calviz.data.table import Table
 from calviz.specs.registry import Registry
 
@@ -121,10 +122,7 @@ def _recognised(source: Source) -> Format:
     for entry in FORMATS:
         # Content that begins like a pickle is treated as one, whatever the file name.
         if not entry.text and suffix.endswith(entry.suffixes) and head[:1] != b"\x80":
-            raise InputError(
-                f"the file is damaged or incomplete: it does not begin like {entry.label}",
-                remedy="save or copy it again",
-            )
+            raise damaged(f"it does not begin like {entry.label}")
     refuse_unreadable(head)
     if suffix.endswith((".pkl", ".pickle", ".joblib", ".pt", ".pth")):
         raise InputError(

@@ -22,6 +22,7 @@ from calviz.data.building import diagnose, labels
 from calviz.data.building.column_values import as_numbers, joint_classes, one_dimensional
 from calviz.data.building.logit_agreement import disagreement
 from calviz.data.building.times import as_times
+from calviz.data.file_errors import no_rows
 from calviz.data.loaded import DROP_MISSING, ReadingOptions, short, span
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
 from calviz.data.recognition.layout import Confidence, Layout, Scores
@@ -265,10 +266,7 @@ class _Builder:
     def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
         n = fetched.scores[0].shape[0]
         if not n:
-            raise InputError(
-                "there are no rows of data",
-                remedy="save the file with at least one row of predictions",
-            )
+            raise no_rows()
         if rows != n:
             scores = self.layout.scores[0].columns[0]
             raise InputError(

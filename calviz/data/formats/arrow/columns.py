@@ -20,6 +20,7 @@ from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, check_expansion
 from calviz.data.allocation import allocate
 from calviz.data.file_bytes import Source
+from calviz.data.file_errors import damaged
 from calviz.data.table import MISSING, Column, ElementType, Fetched, Table
 
 #: Columns are transposed into the row-wise array in tiles that fit the cache; not a power
@@ -39,9 +40,7 @@ def readable(what: str) -> Iterator[None]:
     except (
         pa.ArrowException, struct.error, OverflowError, OSError, ValueError, TypeError, KeyError,
     ):  # fmt: skip
-        raise InputError(
-            "the file is damaged or incomplete", remedy="save or copy it again"
-        ) from None
+        raise damaged() from None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -308,9 +307,7 @@ def _check(chunk: Any) -> None:
     try:
         chunk.validate(full=True)
     except pa.ArrowException:
-        raise InputError(
-            "the file is damaged or incomplete", remedy="save or copy it again"
-        ) from None
+        raise damaged() from None
 
 
 def _texts(values: Any) -> list[str | None]:

@@ -14,6 +14,7 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.limits import MAX_COLUMNS
 from calviz.data.allocation import allocate
+from calviz.data.file_errors import no_rows
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
 
@@ -86,9 +87,7 @@ def columns_of(data: Any, what: str) -> tuple[Column, ...]:
 
     MAX_COLUMNS.check(data.num_columns, f"{what} {data.num_columns:,} keys")
     if not data.num_rows:
-        raise InputError(
-            "there are no rows of data", remedy="save the file with at least one row of predictions"
-        )
+        raise no_rows()
     return tuple(
         arrow_columns.describe(
             name, data.column(name).type, partial(data.column(name).slice, 0, SAMPLE_ROWS)

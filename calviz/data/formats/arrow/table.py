@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from calviz.core.arrays import FloatArray
-from calviz.core.errors import InputError
 from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
 from calviz.data.file_bytes import Source
+from calviz.data.file_errors import no_rows
 from calviz.data.formats.arrow import columns as arrow_columns
 from calviz.data.formats.arrow.sizes import unpacked_size
 from calviz.data.table import SAMPLE_ROWS, Table
@@ -110,10 +110,7 @@ def open_arrow(source: Source) -> Table:
         rows = sum(batch.num_rows for batch in _batches(source, [0])) if len(schema) else 0
         MAX_ROWS.check(rows, f"the file has {rows:,} rows")
         if not rows:
-            raise InputError(
-                "there are no rows of data",
-                remedy="save the file with at least one row of predictions",
-            )
+            raise no_rows()
         heads = _Heads(source, schema, packed=unpacked > 0)
         columns = [
             arrow_columns.describe(field.name, field.type, partial(heads.of, j))

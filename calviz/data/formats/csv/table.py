@@ -17,6 +17,7 @@ from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.data.allocation import Growing
 from calviz.data.building.labels import MISSING_LABELS
 from calviz.data.file_bytes import HEAD_BYTES, Source, without_bom
+from calviz.data.file_errors import no_rows
 from calviz.data.formats.csv.bad_cells import Cells
 from calviz.data.formats.csv.dialect import (
     MISSING_WORDS,
@@ -89,10 +90,7 @@ class CsvTable(Table):
                 parts[j].append(parsed.texts[j])
         parser.cells.raise_bad(self.line)
         if not parser.cells.rows:
-            raise InputError(
-                "there is a header but no rows of data",
-                remedy="save the file with at least one row of predictions",
-            )
+            raise no_rows("there is a header but no rows of data")
         return Fetched(
             scores=tuple(array.finish() for array in arrays),
             columns={self.dialect.names[j]: series_factor(pl.concat(parts[j])) for j in texts},
@@ -231,10 +229,7 @@ def open_csv(source: Source) -> Table:
         raise InputError("there are NUL bytes: this is not a text file", line=line)
     dialect, rows = sniff(text, encoding, whole)
     if not rows and whole:
-        raise InputError(
-            "there is a header but no rows of data",
-            remedy="save the file with at least one row of predictions",
-        )
+        raise no_rows("there is a header but no rows of data")
     notices = []
     if encoding == "cp1252":
         notices.append(_encoding_notice())
