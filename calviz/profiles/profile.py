@@ -154,8 +154,8 @@ class Profile:
             "cells": cells,
             "name": f.name,
             "class_names": f.class_names,
-            "splits": _factor(table["split"]) if f.split else None,
-            "groups": {name: _factor(table[f"{GROUP}{name}"]) for name in f.groups},
+            "splits": Factor.of_series(table["split"]) if f.split else None,
+            "groups": {name: Factor.of_series(table[f"{GROUP}{name}"]) for name in f.groups},
             "times": table["time"].to_numpy() if f.every is not None else None,
         }
         hit = table["hit"].to_numpy()
@@ -196,17 +196,6 @@ class Profile:
             n_classes=len(f.class_names),
             single=f.single,
         )
-
-
-def _factor(column: pl.Series) -> Factor:
-    import polars as pl
-
-    text = column.cast(pl.String).fill_null("")
-    levels = text.unique(maintain_order=True)
-    codes = text.replace_strict(
-        levels, np.arange(len(levels), dtype=np.int32), return_dtype=pl.Int32
-    )
-    return Factor(codes.to_numpy(), tuple(levels.to_list()))
 
 
 def _blocks(tables: Sequence[pl.DataFrame], keys: list[str]) -> list[IntArray]:

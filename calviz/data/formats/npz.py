@@ -19,7 +19,7 @@ from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, check_expansion
 from calviz.data.file_bytes import Source
 from calviz.data.file_errors import damaged
 from calviz.data.format import FORMATS, Format
-from calviz.data.formats.npy.stored_array import ArrayTable, Member, column_of, precision_of
+from calviz.data.formats.npy.stored_array import SPLIT, ArrayTable, Member, column_of, precision_of
 from calviz.data.formats.npy.stream import Readable, check_size, read_array, read_header
 from calviz.data.loaded import short
 from calviz.data.recognition.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
@@ -72,9 +72,8 @@ def open_npz(source: Source) -> Table:
     else:
         parts, splits = {name: [member] for name, member in members.items()}, None
     columns = [column_of(group, name) for name, group in parts.items()]
-    split_column = "split"
     if splits is not None:
-        columns.append(Column(split_column, "text", np.array(list(splits.levels), dtype=object)))
+        columns.append(Column(SPLIT, "text", np.array(list(splits.levels), dtype=object)))
     notices = [
         Finding("DATA009", "warning", text) for g in parts.values() if (text := precision_of(g))
     ]

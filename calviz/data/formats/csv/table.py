@@ -93,7 +93,7 @@ class CsvTable(Table):
             raise no_rows("there is a header but no rows of data")
         return Fetched(
             scores=tuple(array.finish() for array in arrays),
-            columns={self.dialect.names[j]: series_factor(pl.concat(parts[j])) for j in texts},
+            columns={self.dialect.names[j]: Factor.of_series(pl.concat(parts[j])) for j in texts},
         )
 
     def _parsed(self, parser: BlockParser) -> Iterator[ParsedBlock]:
@@ -154,16 +154,6 @@ def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]
     if columns == list(range(first, first + len(columns))):
         return array[:, first : first + len(columns)]
     return array[:, columns]
-
-
-def series_factor(series: pl.Series) -> Factor:
-    """Convert a text column to a factor; missing cells become the level ""."""
-    import polars as pl
-
-    series = series.fill_null("")
-    levels = series.unique(maintain_order=True)
-    codes = series.cast(pl.Enum(levels)).to_physical().to_numpy().astype(np.int32)
-    return Factor(codes=codes, levels=tuple(levels.to_list()))
 
 
 def _encoding_notice() -> Finding:

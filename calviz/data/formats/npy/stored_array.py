@@ -22,6 +22,9 @@ _TYPES: dict[str, ElementType] = {
     "f": "number", "i": "integer", "u": "integer", "b": "boolean", "U": "text", "S": "text",
 }  # fmt: skip
 
+#: Name of the column that says which part (split) a row comes from.
+SPLIT = "split"
+
 
 @dataclass(frozen=True, eq=False)
 class Member:
@@ -57,13 +60,12 @@ class ArrayTable(Table):
 
     parts: dict[str, list[Member]]
     splits: Factor | None = None
-    split_column: str = "split"
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested arrays; see `Table.fetch`."""
         found: dict[str, npt.NDArray[Any] | Factor] = {}
         for name in columns:
-            if self.splits is not None and name == self.split_column:
+            if self.splits is not None and name == SPLIT:
                 found[name] = self.splits
                 continue
             arrays = [self._single(member) for member in self.parts[name]]
