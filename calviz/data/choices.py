@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_ROWS
@@ -90,6 +90,15 @@ class Questions:
         weights = np.exp(scores - np.repeat(np.maximum.reduceat(scores, first), self.counts))
         shares: FloatArray = weights / np.repeat(np.add.reduceat(weights, first), self.counts)
         return shares
+
+    def top_choices(self, name: str) -> tuple[FloatArray, BoolArray]:
+        """Probability of each question's top choice (the first one of ties), and whether it is right, shape (n,) each."""
+        p = self.probabilities(name)
+        first = self.starts[:-1]
+        top = np.maximum.reduceat(p, first)
+        places = np.flatnonzero(p == np.repeat(top, self.counts))
+        best = places[np.searchsorted(places, first)] - first
+        return np.minimum(top, 1.0), best == self.right
 
     def take(self, rows: IntArray) -> Questions:
         """Select questions by index, shape (r,)."""
@@ -189,16 +198,8 @@ def _tops(questions: Questions, tool: str, notices: Sequence[Finding], name: str
     """One row per question: the probability of its top choice, and whether that is right."""
     import pyarrow as pa
 
-    p = questions.probabilities(name)
-    first = questions.starts[:-1]
-    top = np.maximum.reduceat(p, first)
-    # The first one in case of ties, like argmax.
-    places = np.flatnonzero(p == np.repeat(top, questions.counts))
-    best = places[np.searchsorted(places, first)] - first
-    columns: dict[str, Any] = {
-        "confidence": pa.array(np.minimum(top, 1.0)),
-        "correct": pa.array(best == questions.right),
-    }
+    confidence, correct = questions.top_choices(name)
+    columns: dict[str, Any] = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
     if questions.told_by_nothing_else:
         columns[_CHOICES] = pa.array(questions.counts)
     return _table(questions, columns, questions.others, tool, notices)

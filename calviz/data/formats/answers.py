@@ -107,11 +107,13 @@ def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = 
     counts = np.array([len(a.scores) for a in answers])
     if counts.min() > 1:
         return table_of(_questions(answers, counts, pa.table(columns)), tool, notices)
-    tops = [_top(a) for a in answers]
-    own = {
-        "confidence": pa.array([confidence for confidence, _ in tops]),
-        "correct": pa.array([correct for _, correct in tops]),
-    }
+    confidence = np.array([a.confidence for a in answers])
+    correct = np.array([a.correct for a in answers])
+    scored = counts > 0
+    if scored.any():
+        questions = _questions([a for a in answers if a.scores], counts[scored], pa.table({}))
+        confidence[scored], correct[scored] = questions.top_choices("logits")
+    own = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
     data = pa.table(own | {key: column for key, column in columns.items() if key not in own})
     return ArrowRows(
         format=tool, columns=columns_of(data, "the log has"), data=data, notices=list(notices)
@@ -131,13 +133,3 @@ def _questions(answers: Sequence[Answer], counts: IntArray, others: Any) -> Ques
         others=others,
         texts=[a.choices for a in answers],
     )
-
-
-def _top(answer: Answer) -> tuple[float, bool]:
-    """Return the probability of the top choice, and whether it is the right one."""
-    if not answer.scores:
-        return answer.confidence, answer.correct
-    scores = np.array(answer.scores)
-    weights = np.exp(scores - scores.max())
-    best = int(weights.argmax())
-    return float(weights[best] / weights.sum()), best == answer.label

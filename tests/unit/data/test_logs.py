@@ -106,6 +106,15 @@ def test_questions_with_other_numbers_of_choices_by_choice_by_number_and_by_leng
         calviz.load(LOGS / "inspect_stated.json", choices="each")
 
 
+def test_answers_with_scores_have_the_same_top_choice_beside_answers_without(tmp_path):
+    alone = calviz.load(log_of("four_choices"), choices="top")
+    shutil.copy(log_of("four_choices"), tmp_path)
+    shutil.copy(LOGS / "inspect_stated.json", tmp_path)
+    both = calviz.load(tmp_path)
+    scored = both.confidence[np.flatnonzero(both.groups["task"].values() == "four_choices")]
+    np.testing.assert_array_equal(scored, alone.confidence)
+
+
 def test_logs_of_two_models_lie_in_two_folders(tmp_path):
     for model in ("small", "large"):
         (tmp_path / model).mkdir()
