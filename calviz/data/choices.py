@@ -68,7 +68,7 @@ class Questions:
         return tuple(np.unique(self.counts).tolist())
 
     @property
-    def told_by_nothing_else(self) -> bool:
+    def count_is_informative(self) -> bool:
         """Whether no other column determines the number of choices, so that a column of its own is worthwhile."""
         if len(self.numbers) == 1:
             return False
@@ -127,7 +127,7 @@ def table_of(questions: Questions, tool: str, notices: Sequence[Finding] = ()) -
         Findings of the reader so far.
     """
     if len(questions.numbers) == 1:
-        return _whole(questions, tool, notices)
+        return _question_rows(questions, tool, notices)
     many = ", ".join(f"{k}" for k in questions.numbers[:_NAMED])
     many += ", …" if len(questions.numbers) > _NAMED else ""
     text = (
@@ -135,7 +135,7 @@ def table_of(questions: Questions, tool: str, notices: Sequence[Finding] = ()) -
         f"by choices='each' (--choices each), the questions of one number alone by choices='{questions.numbers[-1]}'"
     )
     said = [*notices, Finding("DATA012", "info", text)]
-    return _tops(questions, tool, said, next(iter(questions.scores)))
+    return _top_choice_rows(questions, tool, said, next(iter(questions.scores)))
 
 
 def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOptions]:
@@ -163,10 +163,10 @@ def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOpt
     plain = [n for n in table.notices if "choices='each'" not in n.message]
     if how == "each":
         cluster = options.cluster_column
-        made = _each(questions, table.format, plain, name)
+        made = _choice_rows(questions, table.format, plain, name)
         return made, replace(options, cluster_column=_QUESTION if cluster is None else cluster)
     if how in (None, "top"):
-        return _tops(questions, table.format, plain, name), options
+        return _top_choice_rows(questions, table.format, plain, name), options
     rows = np.flatnonzero(questions.counts == int(how))
     if not rows.size:
         known = ", ".join(f"{k}" for k in questions.numbers[:10])
@@ -175,11 +175,11 @@ def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOpt
     if left:
         text = f"{left:,} of {len(questions.counts):,} questions do not have {how} choices and are left out"
         plain.append(Finding("DATA012", "info", text))
-    made = _whole(questions.take(rows), table.format, plain)
+    made = _question_rows(questions.take(rows), table.format, plain)
     return made, options if asked != name or asked not in made else replace(options, scores=(name,))
 
 
-def _whole(questions: Questions, tool: str, notices: Sequence[Finding]) -> Table:
+def _question_rows(questions: Questions, tool: str, notices: Sequence[Finding]) -> Table:
     """One row per question, with the scores of all choices."""
     import pyarrow as pa
 
@@ -194,18 +194,20 @@ def _whole(questions: Questions, tool: str, notices: Sequence[Finding]) -> Table
     return _table(questions, columns, questions.others, tool, notices, _names(questions.texts, k))
 
 
-def _tops(questions: Questions, tool: str, notices: Sequence[Finding], name: str) -> Table:
+def _top_choice_rows(
+    questions: Questions, tool: str, notices: Sequence[Finding], name: str
+) -> Table:
     """One row per question: the probability of its top choice, and whether that is right."""
     import pyarrow as pa
 
     confidence, correct = questions.top_choices(name)
     columns: dict[str, Any] = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
-    if questions.told_by_nothing_else:
+    if questions.count_is_informative:
         columns[_CHOICES] = pa.array(questions.counts)
     return _table(questions, columns, questions.others, tool, notices)
 
 
-def _each(questions: Questions, tool: str, notices: Sequence[Finding], name: str) -> Table:
+def _choice_rows(questions: Questions, tool: str, notices: Sequence[Finding], name: str) -> Table:
     """One row per choice: its probability, whether it is the right one, and its question."""
     import pyarrow as pa
 
@@ -226,7 +228,7 @@ def _each(questions: Questions, tool: str, notices: Sequence[Finding], name: str
         _QUESTION: pa.array(named).dictionary_encode(),
         "id": pa.array([f"{one}#{j + 1}" for one, j in zip(named, place.tolist(), strict=True)]),
     }
-    if questions.told_by_nothing_else:
+    if questions.count_is_informative:
         columns[_CHOICES] = pa.array(counts[rows])
     text = (
         f"each choice is a row: its probability against whether it is the right one; {p.size:,} choices of {len(counts):,} questions, "

@@ -75,7 +75,7 @@ class _Rows:
 
 
 def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -> Any:
-    """Return the sums of a lazy frame, still lazy: a row per occurring split, group, time, cell and hit, to be passed to `finished`.
+    """Return the sums of a lazy frame, still lazy: a row per occurring split, group, time, cell and hit, to be passed to `cells_from_sums`.
 
     Unusable rows have the key -1. Sums are weighted by frequency weights; rows with a weight of 0 are dropped after they were
     checked.
@@ -169,7 +169,7 @@ def row_columns(layout: Layout, single: bool) -> dict[str, Any]:
     }
 
 
-def finished(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
+def cells_from_sums(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
     """Convert the sums of any engine to cells with the columns of `Profile.cells`; also return the number of unusable rows."""
     import polars as pl
 

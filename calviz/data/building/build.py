@@ -349,10 +349,10 @@ class _Builder:
             name: as_numbers(one_dimensional(fetched.columns[name]), name)
             for name in layout.numbers
         }
-        columns |= self._rows_not_alike(fetched)
+        columns |= self._clusters_weights_times(fetched)
         return columns, tuple(shown)
 
-    def _rows_not_alike(self, fetched: Fetched) -> dict[str, Any]:
+    def _clusters_weights_times(self, fetched: Fetched) -> dict[str, Any]:
         """Return clusters, weights and times of the rows; frequency weights are stored in `counts`."""
         layout, found = self.layout, dict[str, Any]()
         if layout.cluster is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 
-def recognised(
+def profile_layout(
     frame: nw.LazyFrame[Any],
     options: ReadingOptions,
     *,

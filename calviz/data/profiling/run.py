@@ -16,16 +16,16 @@ from calviz.core.options import check_choice
 from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profile_files import read_profile
-from calviz.data.profiling.columns import recognised
+from calviz.data.profiling.columns import profile_layout
 from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
 from calviz.data.profiling.unusable_rows import unusable
 from calviz.data.reading import options_of
 from calviz.profiles.aggregate import (
     FAULTS,
+    cells_from_sums,
     cells_of,
     faults_of,
     few_scores,
-    finished,
     first_fault,
     is_single,
 )
@@ -151,7 +151,7 @@ def _of_frame(source: Any, reading: ReadingOptions, wanted: dict[str, Any], name
         raise InputError(
             f"got {type(source).__name__}, expected a path, a list of paths or a data frame",
         ) from None
-    layout = recognised(frame, reading, summed=True, **wanted)
+    layout = profile_layout(frame, reading, summed=True, **wanted)
     frame = with_probabilities(frame, layout)
     found = _summed(frame, layout, name)
     if not found.sound:
@@ -187,7 +187,7 @@ class _Summed:
 def _summed(frame: Any, layout: Layout, name: str, engine: Engine = "auto") -> _Summed:
     facts = _facts(layout, name, is_single(frame, layout))
     blocks = cells_in_blocks(frame, layout) if engine == "auto" else None
-    table, bad = finished(_grouped(frame, layout) if blocks is None else blocks, layout)
+    table, bad = cells_from_sums(_grouped(frame, layout) if blocks is None else blocks, layout)
     found = _Summed(Profile(facts, summed([table], facts)), bad)
     if layout.each_class and found.sound:
         of_classes = summed_classes([class_cells_of(frame, layout)], facts)
@@ -285,7 +285,7 @@ class _Run:
         parts = list(files.parts())
         for number, part in enumerate(parts, start=1):
             checkpoint(f"part {number:,} of {len(parts):,}, {rows:,} rows so far")
-            made = self._kept(part, layout, folder)
+            made = self._cached_profile(part, layout, folder)
             if made is None:
                 skipped += [path.name for path in part.paths]
                 continue
@@ -312,7 +312,7 @@ class _Run:
             try:
                 with no_panic():
                     frame = nw.from_native(scan(one, self.engine))
-                    return recognised(frame, self.reading, summed=True, **self.wanted)
+                    return profile_layout(frame, self.reading, summed=True, **self.wanted)
             except CalvizError as error:
                 raise _named(error, path) from None
             except Exception as error:
@@ -325,17 +325,17 @@ class _Run:
 
         return with_probabilities(nw.from_native(scan(part, engine, self.memory)).lazy(), layout)
 
-    def _kept(self, part: Files, layout: Layout, folder: Path | None) -> Profile | None:
+    def _cached_profile(self, part: Files, layout: Layout, folder: Path | None) -> Profile | None:
         """Return the profile of a part, read from the folder of finished parts or else computed and stored there."""
         if folder is None:
-            return self._made(part, layout)
+            return self._profile_of_part(part, layout)
         at = folder / f"{self._key(part, layout)}.parquet"
         if at.exists():
             try:
                 return read_profile(at)
             except InputError:
                 at.unlink()
-        made = self._made(part, layout)
+        made = self._profile_of_part(part, layout)
         if made is not None:
             folder.mkdir(parents=True, exist_ok=True)
             write_profile(made, at)
@@ -346,7 +346,7 @@ class _Run:
         text = repr((VERSION, asdict(layout), self.name, self.skip_broken, states))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def _made(self, part: Files, layout: Layout) -> Profile | None:
+    def _profile_of_part(self, part: Files, layout: Layout) -> Profile | None:
         try:
             with no_panic():
                 frame = self._frame(part, layout, self.engine)
@@ -365,7 +365,9 @@ class _Run:
 
     def _one_by_one(self, part: Files, layout: Layout) -> Profile | None:
         """Profile the files of a part one by one, to find the broken ones and name them or leave them out."""
-        made = {p: self._made(Files((p,), part.kind, part.hive), layout) for p in part.paths}
+        made = {
+            p: self._profile_of_part(Files((p,), part.kind, part.hive), layout) for p in part.paths
+        }
         found = [one for one in made.values() if one is not None]
         if not found:
             return None

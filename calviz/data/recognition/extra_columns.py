@@ -71,7 +71,7 @@ def time(view: View, used: set[str]) -> str | None:
     return worded[0] if len(worded) == 1 else None
 
 
-def to_ask(view: View, used: set[str]) -> Iterator[Finding]:
+def cluster_and_weight_hints(view: View, used: set[str]) -> Iterator[Finding]:
     """Yield hints about columns that may hold clusters or weights, which are never used unless the user says so."""
     options = view.options
     if not view.table.named:

@@ -75,7 +75,7 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     # The cluster column may also be sliced by, if it has few values.
     own = {cluster} if cluster is not None else set[str]()
     groups, unused = extra_columns.groups(view, (used | set(numbers)) - own)
-    view.notices.extend(extra_columns.to_ask(view, used | own))
+    view.notices.extend(extra_columns.cluster_and_weight_hints(view, used | own))
     return Layout(
         scores=scores,
         confidence=confidence,

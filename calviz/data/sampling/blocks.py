@@ -19,7 +19,7 @@ from calviz.core.progress import checkpoint
 from calviz.core.record_batches import record_batches
 from calviz.data.building.build import two_logits
 from calviz.data.loaded import ReadingOptions
-from calviz.data.profiling.columns import recognised
+from calviz.data.profiling.columns import profile_layout
 from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
 from calviz.data.profiling.unusable_rows import unusable
 from calviz.data.sampling.hashes import Hashes, content_hashes
@@ -148,7 +148,7 @@ def _class_numbers(column: pl.Series, classes: Sequence[Any]) -> IntArray:
 
 
 @dataclass(frozen=True)
-class Source:
+class RowSource:
     """Rows that can be iterated over repeatedly.
 
     Attributes
@@ -174,7 +174,7 @@ class Source:
         memory: str | None = None,
         model: str | None = None,
         name: str | None = None,
-    ) -> Source:
+    ) -> RowSource:
         """Open a path, a pattern, a folder, a list of these, or a frame.
 
         Raises
@@ -196,9 +196,11 @@ class Source:
             frames = tuple((path.name, opener(path)) for path in files.paths)
             try:
                 with no_panic():
-                    layout = recognised(nw.from_native(frames[0][1]()).lazy(), reading, model=model)
+                    layout = profile_layout(
+                        nw.from_native(frames[0][1]()).lazy(), reading, model=model
+                    )
             except Exception as error:
-                raise _said(error, frames[0][0]) from None
+                raise _error_of_file(error, frames[0][0]) from None
             return cls(name or files.name, layout, frames)
         try:
             frame = nw.from_native(source)
@@ -213,7 +215,7 @@ class Source:
             )
         return cls(
             name or "sample",
-            recognised(frame.lazy(), reading, model=model),
+            profile_layout(frame.lazy(), reading, model=model),
             (("", lambda: source),),
         )
 
@@ -244,7 +246,7 @@ class Source:
                     done += table.height
                     yield block
             except Exception as error:
-                raise _said(error, name) from None
+                raise _error_of_file(error, name) from None
 
     @property
     def _columns(self) -> list[str]:
@@ -290,7 +292,7 @@ def predictions_of(scores: FloatArray, labels: IntArray, layout: Layout, **more:
     return Predictions(probs=scores[:, 0] if one else scores, **more)
 
 
-def _said(error: Exception, name: str) -> Exception:
+def _error_of_file(error: Exception, name: str) -> Exception:
     """Turn an exception about a file (or a frame, without a name) into an error that names the file."""
     if isinstance(error, CalvizError):
         return error.in_file(name) if name and isinstance(error, InputError) else error

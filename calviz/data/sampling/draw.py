@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.data.sampling.hashes import Hashes, apart, uniform
+from calviz.data.sampling.hashes import Hashes, rehashed, uniform
 
 #: Number of counters; rows are counted by hash, so each counter is an upper bound on the copies of a row.
 COUNTERS = 1 << 24
@@ -135,7 +135,7 @@ def _candidates(
     pending: list[tuple[Hashes, IntArray, IntArray]] = []
     rows = 0
     for hashes, strata, most, own in blocks():
-        near: BoolArray = uniform(apart(hashes, seed)) <= limit[strata] * most
+        near: BoolArray = uniform(rehashed(hashes, seed)) <= limit[strata] * most
         pending.append((hashes[near], strata[near], own[near]))
         rows += pending[-1][0].size
         if rows > _PENDING:
@@ -155,7 +155,7 @@ def _places(
     hashes: Hashes, copies: IntArray, limit: FloatArray, seed: int
 ) -> tuple[FloatArray, IntArray]:
     """Positions of all copies that may be within the limit, and the index of the content of each, shape (c,) each."""
-    u = uniform(apart(hashes, seed))
+    u = uniform(rehashed(hashes, seed))
     within = np.clip(np.floor(copies * limit - u).astype(np.intp) + 1, 0, copies)
     content = np.repeat(np.arange(hashes.size), within)
     number = np.arange(content.size) - np.repeat(np.cumsum(within) - within, within)

@@ -39,7 +39,7 @@ def mixed(numbers: Hashes) -> Hashes:
     return np.asarray(x ^ (x >> np.uint64(31)))
 
 
-def apart(hashes: Hashes, number: IntArray | int) -> Hashes:
+def rehashed(hashes: Hashes, number: IntArray | int) -> Hashes:
     """Derive a further hash of each row, shape (n,), for a given `number`: an integer, or one per row of shape (n,)."""
     # Python integers have any size.
     whole = number % (1 << 62) if isinstance(number, int) else number

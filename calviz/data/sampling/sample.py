@@ -16,9 +16,9 @@ from calviz.core.predictions import Dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
 from calviz.data.profiling.sources import Engine
 from calviz.data.reading import options_of
-from calviz.data.sampling.blocks import Block, Source, predictions_of
+from calviz.data.sampling.blocks import Block, RowSource, predictions_of
 from calviz.data.sampling.draw import COUNTERS, Drawn, counted_rows, draw, proportional
-from calviz.data.sampling.hashes import Hashes, apart
+from calviz.data.sampling.hashes import Hashes, rehashed
 
 #: Default number of rows drawn for fitting.
 ROWS = 100_000
@@ -170,13 +170,13 @@ def sample_rows(
     if fit_split is not None and fit_split == eval_split:
         raise OptionError(f"'{shortened(fit_split)}' cannot both fit and judge; name two splits.")
     reading: ReadingOptions = options_of(options)
-    opened = Source.of(source, reading, engine=engine, memory=memory, model=model, name=name)
+    opened = RowSource.of(source, reading, engine=engine, memory=memory, model=model, name=name)
     return _Drawing(opened, seed).sample(rows, judged, fit_split, eval_split)
 
 
 @dataclass(frozen=True, eq=False)
 class _Drawing:
-    source: Source
+    source: RowSource
     seed: int
 
     def sample(
@@ -197,7 +197,7 @@ class _Drawing:
                 kept, pool = _pooled(block, pools)
                 strata = pool * counts.shape[1] + block.labels[kept]
                 most = counted_rows(counters, content[kept])
-                yield apart(content[kept], pool), strata, most, block.copies[kept]
+                yield rehashed(content[kept], pool), strata, most, block.copies[kept]
 
         nothing = np.zeros_like(fit)
         if splits == (None, None):
@@ -267,7 +267,7 @@ class _Drawing:
         parts: list[tuple[Any, ...]] = []
         for block in self.source.blocks("taking rows"):
             kept, pool = _pooled(block, pools)
-            hashes = apart(block.hashes[kept], pool)
+            hashes = rehashed(block.hashes[kept], pool)
             copies = taken(hashes, block.copies[kept])
             # Rows with frequency weights are repeated.
             rows = np.concatenate([np.repeat(np.arange(kept.size), times) for times in copies])
@@ -279,7 +279,7 @@ class _Drawing:
         hashes, role, labels, scores, weights = (
             np.concatenate(columns) for columns in zip(*parts, strict=True)
         )
-        order = np.lexsort((apart(hashes, self.seed), role))
+        order = np.lexsort((rehashed(hashes, self.seed), role))
         more: dict[str, Any] = {"name": self.source.name}
         if judging:
             more["splits"] = Factor.of(np.array([FIT, JUDGED], dtype=object)[role[order]])
