@@ -16,7 +16,7 @@ from calviz.data.file_bytes import Source
 from calviz.data.loaded import Loaded, Recognition
 from calviz.data.table import Table
 from calviz.profiles.aggregate import SUMS
-from calviz.profiles.file import KEY, columns_of, group_names, of_columns, read_facts
+from calviz.profiles.file import KEY, columns_of, group_names, profile_from_columns, read_facts
 from calviz.profiles.profile import Profile, merge
 
 
@@ -54,7 +54,7 @@ def of_table(table: Table, text: bytes) -> Profile:
             columns[name] = _texts(fetched[name])
         else:
             columns[name] = _numbers(fetched[name], name)
-    return of_columns(facts, rows, columns)
+    return profile_from_columns(facts, rows, columns)
 
 
 def _texts(column: Any) -> Any:

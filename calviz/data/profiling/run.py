@@ -25,8 +25,8 @@ from calviz.profiles.aggregate import (
     cells_from_sums,
     cells_of,
     faults_of,
-    few_scores,
     first_fault,
+    has_few_scores,
     is_single,
 )
 from calviz.profiles.class_cells import class_cells_of
@@ -218,9 +218,9 @@ def _grouped(frame: Any, layout: Layout) -> Any:
     several = bool((table["low"] != table["high"]).any())
     if not several or (table["key"] < 0).any():
         return table
-    if table["n"].sum() > FEW_SCORES and not few_scores(frame, layout):
+    if table["n"].sum() > FEW_SCORES and not has_few_scores(frame, layout):
         return table
-    return cells_of(frame, layout, apart=True).collect("polars").to_native()
+    return cells_of(frame, layout, by_score=True).collect("polars").to_native()
 
 
 def _streamed(frame: Any, layout: Layout) -> Any:
@@ -228,8 +228,8 @@ def _streamed(frame: Any, layout: Layout) -> Any:
     import narwhals as nw
     import polars as pl
 
-    def table(*, apart: bool) -> pl.DataFrame:
-        found = cells_of(frame, layout, apart=apart).collect("polars", engine="streaming")
+    def table(*, by_score: bool) -> pl.DataFrame:
+        found = cells_of(frame, layout, by_score=by_score).collect("polars", engine="streaming")
         made: pl.DataFrame = found.to_native()
         return made
 
@@ -238,7 +238,7 @@ def _streamed(frame: Any, layout: Layout) -> Any:
     wide = columns > WIDE
     with pl.Config(streaming_chunk_size=ENTRIES // columns if wide else None):
         rows = int(frame.select(rows=nw.len()).collect("polars")["rows"][0])
-        return table(apart=rows <= FEW_SCORES or few_scores(frame, layout))
+        return table(by_score=rows <= FEW_SCORES or has_few_scores(frame, layout))
 
 
 def _facts(layout: Layout, name: str, single: bool) -> Facts:
