@@ -58,10 +58,10 @@ class Source:
             )
         else:
             # getvalue of a BytesIO does not copy; other streams are read once.
-            whole = source.getvalue() if isinstance(source, io.BytesIO) else source.read()
-            if not isinstance(whole, bytes):
+            content = source.getvalue() if isinstance(source, io.BytesIO) else source.read()
+            if not isinstance(content, bytes):
                 raise InputError("the file object gives text", remedy="open it in binary mode")
-            self.data = whole
+            self.data = content
             self.name = name or Path(str(getattr(source, "name", "upload"))).name
         self.size = len(self.data) if self.data is not None else self._stat().st_size
         try:
@@ -129,17 +129,17 @@ class Source:
             return _hash_beside(self.data)
         path, name = self.path, self.name
         assert path is not None
-        before = path.stat()
+        opened = path.stat()
 
         def digest() -> str:
-            now = path.stat()
-            if (now.st_mtime_ns, now.st_size) != (before.st_mtime_ns, before.st_size):
+            current = path.stat()
+            if (current.st_mtime_ns, current.st_size) != (opened.st_mtime_ns, opened.st_size):
                 raise InputError("the file has changed since it was read", file=name)
-            whole = hashlib.blake2b(digest_size=32)
+            digester = hashlib.blake2b(digest_size=32)
             with path.open("rb", buffering=0) as stream:
                 while block := stream.read(_HASH_BLOCK):
-                    whole.update(block)
-            return whole.hexdigest()
+                    digester.update(block)
+            return digester.hexdigest()
 
         return digest
 
@@ -161,7 +161,7 @@ class Gunzip:
     """A gzip stream that raises InputError once it expands beyond the limits."""
 
     def __init__(self, raw: BinaryIO) -> None:
-        self._raw, self._given = raw, 0
+        self._raw, self._unpacked = raw, 0
         self._file = GzipFile(fileobj=raw, mode="rb")
 
     def read(self, size: int = -1) -> bytes:
@@ -171,9 +171,9 @@ class Gunzip:
             block = self._file.read(step)
         except (EOFError, BadGzipFile, zlib.error):
             raise damaged("the gzip stream breaks off") from None
-        self._given += len(block)
+        self._unpacked += len(block)
         # Compared with the compressed bytes read so far, so the check works before the end.
-        check_expansion("the file", self._given, self._raw.tell())
+        check_expansion("the file", self._unpacked, self._raw.tell())
         return block if size >= 0 or not block else block + self.read()
 
     def __enter__(self) -> Gunzip:

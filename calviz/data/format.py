@@ -99,13 +99,13 @@ def refuse_unreadable(head: bytes) -> None:
 
 def format_of(source: Source) -> Format:
     """Return the format of a file, from its content; raise InputError if it cannot be read, MissingPackage if a package is missing."""
-    found = _recognised(source)
-    if found.package:
-        needs(found.package)
-    return found
+    entry = _recognised_format(source)
+    if entry.package:
+        needs(entry.package)
+    return entry
 
 
-def _recognised(source: Source) -> Format:
+def _recognised_format(source: Source) -> Format:
     head = source.head(8192)
     if not head:
         raise InputError("the file is empty")

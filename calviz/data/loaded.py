@@ -199,8 +199,8 @@ class Recognition:
         elif self.label_form:
             parts.append(self.label_form)
         if self.split_counts:
-            named = [f"{short(name)} {count:,}" for name, count in self.split_counts.items()]
-            counts = ", ".join([*named[:8], *(["…"] if len(named) > 8 else [])])
+            split_parts = [f"{short(name)} {count:,}" for name, count in self.split_counts.items()]
+            counts = ", ".join([*split_parts[:8], *(["…"] if len(split_parts) > 8 else [])])
             name = f"split {_quoted(self.split_column)} " if self.split_column else "splits "
             parts.append(f"{name}({counts})")
         if self.id_column:
@@ -225,9 +225,9 @@ def short(text: str, length: int = 40) -> str:
 
 def known_columns(columns: Iterable[str]) -> str:
     """List the available columns, for the end of a sentence."""
-    found = [short(c) for c in columns]
-    more = f" and {len(found) - 12:,} more" if len(found) > 12 else ""
-    return f"there are {', '.join(found[:12])}{more}"
+    names = [short(c) for c in columns]
+    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
+    return f"there are {', '.join(names[:12])}{more}"
 
 
 def _quoted(name: str | None) -> str:

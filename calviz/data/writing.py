@@ -62,7 +62,7 @@ def _write(data: Dataset, target: Path) -> None:
     target.write_bytes(csv_bytes(frame))
 
 
-def _beside(data: Dataset) -> dict[str, Any]:
+def _ids_and_splits(data: Dataset) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     if data.ids is not None:
         columns["id"] = np.asarray(data.ids)
@@ -72,7 +72,7 @@ def _beside(data: Dataset) -> dict[str, Any]:
 
 
 def _columns(data: Dataset) -> dict[str, Any]:
-    columns = _beside(data)
+    columns = _ids_and_splits(data)
     columns |= {name: group.values().astype(str) for name, group in data.groups.items()}
     if isinstance(data, Predictions):
         columns["label"] = np.asarray(data.class_names, dtype=object)[data.labels]
@@ -86,8 +86,8 @@ def _columns(data: Dataset) -> dict[str, Any]:
 
 
 def _arrays(data: Dataset) -> dict[str, Any]:
-    beside = _beside(data)
-    arrays: dict[str, Any] = {"ids" if k == "id" else k: v for k, v in beside.items()}
+    ids_and_splits = _ids_and_splits(data)
+    arrays: dict[str, Any] = {"ids" if k == "id" else k: v for k, v in ids_and_splits.items()}
     arrays |= {f"group_{name}": g.values().astype(str) for name, g in data.groups.items()}
     arrays |= data.numbers
     if "ids" in arrays and arrays["ids"].dtype == object:

@@ -113,8 +113,8 @@ def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = 
     if scored.any():
         questions = _questions([a for a in answers if a.scores], counts[scored], pa.table({}))
         confidence[scored], correct[scored] = questions.top_choices("logits")
-    own = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
-    data = pa.table(own | {key: column for key, column in columns.items() if key not in own})
+    judged = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
+    data = pa.table(judged | {key: column for key, column in columns.items() if key not in judged})
     return ArrowRows(
         format=tool, columns=columns_of(data, "the log has"), data=data, notices=list(notices)
     )

@@ -173,8 +173,10 @@ def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor
         for split, roles in splits.items()
         if any(r in scores for r in roles) and any(r in LABELS for r in roles)
     }
-    alone = [k for k in members if _role(k) is None and (plain(k) in scores or plain(k) in LABELS)]
-    if not complete or alone:
+    unsplit = [
+        k for k in members if _role(k) is None and (plain(k) in scores or plain(k) in LABELS)
+    ]
+    if not complete or unsplit:
         return None
     first = next(iter(complete.values()))
     shared = [role for role in first if all(role in roles for roles in complete.values())]

@@ -37,10 +37,10 @@ class ArrowRows(Table):
         from calviz.data.formats.arrow import columns as arrow_columns
 
         arrays = tuple(self._scores(group) for group in scores)
-        single: dict[str, npt.NDArray[Any] | Factor] = {
+        single_columns: dict[str, npt.NDArray[Any] | Factor] = {
             name: arrow_columns.single(self.data.column(name)) for name in columns
         }
-        return Fetched(arrays, single)
+        return Fetched(arrays, single_columns)
 
     def _scores(self, group: tuple[str, ...]) -> Any:
         from calviz.data.formats.arrow import columns as arrow_columns

@@ -63,17 +63,17 @@ def _batches(source: Source, fields: list[int], *, packed: bool = True) -> Itera
 
 
 def _checked(batch: Any, fields: list[int], packed: bool) -> Any:
-    chosen = batch if packed else batch.select(fields)
-    chosen.validate(full=True)
-    return chosen
+    selected = batch if packed else batch.select(fields)
+    selected.validate(full=True)
+    return selected
 
 
 class ArrowTable(arrow_columns.TypedTable):
     """A table from an Arrow file or stream."""
 
     def _table(self, columns: list[str]) -> Any:
-        wanted = sorted({self.places[name] for name in columns})
-        return pa.Table.from_batches(b.select(columns) for b in _batches(self.source, wanted))
+        fields = sorted({self.places[name] for name in columns})
+        return pa.Table.from_batches(b.select(columns) for b in _batches(self.source, fields))
 
     def _scores(self, group: tuple[str, ...]) -> FloatArray:
         out, lists = self._out(group)
@@ -82,14 +82,14 @@ class ArrowTable(arrow_columns.TypedTable):
         for j in range(0, len(group), step):
             names = group[j : j + step]
             start = 0
-            wanted = sorted(self.places[n] for n in names)
-            for batch in _batches(self.source, wanted, packed=packed):
+            fields = sorted(self.places[n] for n in names)
+            for batch in _batches(self.source, fields, packed=packed):
                 rows = out[start : start + batch.num_rows]
-                found = [pa.chunked_array([batch.column(name)]) for name in names]
+                columns = [pa.chunked_array([batch.column(name)]) for name in names]
                 if lists:
-                    arrow_columns.fill_block(rows, found[0], names[0], start)
+                    arrow_columns.fill_block(rows, columns[0], names[0], start)
                 else:
-                    arrow_columns.fill(rows[:, j : j + len(names)], found)
+                    arrow_columns.fill(rows[:, j : j + len(names)], columns)
                 start += batch.num_rows
         return out
 
@@ -144,14 +144,14 @@ class _Heads:
 
     def __init__(self, source: Source, schema: Any, packed: bool) -> None:
         self.source, self.schema, self.packed = source, schema, packed
-        self._found: dict[int, Any] = {}
+        self._heads: dict[int, Any] = {}
 
     def of(self, index: int) -> Any:
         """Return the first rows of a column."""
-        if index not in self._found:
+        if index not in self._heads:
             with arrow_columns.readable("Arrow"):
                 self._read(index)
-        return self._found.pop(index)
+        return self._heads.pop(index)
 
     def _read(self, first: int) -> None:
         last = min(len(self.schema), first + _BATCH) if self.packed else len(self.schema)
@@ -164,4 +164,4 @@ class _Heads:
                 break
         for j, index in enumerate(fields):
             parts = [batch.column(j) for batch in batches]
-            self._found[index] = pa.chunked_array(parts, self.schema.field(index).type)
+            self._heads[index] = pa.chunked_array(parts, self.schema.field(index).type)

@@ -185,10 +185,10 @@ def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset
     """Describe a column from its first cells; `classes` are words for missing values that are also class names."""
     known = [c for c in cells if c not in MISSING_WORDS]
     if classes and not count_scores([name]):
-        called = any(c.casefold() in classes for c in cells)
-        counted = all(is_integer(c) for c in known if c.casefold() not in classes)
+        has_class_words = any(c.casefold() in classes for c in cells)
+        are_indices = all(is_integer(c) for c in known if c.casefold() not in classes)
         # Such class names may occur only later in the file, so a label column is read as text from the start.
-        if counted and (called or plain(name) in LABELS):
+        if are_indices and (has_class_words or plain(name) in LABELS):
             return Column(name, "text", np.array(cells, dtype=object))
     values = {c: _float(c, decimal_comma) for c in known}
     numbers = sum(values[c] is not None for c in known)
