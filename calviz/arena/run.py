@@ -28,7 +28,7 @@ from calviz.comparison.rows import Division, Rows
 from calviz.core.errors import CalvizError, InputError, reason_of
 from calviz.core.predictions import Dataset
 from calviz.core.progress import Stopped, checkpoint, watching
-from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
 from calviz.numerics.blocks import available_cores
 from calviz.numerics.threads import one_blas_thread
 from calviz.results.arena import SCORES, Experiment, MethodScore, ResultTable
@@ -139,11 +139,11 @@ def _score(
 
 
 def _check_splits(data: Dataset, member: Member) -> None:
-    names = {name.casefold() for name in data.split_names}
-    if not (names & set(FIT_SPLITS) and names & set(EVAL_SPLITS)):
-        splits = ", ".join(data.split_names[:6]) or "none"
+    usual = (usual_split(data.split_names, names) for names in (FIT_SPLITS, EVAL_SPLITS))
+    if None in usual:
+        have = ", ".join(data.split_names[:6]) or "none"
         raise InputError(
-            f"'{member.model}' has no calibration and test split (it has {splits})",
+            f"'{member.model}' has no calibration and test split (it has {have})",
             remedy="name two, or let a share of the rows fit the maps",
         )
 

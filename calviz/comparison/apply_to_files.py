@@ -16,7 +16,7 @@ from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
-from calviz.data.profiling.columns import recognised
+from calviz.data.profiling.columns import profile_layout
 from calviz.data.profiling.sources import Files, find, scan
 from calviz.data.sampling.blocks import predictions_of
 from calviz.profiles.layout import Layout
@@ -70,7 +70,7 @@ def apply_to_files(
     files, target = find(sources), Path(folder)
     names = target_names(sources, folder)
     first = Files(files.paths[:1], files.kind, files.hive)
-    layout = recognised(
+    layout = profile_layout(
         nw.from_native(scan(first, "polars")), options or ReadingOptions(), model=model
     )
     target.mkdir(parents=True, exist_ok=True)

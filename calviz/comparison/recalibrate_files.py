@@ -16,7 +16,7 @@ from calviz.comparison.rows import LEAST_ROWS
 from calviz.core.errors import InputError, OptionError
 from calviz.data.reading import options_of
 from calviz.data.sampling.blocks import Block
-from calviz.data.sampling.hashes import apart
+from calviz.data.sampling.hashes import rehashed
 from calviz.data.sampling.sample import FIT, JUDGED, ROWS, RowSample, sample_rows
 from calviz.profiles.layout import Layout
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -137,7 +137,7 @@ class _Marks:
         # The split may be in the name of a folder, and is not needed here.
         block = Block.of(table, replace(layout, split=None))
         copies = block.copies
-        fits, _ = self._taken(apart(block.hashes, 0), copies)
+        fits, _ = self._taken(rehashed(block.hashes, 0), copies)
         divided = (fits > 0) & (fits < copies)
         rows = np.repeat(np.arange(copies.size), 1 + divided)
         second = np.diff(rows, prepend=-1) == 0

@@ -11,7 +11,7 @@ from calviz.comparison.stratified_parts import assign_parts, stratified_sample, 
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Dataset, Predictions, check_dataset
-from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
 from calviz.results.comparison import RowsUsed
 from calviz.text.words import counted, percent
 
@@ -102,9 +102,8 @@ class Division:
     @staticmethod
     def _usual_splits(data: Dataset) -> tuple[str | None, str | None]:
         """Return the splits whose names say that they fit, and that they judge; None for each that is missing."""
-        named = {name.casefold(): name for name in reversed(data.split_names)}
-        fit = next((named[n] for n in FIT_SPLITS if n in named), None)
-        return fit, next((named[n] for n in EVAL_SPLITS if n in named), None)
+        splits = data.split_names
+        return usual_split(splits, FIT_SPLITS), usual_split(splits, EVAL_SPLITS)
 
     def _usual(self, data: Dataset) -> Rows:
         fit, judged = self._usual_splits(data)
@@ -132,11 +131,11 @@ def fit_split_beside(data: Dataset, eval_split: str | None) -> str | None:
 
     None if there is no other split. If all rows are judged (`eval_split` is None), only a split whose name suggests it.
     """
-    named = {name.casefold(): name for name in reversed(data.split_names) if name != eval_split}
-    suggested = next((named[name] for name in FIT_SPLITS if name in named), None)
-    if suggested is not None or eval_split is None:
-        return suggested if len(data.split_names) > 1 else None
-    return next((name for name in data.split_names if name != eval_split), None)
+    others = [name for name in data.split_names if name != eval_split]
+    usual = usual_split(others, FIT_SPLITS)
+    if usual is not None or eval_split is None:
+        return usual if len(data.split_names) > 1 else None
+    return next(iter(others), None)
 
 
 def _for_more_rows(data: Dataset, *, folds: int | None) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, IntArray, read_only
 from calviz.core.errors import InputError, shortened
+
+if TYPE_CHECKING:  # polars is imported on first use
+    import polars as pl
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,16 @@ class Factor:
             codes=read_only(rank[inverse].astype(np.int32)),
             levels=tuple(str(v) for v in distinct[order]),
         )
+
+    @classmethod
+    def of_series(cls, series: pl.Series) -> Factor:
+        """Make a factor of a polars column of text; missing values become the level ""."""
+        import polars as pl
+
+        texts = series.cast(pl.String).fill_null("")
+        levels = texts.unique(maintain_order=True)
+        codes = texts.cast(pl.Enum(levels)).to_physical().to_numpy().astype(np.int32)
+        return cls(codes=codes, levels=tuple(levels.to_list()))
 
     def __len__(self) -> int:
         return int(self.codes.shape[0])

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_ROWS
@@ -68,7 +68,7 @@ class Questions:
         return tuple(np.unique(self.counts).tolist())
 
     @property
-    def told_by_nothing_else(self) -> bool:
+    def count_is_informative(self) -> bool:
         """Whether no other column determines the number of choices, so that a column of its own is worthwhile."""
         if len(self.numbers) == 1:
             return False
@@ -90,6 +90,15 @@ class Questions:
         weights = np.exp(scores - np.repeat(np.maximum.reduceat(scores, first), self.counts))
         shares: FloatArray = weights / np.repeat(np.add.reduceat(weights, first), self.counts)
         return shares
+
+    def top_choices(self, name: str) -> tuple[FloatArray, BoolArray]:
+        """Probability of each question's top choice (the first one of ties), and whether it is right, shape (n,) each."""
+        p = self.probabilities(name)
+        first = self.starts[:-1]
+        top = np.maximum.reduceat(p, first)
+        places = np.flatnonzero(p == np.repeat(top, self.counts))
+        best = places[np.searchsorted(places, first)] - first
+        return np.minimum(top, 1.0), best == self.right
 
     def take(self, rows: IntArray) -> Questions:
         """Select questions by index, shape (r,)."""
@@ -118,15 +127,15 @@ def table_of(questions: Questions, tool: str, notices: Sequence[Finding] = ()) -
         Findings of the reader so far.
     """
     if len(questions.numbers) == 1:
-        return _whole(questions, tool, notices)
-    many = ", ".join(f"{k}" for k in questions.numbers[:_NAMED])
-    many += ", …" if len(questions.numbers) > _NAMED else ""
+        return _question_rows(questions, tool, notices)
+    numbers = ", ".join(f"{k}" for k in questions.numbers[:_NAMED])
+    numbers += ", …" if len(questions.numbers) > _NAMED else ""
     text = (
-        f"the rows have different numbers of choices ({many}): the top choice of each row is judged; each choice by itself is judged "
+        f"the rows have different numbers of choices ({numbers}): the top choice of each row is judged; each choice by itself is judged "
         f"by choices='each' (--choices each), the questions of one number alone by choices='{questions.numbers[-1]}'"
     )
-    said = [*notices, Finding("DATA012", "info", text)]
-    return _tops(questions, tool, said, next(iter(questions.scores)))
+    findings = [*notices, Finding("DATA012", "info", text)]
+    return _top_choice_rows(questions, tool, findings, next(iter(questions.scores)))
 
 
 def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOptions]:
@@ -137,40 +146,43 @@ def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOpt
     OptionError
         If the file has no questions with choices, or none with the requested number.
     """
-    questions, how = table.questions, options.choices
+    questions, choice = table.questions, options.choices
     if questions is None:
-        if how is not None:
+        if choice is not None:
             raise OptionError(
                 f"'choices' is for questions with choices: logs of language models, and rows with different numbers of scores; this "
                 f"is {table.format}, whose rows are read as they are."
             )
         return table, options
-    asked = options.scores[0] if options.scores and len(options.scores) == 1 else ""
-    name = asked if asked in questions.scores else next(iter(questions.scores))
-    if how is None and (asked != name or asked in table):
+    requested = options.scores[0] if options.scores and len(options.scores) == 1 else ""
+    name = requested if requested in questions.scores else next(iter(questions.scores))
+    if choice is None and (requested != name or requested in table):
         return table, options
     # Scores requested by name are selected here; they are not a column of the resulting table.
-    options = replace(options, choices=None, scores=None if asked == name else options.scores)
-    plain = [n for n in table.notices if "choices='each'" not in n.message]
-    if how == "each":
+    options = replace(options, choices=None, scores=None if requested == name else options.scores)
+    notices = [n for n in table.notices if "choices='each'" not in n.message]
+    if choice == "each":
         cluster = options.cluster_column
-        made = _each(questions, table.format, plain, name)
-        return made, replace(options, cluster_column=_QUESTION if cluster is None else cluster)
-    if how in (None, "top"):
-        return _tops(questions, table.format, plain, name), options
-    rows = np.flatnonzero(questions.counts == int(how))
+        result = _choice_rows(questions, table.format, notices, name)
+        return result, replace(options, cluster_column=_QUESTION if cluster is None else cluster)
+    if choice in (None, "top"):
+        return _top_choice_rows(questions, table.format, notices, name), options
+    rows = np.flatnonzero(questions.counts == int(choice))
     if not rows.size:
-        known = ", ".join(f"{k}" for k in questions.numbers[:10])
-        raise OptionError(f"no question has {how} choices; the numbers of choices are {known}.")
-    left = len(questions.counts) - rows.size
-    if left:
-        text = f"{left:,} of {len(questions.counts):,} questions do not have {how} choices and are left out"
-        plain.append(Finding("DATA012", "info", text))
-    made = _whole(questions.take(rows), table.format, plain)
-    return made, options if asked != name or asked not in made else replace(options, scores=(name,))
+        numbers = ", ".join(f"{k}" for k in questions.numbers[:10])
+        raise OptionError(
+            f"no question has {choice} choices; the numbers of choices are {numbers}."
+        )
+    left_out = len(questions.counts) - rows.size
+    if left_out:
+        text = f"{left_out:,} of {len(questions.counts):,} questions do not have {choice} choices and are left out"
+        notices.append(Finding("DATA012", "info", text))
+    result = _question_rows(questions.take(rows), table.format, notices)
+    by_name = requested == name and name in result
+    return result, replace(options, scores=(name,)) if by_name else options
 
 
-def _whole(questions: Questions, tool: str, notices: Sequence[Finding]) -> Table:
+def _question_rows(questions: Questions, tool: str, notices: Sequence[Finding]) -> Table:
     """One row per question, with the scores of all choices."""
     import pyarrow as pa
 
@@ -185,26 +197,20 @@ def _whole(questions: Questions, tool: str, notices: Sequence[Finding]) -> Table
     return _table(questions, columns, questions.others, tool, notices, _names(questions.texts, k))
 
 
-def _tops(questions: Questions, tool: str, notices: Sequence[Finding], name: str) -> Table:
+def _top_choice_rows(
+    questions: Questions, tool: str, notices: Sequence[Finding], name: str
+) -> Table:
     """One row per question: the probability of its top choice, and whether that is right."""
     import pyarrow as pa
 
-    p = questions.probabilities(name)
-    first = questions.starts[:-1]
-    top = np.maximum.reduceat(p, first)
-    # The first one in case of ties, like argmax.
-    places = np.flatnonzero(p == np.repeat(top, questions.counts))
-    best = places[np.searchsorted(places, first)] - first
-    columns: dict[str, Any] = {
-        "confidence": pa.array(np.minimum(top, 1.0)),
-        "correct": pa.array(best == questions.right),
-    }
-    if questions.told_by_nothing_else:
+    confidence, correct = questions.top_choices(name)
+    columns: dict[str, Any] = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
+    if questions.count_is_informative:
         columns[_CHOICES] = pa.array(questions.counts)
     return _table(questions, columns, questions.others, tool, notices)
 
 
-def _each(questions: Questions, tool: str, notices: Sequence[Finding], name: str) -> Table:
+def _choice_rows(questions: Questions, tool: str, notices: Sequence[Finding], name: str) -> Table:
     """One row per choice: its probability, whether it is the right one, and its question."""
     import pyarrow as pa
 
@@ -218,22 +224,24 @@ def _each(questions: Questions, tool: str, notices: Sequence[Finding], name: str
         if "id" in others.column_names
         else range(1, len(counts) + 1)
     )
-    named = np.array([str(one) for one in ids], dtype=object)[rows]
+    question_ids = np.array([str(one) for one in ids], dtype=object)[rows]
     columns: dict[str, Any] = {
         "probability": pa.array(np.minimum(p, 1.0)),
         "label": pa.array((place == questions.right[rows]).astype(np.int8)),
-        _QUESTION: pa.array(named).dictionary_encode(),
-        "id": pa.array([f"{one}#{j + 1}" for one, j in zip(named, place.tolist(), strict=True)]),
+        _QUESTION: pa.array(question_ids).dictionary_encode(),
+        "id": pa.array(
+            [f"{one}#{j + 1}" for one, j in zip(question_ids, place.tolist(), strict=True)]
+        ),
     }
-    if questions.told_by_nothing_else:
+    if questions.count_is_informative:
         columns[_CHOICES] = pa.array(counts[rows])
     text = (
         f"each choice is a row: its probability against whether it is the right one; {p.size:,} choices of {len(counts):,} questions, "
         "which are the clusters; both add up to 1 in each question, so accuracy and mean gap of these rows mean nothing: look at the "
         "diagram and the ECE"
     )
-    said = [*notices, Finding("DATA012", "info", text)]
-    return _table(questions, columns, _rows_of(others, rows), tool, said, _RIGHT)
+    findings = [*notices, Finding("DATA012", "info", text)]
+    return _table(questions, columns, _rows_of(others, rows), tool, findings, _RIGHT)
 
 
 def _table(
@@ -246,11 +254,11 @@ def _table(
 ) -> Table:
     import pyarrow as pa
 
-    own = {name: others.column(name) for name in others.column_names if name not in columns}
+    rest = {name: others.column(name) for name in others.column_names if name not in columns}
     # Columns of the file come before the number of choices among the groups.
     last = {_CHOICES: columns[_CHOICES]} if _CHOICES in columns else {}
     first = {name: values for name, values in columns.items() if name not in last}
-    data = pa.table(first | own | last)
+    data = pa.table(first | rest | last)
     return ArrowRows(
         format=tool,
         columns=columns_of(data, "the log has"),
@@ -268,6 +276,6 @@ def _rows_of(table: Any, rows: IntArray) -> Any:
 
 def _names(texts: Sequence[tuple[str, ...]], k: int) -> tuple[str, ...]:
     """The texts of the choices if all questions have the same ones; letters or numbers otherwise."""
-    if texts and len(set(texts[0])) == k and all(one == texts[0] for one in texts):
+    if texts and len(set(texts[0])) == k and all(choices == texts[0] for choices in texts):
         return texts[0]
     return tuple(chr(ord("A") + j) if k <= 26 else str(j) for j in range(k))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
 import os
@@ -16,6 +17,7 @@ from typing import BinaryIO, Self, cast
 
 from calviz.core.errors import InputError
 from calviz.core.limits import EXPANSION_FLOOR, MAX_FILE, check_expansion
+from calviz.data.file_errors import damaged
 
 HEAD_BYTES = 1 << 20
 _HASH_BLOCK = 1 << 20
@@ -56,10 +58,10 @@ class Source:
             )
         else:
             # getvalue of a BytesIO does not copy; other streams are read once.
-            whole = source.getvalue() if isinstance(source, io.BytesIO) else source.read()
-            if not isinstance(whole, bytes):
+            content = source.getvalue() if isinstance(source, io.BytesIO) else source.read()
+            if not isinstance(content, bytes):
                 raise InputError("the file object gives text", remedy="open it in binary mode")
-            self.data = whole
+            self.data = content
             self.name = name or Path(str(getattr(source, "name", "upload"))).name
         self.size = len(self.data) if self.data is not None else self._stat().st_size
         try:
@@ -127,19 +129,24 @@ class Source:
             return _hash_beside(self.data)
         path, name = self.path, self.name
         assert path is not None
-        before = path.stat()
+        opened = path.stat()
 
         def digest() -> str:
-            now = path.stat()
-            if (now.st_mtime_ns, now.st_size) != (before.st_mtime_ns, before.st_size):
+            current = path.stat()
+            if (current.st_mtime_ns, current.st_size) != (opened.st_mtime_ns, opened.st_size):
                 raise InputError("the file has changed since it was read", file=name)
-            whole = hashlib.blake2b(digest_size=32)
+            digester = hashlib.blake2b(digest_size=32)
             with path.open("rb", buffering=0) as stream:
                 while block := stream.read(_HASH_BLOCK):
-                    whole.update(block)
-            return whole.hexdigest()
+                    digester.update(block)
+            return digester.hexdigest()
 
         return digest
+
+
+def without_bom(text: bytes) -> bytes:
+    """Return text without the byte-order mark that some programs write before UTF-8."""
+    return text.removeprefix(codecs.BOM_UTF8)
 
 
 def check_gzip(source: Source) -> None:
@@ -154,7 +161,7 @@ class Gunzip:
     """A gzip stream that raises InputError once it expands beyond the limits."""
 
     def __init__(self, raw: BinaryIO) -> None:
-        self._raw, self._given = raw, 0
+        self._raw, self._unpacked = raw, 0
         self._file = GzipFile(fileobj=raw, mode="rb")
 
     def read(self, size: int = -1) -> bytes:
@@ -163,13 +170,10 @@ class Gunzip:
         try:
             block = self._file.read(step)
         except (EOFError, BadGzipFile, zlib.error):
-            raise InputError(
-                "the file is damaged or incomplete: the gzip stream breaks off",
-                remedy="save or copy it again",
-            ) from None
-        self._given += len(block)
+            raise damaged("the gzip stream breaks off") from None
+        self._unpacked += len(block)
         # Compared with the compressed bytes read so far, so the check works before the end.
-        check_expansion("the file", self._given, self._raw.tell())
+        check_expansion("the file", self._unpacked, self._raw.tell())
         return block if size >= 0 or not block else block + self.read()
 
     def __enter__(self) -> Gunzip:

@@ -36,11 +36,11 @@ class Logs:
     """
 
     def __init__(self, name: str, sources: Sequence[Source], folders: Sequence[str] = ()) -> None:
-        known = [(source, _log_format(source)) for source in sources]
+        formats = [(source, _log_format(source)) for source in sources]
         self.name = name
-        self._logs = [(source, entry) for source, entry in known if entry is not None]
-        self._folders = [f for f, (_, entry) in zip(folders, known, strict=False) if entry]
-        self.others = tuple(source.name for source, entry in known if entry is None)
+        self._logs = [(source, entry) for source, entry in formats if entry is not None]
+        self._folders = [f for f, (_, entry) in zip(folders, formats, strict=False) if entry]
+        self.others = tuple(source.name for source, entry in formats if entry is None)
         if not self._logs:
             raise InputError(
                 "this is a folder", file=self.name,
@@ -66,59 +66,59 @@ class Logs:
         MAX_ARRAYS.check(len(files), f"there are {len(files):,} files")
         # Sorted like the files of a folder, so that the digest equals that of the folder.
         sources = [Source(content, title) for title, content in sorted(files)]
-        made = cls(name or "several files", sources)
+        logs = cls(name or "several files", sources)
         if name is None:
-            first, *rest = (source.name for source, _ in made._logs)
+            first, *rest = (source.name for source, _ in logs._logs)
             # "samples_boolq_2026-11-20T10-00-00.000001.jsonl" is named after its task.
             task = _AROUND.sub("", first) or first
-            made.name = f"{task} and {len(rest)} more" if rest else first
-        return made
+            logs.name = f"{task} and {len(rest)} more" if rest else first
+        return logs
 
     def table(self) -> Table:
         """Return all answers as one table; raise InputError, naming the log, if one cannot be read."""
-        found: dict[tuple[str, ...], tuple[list[Answer], list[Finding]]] = {}
-        again = 0
+        runs: dict[tuple[str, ...], tuple[list[Answer], list[Finding]]] = {}
+        repeated = 0
         several = len(set(self._folders)) > 1
-        for at, (source, entry) in enumerate(self._logs):
+        for index, (source, entry) in enumerate(self._logs):
             try:
                 assert entry.answers is not None
-                answers, said = entry.answers(source)
+                answers, findings = entry.answers(source)
             except InputError as error:
                 raise error.in_file(source.name) from None
             if several:
-                answers = [_of_model(a, self._folders[at]) for a in answers]
+                answers = [_of_model(a, self._folders[index]) for a in answers]
             # Logs are sorted by date: if a task was run twice, the last run counts.
-            which = (
+            model_and_task = (
                 tuple(answers[0].columns.get(key, "") for key in ("model", "task"))
                 if answers
                 else ()
             )
-            key = which if any(which) else (source.name,)
-            again += key in found
-            found[key] = answers, said
-        notices = [finding for _, said in found.values() for finding in said]
-        if again:
-            text = f"{again} log{'s' if again > 1 else ''} of a task that was run again later {'were' if again > 1 else 'was'} left out"
+            key = model_and_task if any(model_and_task) else (source.name,)
+            repeated += key in runs
+            runs[key] = answers, findings
+        notices = [finding for _, findings in runs.values() for finding in findings]
+        if repeated:
+            text = f"{repeated} log{'s' if repeated > 1 else ''} of a task that was run again later {'were' if repeated > 1 else 'was'} left out"
             notices.append(Finding("DATA012", "info", text))
         # lm-evaluation-harness writes its result files into the same folder.
-        left = [name for name in self.others if not name.startswith("results")]
-        if left:
-            text = f"left out, not {'logs' if len(left) > 1 else 'a log'}: {short(', '.join(left), 80)}"
+        left_out = [name for name in self.others if not name.startswith("results")]
+        if left_out:
+            text = f"left out, not {'logs' if len(left_out) > 1 else 'a log'}: {short(', '.join(left_out), 80)}"
             notices.append(Finding("DATA012", "info", text))
-        tools = " and ".join(dict.fromkeys(entry.label.split(" (")[0] for _, entry in self._logs))
-        count = f"{len(found)} log{'s' if len(found) > 1 else ''} of {tools}"
-        every = [answer for answers, _ in found.values() for answer in answers]
-        return as_table(every, count, list(dict.fromkeys(notices)))
+        formats = " and ".join(dict.fromkeys(entry.label.split(" (")[0] for _, entry in self._logs))
+        count = f"{len(runs)} log{'s' if len(runs) > 1 else ''} of {formats}"
+        all_answers = [answer for answers, _ in runs.values() for answer in answers]
+        return as_table(all_answers, count, list(dict.fromkeys(notices)))
 
     def hasher(self) -> Callable[[], str]:
         """Return a function that computes the BLAKE2b-256 hash of the digests of all logs."""
         digests = [source.hasher() for source, _ in self._logs]
 
         def digest() -> str:
-            whole = hashlib.blake2b(digest_size=32)
-            for one in digests:
-                whole.update(one().encode())
-            return whole.hexdigest()
+            digester = hashlib.blake2b(digest_size=32)
+            for log_digest in digests:
+                digester.update(log_digest().encode())
+            return digester.hexdigest()
 
         return digest
 

@@ -10,6 +10,7 @@ from typing import Any
 from calviz.core.errors import InputError
 from calviz.core.extra_packages import needs
 from calviz.data.file_bytes import Source, check_gzip
+from calviz.data.file_errors import damaged
 from calviz.data.table import Table
 from calviz.specs.registry import Registry
 
@@ -98,13 +99,13 @@ def refuse_unreadable(head: bytes) -> None:
 
 def format_of(source: Source) -> Format:
     """Return the format of a file, from its content; raise InputError if it cannot be read, MissingPackage if a package is missing."""
-    found = _recognised(source)
-    if found.package:
-        needs(found.package)
-    return found
+    entry = _recognised_format(source)
+    if entry.package:
+        needs(entry.package)
+    return entry
 
 
-def _recognised(source: Source) -> Format:
+def _recognised_format(source: Source) -> Format:
     head = source.head(8192)
     if not head:
         raise InputError("the file is empty")
@@ -121,10 +122,7 @@ def _recognised(source: Source) -> Format:
     for entry in FORMATS:
         # Content that begins like a pickle is treated as one, whatever the file name.
         if not entry.text and suffix.endswith(entry.suffixes) and head[:1] != b"\x80":
-            raise InputError(
-                f"the file is damaged or incomplete: it does not begin like {entry.label}",
-                remedy="save or copy it again",
-            )
+            raise damaged(f"it does not begin like {entry.label}")
     refuse_unreadable(head)
     if suffix.endswith((".pkl", ".pickle", ".joblib", ".pt", ".pth")):
         raise InputError(

@@ -49,9 +49,9 @@ class JoinedTable(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns of the predictions and add the joined ones; see `Table.fetch`."""
-        own = self.base.fetch(scores, [c for c in columns if c not in self.joined])
-        there = {c: self.joined[c] for c in columns if c in self.joined}
-        return Fetched(own.scores, dict(own.columns) | there)
+        base = self.base.fetch(scores, [c for c in columns if c not in self.joined])
+        joined = {c: self.joined[c] for c in columns if c in self.joined}
+        return Fetched(base.scores, dict(base.columns) | joined)
 
     def line(self, row: int) -> int | None:
         """Line number of a row in the file of predictions."""
@@ -99,27 +99,27 @@ def join(
                 )
             usable = [c for c in truth.columns if c.type != "other" and c.width is None]
             extra = [c.name for c in usable if c.name not in (on, label) and c.name not in table]
-            found = truth.fetch([], [on, label, *extra])
-            keys = _keys(found.columns[on])
+            fetched = truth.fetch([], [on, label, *extra])
+            keys = _keys(fetched.columns[on])
             places = _places(keys, source.name, truth)
         except InputError as error:
             raise error.in_file(source.name) from None
-    wanted = _keys(table.fetch([], [on]).columns[on])
-    _places(wanted, file, table)
-    rows = np.array([places.get(key, -1) for key in wanted])
+    identifiers = _keys(table.fetch([], [on]).columns[on])
+    _places(identifiers, file, table)
+    rows = np.array([places.get(key, -1) for key in identifiers])
     matched = int((rows >= 0).sum())
     if not matched:
         raise InputError(
-            f"no value of '{short(on)}' occurs in both files ({file}: '{short(wanted[0])}', {source.name}: '{short(keys[0])}')",
+            f"no value of '{short(on)}' occurs in both files ({file}: '{short(identifiers[0])}', {source.name}: '{short(keys[0])}')",
             remedy="name the column that identifies the rows in both",
         )
-    joined = {name: _taken(found.columns[name], rows) for name in (label, *extra)}
+    joined = {name: _aligned(fetched.columns[name], rows) for name in (label, *extra)}
     notices = list(table.notices)
     if len(keys) > matched:
         text = f"{len(keys) - matched:,} of {len(keys):,} rows of {source.name} have no predictions, and are left out"
         notices.append(Finding("DATA013", "info", text))
     columns = tuple(_column(truth[name], values) for name, values in joined.items())
-    both = JoinedTable(
+    joined_table = JoinedTable(
         format=f"{table.format} with labels of {source.name} by '{short(on)}'",
         columns=(*table.columns, *columns),
         named=True,
@@ -130,23 +130,23 @@ def join(
         joined=joined,
     )
     identifier = on if options.id_column is None else options.id_column
-    return both, replace(options, label=label, id_column=identifier)
+    return joined_table, replace(options, label=label, id_column=identifier)
 
 
 def _identifier(table: Table, truth: Table, on: str | None, file: str, other: str) -> str:
     if on is not None:
-        for given, name in ((table, file), (truth, other)):
-            if on not in given:
+        for searched, name in ((table, file), (truth, other)):
+            if on not in searched:
                 raise OptionError(
-                    f"the column '{short(on)}' to join on is not in {name}; {known_columns(given.names)}."
+                    f"the column '{short(on)}' to join on is not in {name}; {known_columns(searched.names)}."
                 )
         return on
     plain = ReadingOptions()
     views = View(table, plain), View(truth, plain)
-    for known in column_names.IDS:
-        one, two = (view.plain.get(known) for view in views)
-        if one is not None and one == two:
-            return one
+    for usual in column_names.IDS:
+        first, second = (view.plain.get(usual) for view in views)
+        if first is not None and first == second:
+            return first
     raise OptionError(
         f"no column that identifies the rows is in both {file} and {other}; name it (--on, on=)."
     )
@@ -180,15 +180,15 @@ def _whole(text: str) -> str:
 def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:
     """Map each identifier to its row; raise InputError if some occur more than once."""
     places: dict[str, int] = {}
-    double: dict[str, int] = {}
+    repeated: dict[str, int] = {}
     for row, key in enumerate(keys):
         if places.setdefault(key, row) != row:
-            double.setdefault(key, row)
-    if double:
-        key, row = next(iter(double.items()))
-        counted = f"{len(double):,} identifier{'s' if len(double) > 1 else ''}"
+            repeated.setdefault(key, row)
+    if repeated:
+        key, row = next(iter(repeated.items()))
+        how_many = f"{len(repeated):,} identifier{'s' if len(repeated) > 1 else ''}"
         raise InputError(
-            f"{counted} occur{'' if len(double) > 1 else 's'} more than once, first '{short(key)}' (rows "
+            f"{how_many} occur{'' if len(repeated) > 1 else 's'} more than once, first '{short(key)}' (rows "
             f"{places[key] + 1:,} and {row + 1:,}), so it is not clear which rows belong together",
             file=file,
             remedy="give each row an identifier of its own",
@@ -196,26 +196,26 @@ def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:
     return places
 
 
-def _taken(values: npt.NDArray[Any] | Factor, rows: IntArray) -> npt.NDArray[Any] | Factor:
+def _aligned(values: npt.NDArray[Any] | Factor, rows: IntArray) -> npt.NDArray[Any] | Factor:
     """Align the values with the rows of the predictions; the value is missing where `rows` is negative."""
-    none = rows < 0
+    missing = rows < 0
     if isinstance(values, Factor):
         levels = (
             (*values.levels, MISSING)
-            if none.any() and MISSING not in values.levels
+            if missing.any() and MISSING not in values.levels
             else values.levels
         )
-        codes = values.codes[np.where(none, 0, rows)].copy()
-        if none.any():
-            codes[none] = levels.index(MISSING)
+        codes = values.codes[np.where(missing, 0, rows)].copy()
+        if missing.any():
+            codes[missing] = levels.index(MISSING)
         return Factor(codes, levels)
-    if not none.any():
+    if not missing.any():
         return np.asarray(values[rows])
     if values.dtype.kind == "f":
-        return np.where(none, np.nan, values[np.where(none, 0, rows)])
+        return np.where(missing, np.nan, values[np.where(missing, 0, rows)])
     # Whole numbers become text, which can be missing, rather than floats.
-    texts = Factor.of(values)
-    return _taken(texts, rows)
+    factor = Factor.of(values)
+    return _aligned(factor, rows)
 
 
 def _column(column: Column, values: npt.NDArray[Any] | Factor) -> Column:

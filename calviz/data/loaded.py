@@ -111,6 +111,16 @@ FIT_SPLITS = ("calibration", "calib", "cal", "validation", "valid", "val", "dev"
 EVAL_SPLITS = ("test", "testing", "evaluation", "eval", "holdout", "hold-out", "held-out")
 
 
+def usual_split(splits: Iterable[str], usual: tuple[str, ...]) -> str | None:
+    """Return the split whose name is among the usual ones, without regard to case and outer spaces; the most preferred of several.
+
+    >>> usual_split(["train", "Val ", "test"], FIT_SPLITS), usual_split(["a", "b"], EVAL_SPLITS)
+    ('Val ', None)
+    """
+    by_name = {name.strip().casefold(): name for name in reversed(list(splits))}
+    return next((by_name[name] for name in usual if name in by_name), None)
+
+
 @dataclass(frozen=True)
 class Recognition:
     """What was recognised in a file; every item can be overridden by `ReadingOptions`.
@@ -163,12 +173,12 @@ class Recognition:
     @property
     def fit_split(self) -> str | None:
         """The split to fit recalibrators on, if one has a usual name."""
-        return _first_named(self.split_counts, FIT_SPLITS)
+        return usual_split(self.split_counts, FIT_SPLITS)
 
     @property
     def eval_split(self) -> str | None:
         """The split to evaluate on, if one has a usual name."""
-        return _first_named(self.split_counts, EVAL_SPLITS)
+        return usual_split(self.split_counts, EVAL_SPLITS)
 
     def sentence(self) -> str:
         """Describe what was recognised in one line."""
@@ -189,8 +199,8 @@ class Recognition:
         elif self.label_form:
             parts.append(self.label_form)
         if self.split_counts:
-            named = [f"{short(name)} {count:,}" for name, count in self.split_counts.items()]
-            counts = ", ".join([*named[:8], *(["…"] if len(named) > 8 else [])])
+            split_parts = [f"{short(name)} {count:,}" for name, count in self.split_counts.items()]
+            counts = ", ".join([*split_parts[:8], *(["…"] if len(split_parts) > 8 else [])])
             name = f"split {_quoted(self.split_column)} " if self.split_column else "splits "
             parts.append(f"{name}({counts})")
         if self.id_column:
@@ -207,11 +217,6 @@ class Recognition:
         return f"{self.format}: {', '.join(parts)}"
 
 
-def _first_named(names: Mapping[str, int], wanted: tuple[str, ...]) -> str | None:
-    by_lower = {name.strip().lower(): name for name in reversed(list(names))}
-    return next((by_lower[w] for w in wanted if w in by_lower), None)
-
-
 def short(text: str, length: int = 40) -> str:
     """Put text on one line and shorten it to `length` characters, for use inside a sentence."""
     text = " ".join(text.split())
@@ -220,9 +225,9 @@ def short(text: str, length: int = 40) -> str:
 
 def known_columns(columns: Iterable[str]) -> str:
     """List the available columns, for the end of a sentence."""
-    found = [short(c) for c in columns]
-    more = f" and {len(found) - 12:,} more" if len(found) > 12 else ""
-    return f"there are {', '.join(found[:12])}{more}"
+    names = [short(c) for c in columns]
+    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
+    return f"there are {', '.join(names[:12])}{more}"
 
 
 def _quoted(name: str | None) -> str:

@@ -24,7 +24,7 @@ def are_percentages(confidences: FloatArray) -> bool:
     >>> are_percentages(np.array([70.0, 100.0, 5.0])), are_percentages(np.array([1.0, 5.0])), are_percentages(np.array([70.5]))
     (True, False, False)
     """
-    there = confidences[~np.isnan(confidences)]
-    if not there.size or there.min() < 0 or not _LARGEST_SCALE < there.max() <= 100:
+    known = confidences[~np.isnan(confidences)]
+    if not known.size or known.min() < 0 or not _LARGEST_SCALE < known.max() <= 100:
         return False
-    return bool((there == np.round(there)).all())
+    return bool((known == np.round(known)).all())

@@ -14,7 +14,7 @@ def place(row: int, line: Callable[[int], int | None]) -> str:
     return f"row {row + 1:,}" + (f" (line {at:,})" if at is not None else "")
 
 
-def listed(places: list[str], total: int) -> str:
+def join_places(places: list[str], total: int) -> str:
     """Join the places, and add how many more there are."""
     more = total - len(places)
     return ", ".join(places) + (f" and {more:,} more" if more > 0 else "")

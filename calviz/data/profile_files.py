@@ -16,7 +16,7 @@ from calviz.data.file_bytes import Source
 from calviz.data.loaded import Loaded, Recognition
 from calviz.data.table import Table
 from calviz.profiles.aggregate import SUMS
-from calviz.profiles.file import KEY, columns_of, group_names, of_columns, read_facts
+from calviz.profiles.file import KEY, columns_of, group_names, profile_from_columns, read_facts
 from calviz.profiles.profile import Profile, merge
 
 
@@ -24,8 +24,8 @@ def facts_in(table: Table) -> bytes | None:
     """The facts of a profile, from the metadata of a Parquet file; None if the table is not a profile."""
     schema = getattr(table, "schema", None)
     metadata = getattr(schema, "metadata", None) or {}
-    found: bytes | None = metadata.get(KEY)
-    return found
+    facts: bytes | None = metadata.get(KEY)
+    return facts
 
 
 def of_table(table: Table, text: bytes) -> Profile:
@@ -37,29 +37,29 @@ def of_table(table: Table, text: bytes) -> Profile:
         If it has another version or is damaged.
     """
     facts, rows = read_facts(text)
-    wanted = columns_of(facts)
-    if set(wanted) != set(table.names):
+    names = columns_of(facts)
+    if set(names) != set(table.names):
         raise InputError(
             "the profile is damaged: it does not have the columns that its facts declare",
             remedy="make it again",
         )
     timed = facts.every is not None
-    single = [name for name in wanted if name != "time"]
-    fetched = dict(table.fetch((), single).columns)
+    plain = [name for name in names if name != "time"]
+    fetched = dict(table.fetch((), plain).columns)
     columns: dict[str, Any] = {}
-    for name in wanted:
+    for name in names:
         if name == "time" and timed:
             columns[name] = _times(table)
         elif name == "split" or name in group_names(facts):
             columns[name] = _texts(fetched[name])
         else:
             columns[name] = _numbers(fetched[name], name)
-    return of_columns(facts, rows, columns)
+    return profile_from_columns(facts, rows, columns)
 
 
 def _texts(column: Any) -> Any:
-    found = Factor.of(column)
-    return np.array(found.levels, dtype=object)[found.codes].tolist()
+    factor = Factor.of(column)
+    return np.array(factor.levels, dtype=object)[factor.codes].tolist()
 
 
 def _numbers(column: Any, name: str) -> Any:
@@ -121,21 +121,21 @@ def merge_files(paths: Iterable[str | os.PathLike[str]]) -> Profile:
     return merge([read_profile(path) for path in paths])
 
 
-def loaded(found: Profile, name: str) -> Loaded:
+def loaded(profile: Profile, name: str) -> Loaded:
     """Return a profile in the form of a file that was read."""
-    data: Dataset = found.predictions().renamed(found.facts.name or name)
+    data: Dataset = profile.predictions().renamed(profile.facts.name or name)
     weights = data.weights
     counts: dict[str, int] = {}
     if data.splits is not None and weights is not None:
         rows = np.bincount(data.splits.codes, weights, minlength=len(data.splits.levels))
         counts = dict(zip(data.splits.levels, rows.astype(int).tolist(), strict=True))
-    facts = found.facts
+    facts = profile.facts
     return Loaded(
         file=name,
         size=0,
         models={data.name: data},
         recognition=Recognition(
-            format=f"calviz profile ({found.cells.height:,} cells)",
+            format=f"calviz profile ({profile.cells.height:,} cells)",
             kind=data.kind,
             label=None,
             label_form="",
@@ -145,8 +145,8 @@ def loaded(found: Profile, name: str) -> Loaded:
             id_column=None,
             class_names=data.class_names,
             models=(data.name,),
-            columns=tuple(found.cells.columns),
-            rows=found.n,
+            columns=tuple(profile.cells.columns),
+            rows=profile.n,
             time_column="time" if facts.every else None,
             split_counts=counts,
         ),

@@ -88,8 +88,8 @@ def _columns(data: Dataset) -> dict[str, Any]:
 
 
 def _arrays(data: Dataset) -> dict[str, Any]:
-    columns = _ids_and_splits(data)
-    arrays: dict[str, Any] = {"ids" if k == "id" else k: v for k, v in columns.items()}
+    ids_and_splits = _ids_and_splits(data)
+    arrays: dict[str, Any] = {"ids" if k == "id" else k: v for k, v in ids_and_splits.items()}
     arrays |= {f"group_{name}": g.values().astype(str) for name, g in data.groups.items()}
     arrays |= data.numbers
     if "ids" in arrays and arrays["ids"].dtype == object:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Probabilities below `TINY` count as `EPSILON` in the log loss, as in `calviz.sample.losses`.
 EPSILON, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 #: Prefix of derived columns, so that they do not clash with columns of a file.
-_OWN = "calviz:"
+_PREFIX = "calviz:"
 
 #: Why rows cannot be used, by fault code.
 FAULTS = {
@@ -54,13 +54,13 @@ class _Rows:
         The probability of the true class; None if it is not known.
     square
         The squared distance to the one-hot label; None if it follows from score and hit, or is not known.
-    sound
+    usable
         Whether the row is usable; missing if one of its values is missing.
     faults
         Conditions under which a row is unusable, with their codes (`FAULTS`).
     log
         The logarithm of `true`, if it is known more precisely than from `true` itself.
-    first
+    helpers
         Columns to compute beforehand, so that expressions over all classes are evaluated once.
     """
 
@@ -68,14 +68,14 @@ class _Rows:
     hit: Any
     true: Any
     square: Any
-    sound: Any
+    usable: Any
     faults: tuple[tuple[Any, int], ...]
-    first: Mapping[str, Any] = field(default_factory=dict)
+    helpers: Mapping[str, Any] = field(default_factory=dict)
     log: Any = None
 
 
-def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -> Any:
-    """Return the sums of a lazy frame, still lazy: a row per occurring split, group, time, cell and hit, to be passed to `finished`.
+def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, by_score: bool = False) -> Any:
+    """Return the sums of a lazy frame, still lazy: a row per occurring split, group, time, cell and hit, to be passed to `cells_from_sums`.
 
     Unusable rows have the key -1. Sums are weighted by frequency weights; rows with a weight of 0 are dropped after they were
     checked.
@@ -84,7 +84,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
     ----------
     frame : narwhals.LazyFrame
     layout : Layout
-    apart : bool
+    by_score : bool
         Whether to keep separate sums for every distinct score.
 
     Notes
@@ -97,29 +97,29 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
     single = is_single(frame, layout)
     rows = _rows(layout, single)
     keys = keys_of_rows(layout, frame)
-    made = {"score": rows.score, "hit": rows.hit, "sound": rows.sound}
+    values = {"score": rows.score, "hit": rows.hit, "usable": rows.usable}
     if frame.implementation.is_pandas_like():
         # pandas cannot cast a missing score to an integer, even in unusable rows.
-        made["score"] = nw.when(rows.sound).then(rows.score).otherwise(nw.lit(0.0))
-    made |= {"true": rows.true} if rows.true is not None else {}
-    made |= {"square": rows.square} if rows.square is not None else {}
-    made |= {"log": rows.log} if rows.log is not None else {}
+        values["score"] = nw.when(rows.usable).then(rows.score).otherwise(nw.lit(0.0))
+    values |= {"true": rows.true} if rows.true is not None else {}
+    values |= {"square": rows.square} if rows.square is not None else {}
+    values |= {"log": rows.log} if rows.log is not None else {}
     if layout.count is not None:
-        counted = nw.when(rows.sound).then(counts_of(layout)).otherwise(nw.lit(1.0))
-        made["count"] = counted.cast(nw.Int64)
-    table = _with_first(frame, rows).select(
-        **keys, **{f"{_OWN}{name}": column for name, column in made.items()}
+        count = nw.when(rows.usable).then(counts_of(layout)).otherwise(nw.lit(1.0))
+        values["count"] = count.cast(nw.Int64)
+    table = _with_helpers(frame, rows).select(
+        **keys, **{f"{_PREFIX}{name}": column for name, column in values.items()}
     )
-    times = nw.col(f"{_OWN}count")
+    count_column = nw.col(f"{_PREFIX}count")
     if layout.count is not None:
-        table = table.filter(times > 0)
-    score, hit = nw.col(f"{_OWN}score"), nw.col(f"{_OWN}hit")
+        table = table.filter(count_column > 0)
+    score, hit = nw.col(f"{_PREFIX}score"), nw.col(f"{_PREFIX}hit")
     # Grouping by one integer is faster than by two columns.
     key = cell_of(score, single, FINE_CELLS) * 2 + hit.cast(nw.Int32)
-    sound = nw.col(f"{_OWN}sound")
+    usable = nw.col(f"{_PREFIX}usable")
     added = {"score_sum": score, "square_sum": score * score}
     if rows.true is not None:
-        true = nw.col(f"{_OWN}true")
+        true = nw.col(f"{_PREFIX}true")
         # Zeros count as in evaluations in memory.
         zero = true < TINY
         added["log_loss"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
@@ -127,31 +127,31 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
             added["clipped"] = zero.cast(nw.Int32)
     if rows.log is not None:
         # Nothing is clipped if the logarithms are known.
-        added["log_loss"], added["clipped"] = nw.col(f"{_OWN}log"), hit.cast(nw.Int32) * 0
+        added["log_loss"], added["clipped"] = nw.col(f"{_PREFIX}log"), hit.cast(nw.Int32) * 0
     if rows.square is not None:
-        added["squared_error"] = nw.col(f"{_OWN}square")
+        added["squared_error"] = nw.col(f"{_PREFIX}square")
     if layout.count is not None:
-        added = {name: column * times for name, column in added.items()}
+        added = {name: column * count_column for name, column in added.items()}
     # Some engines can sum only columns, not expressions.
-    columns = {f"{_OWN}sum of {name}": column for name, column in added.items()}
-    sums = {name: nw.col(f"{_OWN}sum of {name}").sum() for name in added}
-    sums["n"] = nw.len() if layout.count is None else times.sum()
+    columns = {f"{_PREFIX}sum of {name}": column for name, column in added.items()}
+    sums = {name: nw.col(f"{_PREFIX}sum of {name}").sum() for name in added}
+    sums["n"] = nw.len() if layout.count is None else count_column.sum()
     sums |= {"low": score.min(), "high": score.max()}
-    columns["key"] = nw.when(sound).then(key).otherwise(nw.lit(-1)).cast(nw.Int32)
-    by = [*keys, "key", *([f"{_OWN}score"] if apart else [])]
+    columns["key"] = nw.when(usable).then(key).otherwise(nw.lit(-1)).cast(nw.Int32)
+    by = [*keys, "key", *([f"{_PREFIX}score"] if by_score else [])]
     return table.with_columns(**columns).group_by(*by).agg(**sums)
 
 
-def few_scores(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
+def has_few_scores(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
     """Whether there are few enough distinct scores to keep each separate; checks the first rows, then all if necessary."""
     import narwhals as nw
 
     rows = _rows(layout, is_single(frame, layout))
-    table = _with_first(frame, rows).select(score=rows.score)
+    table = _with_helpers(frame, rows).select(score=rows.score)
 
     def distinct(part: nw.LazyFrame[Any]) -> int:
-        found = part.select(distinct=nw.col("score").n_unique()).collect("polars")
-        return int(found["distinct"][0])
+        counts = part.select(distinct=nw.col("score").n_unique()).collect("polars")
+        return int(counts["distinct"][0])
 
     return distinct(table.head(2 * FEW_SCORES)) <= FEW_SCORES and distinct(table) <= FEW_SCORES
 
@@ -169,35 +169,37 @@ def row_columns(layout: Layout, single: bool) -> dict[str, Any]:
     }
 
 
-def finished(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
+def cells_from_sums(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
     """Convert the sums of any engine to cells with the columns of `Profile.cells`; also return the number of unusable rows."""
     import polars as pl
 
-    table = table.drop(f"{_OWN}score", strict=False)
-    kinds: Any = {"key": pl.Int32, "n": pl.Int64}
-    kinds |= {name: pl.Float64 for name in table.columns if name in (*SUMS[1:], "low", "high")}
-    kinds |= {"time": pl.Datetime("us")} if layout.time is not None else {}
-    table = table.cast(kinds)
-    bad = int(table.filter(pl.col("key") < 0)["n"].sum())
+    table = table.drop(f"{_PREFIX}score", strict=False)
+    types: Any = {"key": pl.Int32, "n": pl.Int64}
+    types |= {name: pl.Float64 for name in table.columns if name in (*SUMS[1:], "low", "high")}
+    types |= {"time": pl.Datetime("us")} if layout.time is not None else {}
+    table = table.cast(types)
+    unusable = int(table.filter(pl.col("key") < 0)["n"].sum())
     # The key is 2 * cell + hit.
     table = table.filter(pl.col("key") >= 0).with_columns(
         cell=pl.col("key") // 2, hit=pl.col("key") % 2 == 1
     )
-    known = "log_loss" in table.columns
-    log_loss = 0.0 - pl.col("log_loss") if known else pl.lit(float("nan"))
+    has_log_loss = "log_loss" in table.columns
+    log_loss = 0.0 - pl.col("log_loss") if has_log_loss else pl.lit(float("nan"))
     if "clipped" in table.columns:
         clipped, square = pl.col("clipped"), pl.col("squared_error")
     elif layout.two_classes:
-        sure = pl.when("hit").then(pl.col("cell") == 0).otherwise(pl.col("cell") == 2 * FINE_CELLS)
-        clipped = pl.when(sure).then(pl.col("n")).otherwise(0)
-        missing = pl.col("n") - 2 * pl.col("score_sum") + pl.col("square_sum")
-        square = 2 * pl.when("hit").then(missing).otherwise(pl.col("square_sum"))
+        is_zero = (
+            pl.when("hit").then(pl.col("cell") == 0).otherwise(pl.col("cell") == 2 * FINE_CELLS)
+        )
+        clipped = pl.when(is_zero).then(pl.col("n")).otherwise(0)
+        squares_of_hits = pl.col("n") - 2 * pl.col("score_sum") + pl.col("square_sum")
+        square = 2 * pl.when("hit").then(squares_of_hits).otherwise(pl.col("square_sum"))
     else:
         clipped, square = pl.lit(0), pl.lit(float("nan"))
     table = table.with_columns(
         log_loss=log_loss, clipped=clipped.cast(pl.Int64), squared_error=square.cast(pl.Float64)
     )
-    return table.drop("key"), bad
+    return table.drop("key"), unusable
 
 
 def faults_of(frame: nw.LazyFrame[Any], layout: Layout) -> dict[int, int]:
@@ -205,11 +207,11 @@ def faults_of(frame: nw.LazyFrame[Any], layout: Layout) -> dict[int, int]:
     import narwhals as nw
 
     rows = _rows(layout, is_single(frame, layout))
-    made = _with_first(frame, rows).select(fault=_fault(rows))
+    codes = _with_helpers(frame, rows).select(fault=_fault(rows))
     # Usable rows are counted too: for a filter, Spark would repeat the whole expression at each use.
-    table = made.group_by("fault").agg(n=nw.len()).collect("polars")
-    found = zip(table["fault"].to_list(), table["n"].to_list(), strict=True)
-    return {int(fault): int(n) for fault, n in sorted(found, reverse=True) if fault < 0}
+    table = codes.group_by("fault").agg(n=nw.len()).collect("polars")
+    counts = zip(table["fault"].to_list(), table["n"].to_list(), strict=True)
+    return {int(fault): int(n) for fault, n in sorted(counts, reverse=True) if fault < 0}
 
 
 def first_fault(frame: nw.LazyFrame[Any], layout: Layout) -> tuple[int, int]:
@@ -217,13 +219,13 @@ def first_fault(frame: nw.LazyFrame[Any], layout: Layout) -> tuple[int, int]:
     import narwhals as nw
 
     rows = _rows(layout, is_single(frame, layout))
-    made = _with_first(frame, rows).select(fault=_fault(rows)).collect().with_row_index("row")
-    row = made.filter(nw.col("fault") < 0).head(1).row(0)
+    codes = _with_helpers(frame, rows).select(fault=_fault(rows)).collect().with_row_index("row")
+    row = codes.filter(nw.col("fault") < 0).head(1).row(0)
     return int(row[0]), int(row[1])
 
 
-def _with_first(frame: nw.LazyFrame[Any], rows: _Rows) -> nw.LazyFrame[Any]:
-    return frame.with_columns(**rows.first) if rows.first else frame
+def _with_helpers(frame: nw.LazyFrame[Any], rows: _Rows) -> nw.LazyFrame[Any]:
+    return frame.with_columns(**rows.helpers) if rows.helpers else frame
 
 
 def _fault(rows: _Rows) -> Any:
@@ -231,8 +233,8 @@ def _fault(rows: _Rows) -> Any:
     import narwhals as nw
 
     code = nw.lit(0)
-    for wrong, number in reversed(rows.faults):
-        code = nw.when(wrong).then(nw.lit(number)).otherwise(code)
+    for wrong, fault in reversed(rows.faults):
+        code = nw.when(wrong).then(nw.lit(fault)).otherwise(code)
     return code.cast(nw.Int32)
 
 
@@ -256,11 +258,11 @@ def keys_of_rows(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
     if layout.true_class:
         keys["true"] = _index(layout)[0].fill_null(-1).cast(nw.Int32)
     if layout.time is not None:
-        at = nw.col(layout.time)
+        time = nw.col(layout.time)
         if frame.collect_schema()[layout.time] == nw.String:
-            at = at.str.slice(0, 10).str.to_datetime(format="%Y-%m-%d")
-        at = at.dt.truncate(UNITS[layout.every])
-        keys["time"] = at.cast(nw.Datetime("us"))
+            time = time.str.slice(0, 10).str.to_datetime(format="%Y-%m-%d")
+        time = time.dt.truncate(UNITS[layout.every])
+        keys["time"] = time.cast(nw.Datetime("us"))
     return keys
 
 
@@ -287,18 +289,18 @@ def _rows(layout: Layout, single: bool) -> _Rows:
         rows = _two_classes(layout, single) if layout.two_classes else _top_label(layout)
     if layout.count is not None:
         count = counts_of(layout)
-        whole = (count >= 0) & (count <= LARGEST_COUNT) & (count == count.round(0))
-        return _with_fault(rows, missing(count) | ~whole, whole, -7)
+        is_whole = (count >= 0) & (count <= LARGEST_COUNT) & (count == count.round(0))
+        return _with_fault(rows, missing(count) | ~is_whole, is_whole, -7)
     if layout.weight is not None:
         weight = counts_of(layout)
         # Written such that infinity fails the comparison.
-        number = (weight >= 0) & (weight < float("inf"))
-        return _with_fault(rows, missing(weight) | ~number, number, -8)
+        is_number = (weight >= 0) & (weight < float("inf"))
+        return _with_fault(rows, missing(weight) | ~is_number, is_number, -8)
     return rows
 
 
-def _with_fault(rows: _Rows, wrong: Any, sound: Any, number: int) -> _Rows:
-    return replace(rows, sound=rows.sound & sound, faults=(*rows.faults, (wrong, number)))
+def _with_fault(rows: _Rows, wrong: Any, usable: Any, code: int) -> _Rows:
+    return replace(rows, usable=rows.usable & usable, faults=(*rows.faults, (wrong, code)))
 
 
 def counts_of(layout: Layout) -> Any:
@@ -338,12 +340,12 @@ def _two_classes(layout: Layout, single: bool) -> _Rows:
     other = nw.col(layout.scores[0]).cast(nw.Float64)
     true = nw.when(hit).then(positive).otherwise(other)
     square = other * other + positive * positive + 1.0 - true * 2.0
-    whole = (other + positive - 1).abs() <= ROW_SUM_TOLERANCE
-    faults += [(missing(other), -3), (~inside(other), -4), (~whole, -5)]
-    sound = known & inside(positive) & inside(other) & whole
+    sums_to_one = (other + positive - 1).abs() <= ROW_SUM_TOLERANCE
+    faults += [(missing(other), -3), (~inside(other), -4), (~sums_to_one, -5)]
+    usable = known & inside(positive) & inside(other) & sums_to_one
     logs = [nw.col(name) for name in layout.logs]
     log = nw.when(hit).then(logs[1]).otherwise(logs[0]) if logs else None
-    return _Rows(positive, hit, true, square, sound, tuple(faults), log=log)
+    return _Rows(positive, hit, true, square, usable, tuple(faults), log=log)
 
 
 def _top_label(layout: Layout) -> _Rows:
@@ -354,38 +356,38 @@ def _top_label(layout: Layout) -> _Rows:
     columns = [nw.col(name) for name in layout.scores]
     wide = [c.cast(nw.Float64) for c in columns]
     index, known = _index(layout)
-    first = {
+    helpers = {
         "top": nw.max_horizontal(*wide),
         "lowest": nw.min_horizontal(*wide),
         "total": tree(wide),
         "squares": tree([c * c for c in wide]),
         "index": index,
     }
-    top, lowest, total, squares, index = (nw.col(f"{_OWN}{name}") for name in first)
+    top, lowest, total, squares, index = (nw.col(f"{_PREFIX}{name}") for name in helpers)
     best = nw.min_horizontal(*(nw.when(c == top).then(nw.lit(k)) for k, c in enumerate(wide)))
-    none = nw.lit(0.0)
+    zero = nw.lit(0.0)
 
     def of_true(columns: Sequence[Any]) -> Any:
-        return tree([nw.when(index == k).then(c).otherwise(none) for k, c in enumerate(columns)])
+        return tree([nw.when(index == k).then(c).otherwise(zero) for k, c in enumerate(columns)])
 
     true = of_true(wide)
-    within = inside(top) & inside(lowest)
-    whole = (total - 1).abs() <= ROW_SUM_TOLERANCE
+    in_range = inside(top) & inside(lowest)
+    sums_to_one = (total - 1).abs() <= ROW_SUM_TOLERANCE
     faults = (
         (label.is_null(), -1),
         (~known, -2),
         (missing(total), -3),
-        (~within, -4),
-        (~whole, -5),
+        (~in_range, -4),
+        (~sums_to_one, -5),
     )
     return _Rows(
         top,
         best == index,
         true,
         squares + 1.0 - true * 2.0,
-        known & within & whole,
+        known & in_range & sums_to_one,
         faults,
-        {f"{_OWN}{name}": column for name, column in first.items()},
+        {f"{_PREFIX}{name}": column for name, column in helpers.items()},
         of_true([nw.col(name) for name in layout.logs]) if layout.logs else None,
     )
 
@@ -398,6 +400,6 @@ def _index(layout: Layout) -> tuple[Any, Any]:
     if all(isinstance(value, int) for value in layout.classes):
         base, last = layout.classes[0], layout.classes[-1]
         return label - base, (label >= base) & (label <= last)
-    of_each = enumerate(layout.classes)
-    index = nw.min_horizontal(*(nw.when(label == v).then(nw.lit(k)) for k, v in of_each))
-    return index, ~nw.col(f"{_OWN}index").is_null()
+    classes = enumerate(layout.classes)
+    index = nw.min_horizontal(*(nw.when(label == v).then(nw.lit(k)) for k, v in classes))
+    return index, ~nw.col(f"{_PREFIX}index").is_null()

@@ -43,25 +43,25 @@ def class_cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame:
     import narwhals as nw
     import polars as pl
 
-    found = []
+    tables = []
     classes = range(len(layout.classes))
     for first in classes[::AT_ONCE]:
         checkpoint()
-        lazy = [_one(frame, layout, k) for k in classes[first : first + AT_ONCE]]
+        sums = [_sums_of_class(frame, layout, k) for k in classes[first : first + AT_ONCE]]
         if frame.implementation.is_polars():
-            plans = [one.to_native() for one in lazy]
-            found += pl.collect_all(plans, engine="streaming")
+            plans = [of_class.to_native() for of_class in sums]
+            tables += pl.collect_all(plans, engine="streaming")
         else:
-            found.append(nw.concat(lazy).collect("polars").to_native())
-    kinds: Any = {"class": pl.Int32, "cell": pl.Int32, "n": pl.Int64}
-    kinds |= dict.fromkeys((*CLASS_SUMS[1:], "low", "high"), pl.Float64)
-    kinds |= {"time": pl.Datetime("us")} if layout.time is not None else {}
-    table = pl.concat(found, how="vertical_relaxed")
+            tables.append(nw.concat(sums).collect("polars").to_native())
+    types: Any = {"class": pl.Int32, "cell": pl.Int32, "n": pl.Int64}
+    types |= dict.fromkeys((*CLASS_SUMS[1:], "low", "high"), pl.Float64)
+    types |= {"time": pl.Datetime("us")} if layout.time is not None else {}
+    table = pl.concat(tables, how="vertical_relaxed")
     table = table.with_columns(cell=pl.col("key") // 2, hit=pl.col("key") % 2 == 1)
-    return table.drop("key").cast(kinds)
+    return table.drop("key").cast(types)
 
 
-def _one(frame: nw.LazyFrame[Any], layout: Layout, k: int) -> nw.LazyFrame[Any]:
+def _sums_of_class(frame: nw.LazyFrame[Any], layout: Layout, k: int) -> nw.LazyFrame[Any]:
     """Return the sums of one class, still lazy."""
     import narwhals as nw
 
@@ -70,27 +70,27 @@ def _one(frame: nw.LazyFrame[Any], layout: Layout, k: int) -> nw.LazyFrame[Any]:
     score = nw.col("score")
     keys = keys_of_rows(layout, frame)
     keys.pop("true", None)
-    made = {
+    values = {
         "score": nw.col(layout.scores[k]).cast(nw.Float64),
         "hit": nw.col(layout.label) == layout.classes[k],
     }
-    times = nw.col("times")
+    count = nw.col("count")
     if layout.count is not None:
-        made["times"] = counts_of(layout).cast(nw.Int64)
-    table = frame.select(**keys, **made)
+        values["count"] = counts_of(layout).cast(nw.Int64)
+    table = frame.select(**keys, **values)
     if layout.count is not None:
-        table = table.filter(times > 0)
-    least = float(np.float32(THRESHOLD)) if single else THRESHOLD
+        table = table.filter(count > 0)
+    threshold = float(np.float32(THRESHOLD)) if single else THRESHOLD
     cell = cell_of(score, single, intervals)
     # The cell that contains the threshold is split in two.
-    within = 2 * int(THRESHOLD * intervals) + 1
-    beyond = (cell == within) & (score > least)
-    cell = nw.when(beyond).then(nw.lit(2 * intervals + 1)).otherwise(cell)
+    split_cell = 2 * int(THRESHOLD * intervals) + 1
+    above = (cell == split_cell) & (score > threshold)
+    cell = nw.when(above).then(nw.lit(2 * intervals + 1)).otherwise(cell)
     # Some engines can sum only columns, not expressions.
-    columns = {"added": score if layout.count is None else score * times}
+    columns = {"added": score if layout.count is None else score * count}
     columns["key"] = (cell * 2 + nw.col("hit").cast(nw.Int32)).cast(nw.Int32)
     sums = {
-        "n": nw.len() if layout.count is None else times.sum(),
+        "n": nw.len() if layout.count is None else count.sum(),
         "score_sum": nw.col("added").sum(),
         "low": score.min(),
         "high": score.max(),

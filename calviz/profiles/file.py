@@ -49,12 +49,12 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
     }
     cells = profile.cells
     if profile.class_cells is not None:
-        own = cells.with_columns(pl.lit(TOP_LABEL, dtype=pl.Int32).alias("class"))
-        cells = pl.concat([own, profile.class_cells], how="diagonal")
+        top_label = cells.with_columns(pl.lit(TOP_LABEL, dtype=pl.Int32).alias("class"))
+        cells = pl.concat([top_label, profile.class_cells], how="diagonal")
         # Columns that cells of each class do not have.
-        whole = ["square_sum", "clipped", *["true"] * profile.facts.true_class]
+        missing = ["square_sum", "clipped", *["true"] * profile.facts.true_class]
         cells = cells.with_columns(
-            pl.col(whole).fill_null(0), pl.col(SUMS[3], SUMS[5]).fill_null(float("nan"))
+            pl.col(missing).fill_null(0), pl.col(SUMS[3], SUMS[5]).fill_null(float("nan"))
         )
     table = cells.to_arrow()
     table = table.replace_schema_metadata({KEY: json.dumps(facts).encode()})
@@ -84,9 +84,9 @@ def read_facts(text: bytes) -> tuple[Facts, int]:
         If they have another version, or are damaged.
     """
     try:
-        found = json.loads(text)
-        version, cells = found.pop("version"), found.pop("cells")
-        rows = found.pop("rows")
+        content = json.loads(text)
+        version, cells = content.pop("version"), content.pop("cells")
+        rows = content.pop("rows")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
             "the profile is damaged: its facts cannot be read", remedy=_DAMAGED
@@ -98,36 +98,36 @@ def read_facts(text: bytes) -> tuple[Facts, int]:
             remedy="make it again with this version of calviz",
         )
     try:
-        return _facts(found), int(rows)
+        return _facts(content), int(rows)
     except (KeyError, TypeError, ValueError):
         raise InputError(
             "the profile is damaged: its facts are incomplete", remedy=_DAMAGED
         ) from None
 
 
-def _facts(found: dict[str, Any]) -> Facts:
-    found = {"true_class": False, "each_class": False, **found}
-    if set(found) != {f.name for f in fields(Facts)}:
+def _facts(content: dict[str, Any]) -> Facts:
+    content = {"true_class": False, "each_class": False, **content}
+    if set(content) != {f.name for f in fields(Facts)}:
         raise KeyError
     for name in ("class_names", "groups", "skipped"):
-        found[name] = tuple(found[name])
-        if not all(isinstance(v, str) for v in found[name]):
+        content[name] = tuple(content[name])
+        if not all(isinstance(v, str) for v in content[name]):
             raise TypeError
-    texts = (found["name"], found["reduction"], found["kind"])
-    if not all(isinstance(v, str) for v in texts) or found["reduction"] not in _REDUCTIONS:
+    texts = (content["name"], content["reduction"], content["kind"])
+    if not all(isinstance(v, str) for v in texts) or content["reduction"] not in _REDUCTIONS:
         raise TypeError
-    if not all(isinstance(found[name], bool) for name in _YES_OR_NO):
+    if not all(isinstance(content[name], bool) for name in _FLAGS):
         raise TypeError
-    if found["reduction"] == "positive" and len(found["class_names"]) != 2:
+    if content["reduction"] == "positive" and len(content["class_names"]) != 2:
         raise ValueError
-    return Facts(**found)
+    return Facts(**content)
 
 
-_YES_OR_NO = ("single", "split", "true_class", "each_class")
+_FLAGS = ("single", "split", "true_class", "each_class")
 _REDUCTIONS = ("positive", "top-label")
 
 
-def of_columns(facts: Facts, rows: int, columns: dict[str, Any]) -> Profile:
+def profile_from_columns(facts: Facts, rows: int, columns: dict[str, Any]) -> Profile:
     """Make a profile from the columns of a file, after checking that they are consistent.
 
     Raises
@@ -138,28 +138,28 @@ def of_columns(facts: Facts, rows: int, columns: dict[str, Any]) -> Profile:
     import polars as pl
 
     cells = pl.DataFrame(columns).select(columns_of(facts))
-    of_classes = None
+    class_cells = None
     if facts.each_class:
-        of_classes = cells.filter(pl.col("class") != TOP_LABEL)
-        of_classes = of_classes.select(*class_keys_of(facts), *CLASS_SUMS, "low", "high")
+        class_cells = cells.filter(pl.col("class") != TOP_LABEL)
+        class_cells = class_cells.select(*class_keys_of(facts), *CLASS_SUMS, "low", "high")
         cells = cells.filter(pl.col("class") == TOP_LABEL).drop("class")
     n = cells["n"].to_numpy()
-    sound = _sums_agree(cells) & _in_range(cells["cell"], 2 * FINE_CELLS)
+    valid = _sums_agree(cells) & _in_range(cells["cell"], 2 * FINE_CELLS)
     clipped = cells["clipped"].to_numpy()
-    sound &= (clipped >= 0) & (clipped <= n)
+    valid &= (clipped >= 0) & (clipped <= n)
     if facts.true_class:
-        sound &= _in_range(cells["true"], len(facts.class_names) - 1)
+        valid &= _in_range(cells["true"], len(facts.class_names) - 1)
     keys = keys_of(facts)
     # A cell may have several rows only if every row of the file is a single score.
-    doubled = cells.select(*keys, "low").is_duplicated().any()
+    repeated = cells.select(*keys, "low").is_duplicated().any()
     if (cells["low"] != cells["high"]).any():
-        doubled = doubled or cells.select(keys).is_duplicated().any()
-    if of_classes is not None:
-        doubled = doubled or of_classes.select(class_keys_of(facts)).is_duplicated().any()
-    agree = of_classes is None or _classes_agree(of_classes, rows, len(facts.class_names))
-    if not (sound.all() and agree) or doubled or int(n.sum()) != rows:
+        repeated = repeated or cells.select(keys).is_duplicated().any()
+    if class_cells is not None:
+        repeated = repeated or class_cells.select(class_keys_of(facts)).is_duplicated().any()
+    classes_agree = class_cells is None or _classes_agree(class_cells, rows, len(facts.class_names))
+    if not (valid.all() and classes_agree) or repeated or int(n.sum()) != rows:
         raise InputError("the profile is damaged: its sums contradict each other", remedy=_DAMAGED)
-    return Profile(facts, cells, of_classes)
+    return Profile(facts, cells, class_cells)
 
 
 def _sums_agree(cells: pl.DataFrame) -> BoolArray:
@@ -167,9 +167,9 @@ def _sums_agree(cells: pl.DataFrame) -> BoolArray:
     n, total, low, high = (cells[name].to_numpy() for name in ("n", "score_sum", "low", "high"))
     with np.errstate(invalid="ignore"):
         rounding = 1e-6 * np.maximum(n, 1)
-        sound = (n >= 1) & (low >= -1e-6) & (low <= high) & (high <= 1 + 1e-6)
+        valid = (n >= 1) & (low >= -1e-6) & (low <= high) & (high <= 1 + 1e-6)
         return np.asarray(
-            sound & (total >= n * low - rounding) & (total <= n * high + rounding), np.bool_
+            valid & (total >= n * low - rounding) & (total <= n * high + rounding), np.bool_
         )
 
 
@@ -180,13 +180,13 @@ def _in_range(column: pl.Series, last: int) -> BoolArray:
 
 def _classes_agree(cells: pl.DataFrame, rows: int, n_classes: int) -> bool:
     """Whether the cells of each class sum to all rows, and each row is a hit of exactly one class."""
-    at, n = cells["class"].to_numpy(), cells["n"].to_numpy()
-    sound = _sums_agree(cells) & _in_range(cells["class"], n_classes - 1)
-    sound &= _in_range(cells["cell"], 2 * intervals_of(n_classes) + 1)
-    if not sound.all():
+    classes, n = cells["class"].to_numpy(), cells["n"].to_numpy()
+    valid = _sums_agree(cells) & _in_range(cells["class"], n_classes - 1)
+    valid &= _in_range(cells["cell"], 2 * intervals_of(n_classes) + 1)
+    if not valid.all():
         return False
-    of_each = np.bincount(at, n, minlength=n_classes)
-    return bool((of_each == rows).all()) and int(n[cells["hit"].to_numpy()].sum()) == rows
+    rows_of_class = np.bincount(classes, n, minlength=n_classes)
+    return bool((rows_of_class == rows).all()) and int(n[cells["hit"].to_numpy()].sum()) == rows
 
 
 def group_names(facts: Facts) -> tuple[str, ...]:

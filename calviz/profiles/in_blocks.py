@@ -36,7 +36,7 @@ _Distinct = tuple[FloatArray, IntArray]
 _NONE: _Distinct = np.zeros(0), np.zeros(0, np.intp)
 
 
-class Unsound(Exception):
+class _LeftToEngine(Exception):
     """Raised if there are unusable rows or too many groups, which are left to the engine."""
 
 
@@ -46,35 +46,35 @@ def cells_in_blocks(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame | 
     Returns None in cases left to the engine: several score columns, frequency weights, many groups, unusable rows, and other
     engines than polars.
     """
-    counted = layout.count is not None
-    if not frame.implementation.is_polars() or len(layout.scores) > 1 or counted:
+    has_counts = layout.count is not None
+    if not frame.implementation.is_polars() or len(layout.scores) > 1 or has_counts:
         return None
     single = is_single(frame, layout)
     keys = keys_of_rows(layout, frame)
     table: pl.LazyFrame = frame.select(**keys, **row_columns(layout, single)).to_native()
-    sums: dict[tuple[Any, ...], _Sums] = {}
+    sums: dict[tuple[Any, ...], _GroupSums] = {}
     try:
-        for group, found in _found(table, list(keys), single, not layout.confidence):
+        for group, blocks in _blocks_by_group(table, list(keys), single, not layout.confidence):
             if group not in sums and len(sums) == MOST_GROUPS:
                 return None
-            sums.setdefault(group, _Sums(single, not layout.confidence)).add(found)
-    except Unsound:
+            sums.setdefault(group, _GroupSums(single, not layout.confidence)).add(blocks)
+    except _LeftToEngine:
         return None
     return _as_table(sums, list(keys), table)
 
 
-def _found(
+def _blocks_by_group(
     table: pl.LazyFrame, keys: list[str], single: bool, losses: bool
 ) -> Iterator[tuple[tuple[Any, ...], tuple[_Block, _Block]]]:
     """Yield the misses and hits of each block by group; blocks are processed in several threads."""
 
-    def work(batch: pl.DataFrame) -> list[tuple[tuple[Any, ...], tuple[_Block, _Block]]]:
+    def summed(batch: pl.DataFrame) -> list[tuple[tuple[Any, ...], tuple[_Block, _Block]]]:
         if not keys:
-            return [((), _blocks(batch, single, losses))]
+            return [((), _misses_and_hits(batch, single, losses))]
         groups = batch.partition_by(keys, as_dict=True, include_key=False)
         if len(groups) > MOST_GROUPS:
-            raise Unsound
-        return [(group, _blocks(part, single, losses)) for group, part in groups.items()]
+            raise _LeftToEngine
+        return [(group, _misses_and_hits(part, single, losses)) for group, part in groups.items()]
 
     import polars as pl
 
@@ -84,7 +84,7 @@ def _found(
         waiting: deque[Future[Any]] = deque()
         for batch in batches:
             checkpoint()
-            waiting.append(pool.submit(work, batch))
+            waiting.append(pool.submit(summed, batch))
             if len(waiting) > workers:
                 yield from waiting.popleft().result()
         while waiting:
@@ -110,10 +110,10 @@ class _Block(NamedTuple):
     columns: tuple[FloatArray, ...]
 
 
-def _blocks(batch: pl.DataFrame, single: bool, losses: bool) -> tuple[_Block, _Block]:
+def _misses_and_hits(batch: pl.DataFrame, single: bool, losses: bool) -> tuple[_Block, _Block]:
     known, score = batch["known"], batch["score"]
     if known.null_count() or not known.all() or score.null_count():
-        raise Unsound
+        raise _LeftToEngine
     hit: BoolArray = batch["hit"].to_numpy()
     misses, hits = BinaryEvents(score.to_numpy(), hit).by_hit()
     return _block(misses, False, single, losses), _block(hits, True, single, losses)
@@ -124,17 +124,20 @@ def _block(score: FloatArray, hit: bool, single: bool, losses: bool) -> _Block:
         return _Block(score, np.zeros(0, np.intp), np.zeros(0, np.intp), (score,) * 6)
     # NaN is sorted to the end.
     if not (score[0] >= -SCORE_SLACK and score[-1] <= 1 + SCORE_SLACK):
-        raise Unsound
-    new = score[1:] != score[:-1]
-    if np.count_nonzero(new) < FEW_SCORES:
-        ends = np.append(np.flatnonzero(new), score.size - 1)
+        raise _LeftToEngine
+    steps = score[1:] != score[:-1]
+    if np.count_nonzero(steps) < FEW_SCORES:
+        ends = np.append(np.flatnonzero(steps), score.size - 1)
         distinct, count = score[ends], np.diff(ends, prepend=-1)
-        cell, starts = _cut(distinct, single)
-        columns = _sums(distinct.astype(np.float64), count, hit, single, losses, starts)
+        cell, starts = _nonempty_cells(distinct, single)
+        columns = _columns_of_sums(distinct.astype(np.float64), count, hit, single, losses, starts)
         return _Block(distinct, count, cell, columns)
-    cell, starts = _cut(score, single)
+    cell, starts = _nonempty_cells(score, single)
     return _Block(
-        None, None, cell, _sums(score.astype(np.float64), None, hit, single, losses, starts)
+        None,
+        None,
+        cell,
+        _columns_of_sums(score.astype(np.float64), None, hit, single, losses, starts),
     )
 
 
@@ -144,21 +147,21 @@ def _edges(single: bool) -> FloatArray:
     return (np.arange(FINE_CELLS + 1) / FINE_CELLS).astype(np.float32 if single else np.float64)
 
 
-def _cut(score: FloatArray, single: bool) -> tuple[IntArray, IntArray]:
+def _nonempty_cells(score: FloatArray, single: bool) -> tuple[IntArray, IntArray]:
     """Return the non-empty cells of ascending scores, numbered as in `calviz.profiles.aggregate`, and the index where each begins."""
     edges = _edges(single)
     first = np.searchsorted(score, edges)
-    on = np.flatnonzero(score[np.minimum(first, score.size - 1)] == edges)
+    on_edge = np.flatnonzero(score[np.minimum(first, score.size - 1)] == edges)
     bounds: IntArray = np.empty(_CELLS + 1, dtype=np.intp)
     bounds[:-1:2], bounds[1::2] = first, first
-    bounds[2 * on + 1] = np.searchsorted(score, edges[on], side="right")
+    bounds[2 * on_edge + 1] = np.searchsorted(score, edges[on_edge], side="right")
     # Rounding may move a score outside [0, 1].
     bounds[0], bounds[-1] = 0, score.size
     cell = np.flatnonzero(np.diff(bounds))
     return cell, bounds[cell]
 
 
-def _sums(
+def _columns_of_sums(
     score: FloatArray,
     count: IntArray | None,
     hit: bool,
@@ -192,7 +195,7 @@ def _sums(
 
 
 @dataclass
-class _Sums:
+class _GroupSums:
     """Running sums of one group: by distinct score as long as there are few, by cell from then on."""
 
     single: bool
@@ -205,9 +208,9 @@ class _Sums:
         if self.distinct is None:
             self._add(blocks)
             return
-        few = [(b.score, b.rows) for b in blocks if b.score is not None and b.rows is not None]
-        if len(few) == len(blocks):
-            self.distinct = [_united(*both) for both in zip(self.distinct, few, strict=True)]
+        distinct = [(b.score, b.rows) for b in blocks if b.score is not None and b.rows is not None]
+        if len(distinct) == len(blocks):
+            self.distinct = [_merged(*pair) for pair in zip(self.distinct, distinct, strict=True)]
             if max(score.size for score, _ in self.distinct) <= FEW_SCORES:
                 return
         else:
@@ -219,48 +222,52 @@ class _Sums:
         score, count = distinct
         if not score.size:
             return _block(score, hit, self.single, self.losses)
-        cell, starts = _cut(score, self.single)
-        wide = score.astype(np.float64)
-        return _Block(None, None, cell, _sums(wide, count, hit, self.single, self.losses, starts))
+        cell, starts = _nonempty_cells(score, self.single)
+        doubles = score.astype(np.float64)
+        return _Block(
+            None,
+            None,
+            cell,
+            _columns_of_sums(doubles, count, hit, self.single, self.losses, starts),
+        )
 
     def _add(self, blocks: tuple[_Block, _Block]) -> None:
         if self.cells is None:
             self.cells = np.zeros((2, 6, _CELLS))
             self.cells[:, 4], self.cells[:, 5] = np.inf, -np.inf
-        for own, block in zip(self.cells, blocks, strict=True):
-            at = block.cell
-            for column, values in zip(own[:4], block.columns, strict=False):
-                column[at] += values
-            own[4][at] = np.minimum(own[4][at], block.columns[4])
-            own[5][at] = np.maximum(own[5][at], block.columns[5])
+        for sums, block in zip(self.cells, blocks, strict=True):
+            cell = block.cell
+            for column, values in zip(sums[:4], block.columns, strict=False):
+                column[cell] += values
+            sums[4][cell] = np.minimum(sums[4][cell], block.columns[4])
+            sums[5][cell] = np.maximum(sums[5][cell], block.columns[5])
 
     def columns(self) -> dict[str, Any]:
         """Return the sums as columns with the names of `cells_of`."""
-        keys, found = [], []
+        keys, sums = [], []
         for hit in (False, True):
             if self.distinct is not None:
                 score, count = self.distinct[hit]
-                wide = score.astype(np.float64)
-                rows = np.arange(score.size)
-                found.append(_sums(wide.copy(), count, hit, self.single, self.losses, rows))
-                cell, starts = _cut(score, self.single) if score.size else (rows, rows)
+                rows, doubles = np.arange(score.size), score.astype(np.float64)
+                sums.append(_columns_of_sums(doubles, count, hit, self.single, self.losses, rows))
+                cell, starts = _nonempty_cells(score, self.single) if score.size else (rows, rows)
                 cell = np.repeat(cell, np.diff(starts, append=score.size))
             else:
                 assert self.cells is not None
                 cell = np.flatnonzero(self.cells[int(hit)][0])
-                found.append(tuple(self.cells[int(hit)][:, cell]))
+                sums.append(tuple(self.cells[int(hit)][:, cell]))
             keys.append(2 * cell + hit)
         names = ("n", "score_sum", "square_sum", "log_loss", "low", "high")
         columns = {
-            name: np.concatenate(both)
-            for name, both in zip(names, zip(*found, strict=True), strict=True)
+            name: np.concatenate(parts)
+            for name, parts in zip(names, zip(*sums, strict=True), strict=True)
         }
         if not self.losses:
             del columns["log_loss"]
         return {"key": np.concatenate(keys), **columns}
 
 
-def _united(one: _Distinct, other: _Distinct) -> _Distinct:
+def _merged(one: _Distinct, other: _Distinct) -> _Distinct:
     """Merge the distinct scores of two blocks, adding their numbers of rows."""
     if not one[0].size:
         return other
@@ -273,7 +280,7 @@ def _united(one: _Distinct, other: _Distinct) -> _Distinct:
 
 
 def _as_table(
-    sums: dict[tuple[Any, ...], _Sums], keys: list[str], table: pl.LazyFrame
+    sums: dict[tuple[Any, ...], _GroupSums], keys: list[str], table: pl.LazyFrame
 ) -> pl.DataFrame | None:
     import polars as pl
 
@@ -281,8 +288,8 @@ def _as_table(
         return None
     schema = table.collect_schema()
     parts = []
-    for group, of in sums.items():
-        columns = pl.DataFrame(of.columns())
-        named = [pl.lit(v, dtype=schema[k]).alias(k) for k, v in zip(keys, group, strict=True)]
-        parts.append(columns.select(*named, *columns.columns))
+    for group, group_sums in sums.items():
+        columns = pl.DataFrame(group_sums.columns())
+        group_keys = [pl.lit(v, dtype=schema[k]).alias(k) for k, v in zip(keys, group, strict=True)]
+        parts.append(columns.select(*group_keys, *columns.columns))
     return pl.concat(parts)

@@ -10,14 +10,14 @@ from calviz.profiles.layout import Layout
 if TYPE_CHECKING:
     import narwhals as nw
 
-_OWN = "calviz:logits "
+_PREFIX = "calviz:logits "
 #: Upper limit of -log of a probability, as for data in memory, so that sums of squares stay finite for any logits.
 LARGEST_LOSS = 1e100
 
 
 def probability_columns(classes: int) -> tuple[str, ...]:
     """Names of the columns of probabilities computed from logits; they do not clash with columns of a file."""
-    return tuple(f"{_OWN}p {k}" for k in range(classes))
+    return tuple(f"{_PREFIX}p {k}" for k in range(classes))
 
 
 def with_probabilities(frame: nw.LazyFrame[Any], layout: Layout) -> nw.LazyFrame[Any]:
@@ -36,21 +36,21 @@ def with_probabilities(frame: nw.LazyFrame[Any], layout: Layout) -> nw.LazyFrame
     columns = [nw.col(name).cast(nw.Float64) for name in layout.logits]
     if len(columns) == 1:
         columns = [columns[0] * 0.0, *columns]
-    made = [f"{_OWN}z {k}" for k in range(len(columns))]
-    frame = frame.with_columns(**dict(zip(made, columns, strict=True)))
-    z = [nw.col(name) for name in made]
-    frame = frame.with_columns(**{f"{_OWN}top": nw.max_horizontal(*z)})
+    names = [f"{_PREFIX}z {k}" for k in range(len(columns))]
+    frame = frame.with_columns(**dict(zip(names, columns, strict=True)))
+    z = [nw.col(name) for name in names]
+    frame = frame.with_columns(**{f"{_PREFIX}top": nw.max_horizontal(*z)})
     # The term v - v is 0, or nan if v is infinite.
-    away = [(v - nw.col(f"{_OWN}top")) + (v - v) for v in z]
-    frame = frame.with_columns(**dict(zip(layout.logs, away, strict=True)))
-    away = [nw.col(name) for name in layout.logs]
-    powers = [v.exp() for v in away]
-    frame = frame.with_columns(**dict(zip(made, powers, strict=True)))
-    frame = frame.with_columns(**{f"{_OWN}sum": tree(z)})
-    total = nw.col(f"{_OWN}sum")
+    shifted = [(v - nw.col(f"{_PREFIX}top")) + (v - v) for v in z]
+    frame = frame.with_columns(**dict(zip(layout.logs, shifted, strict=True)))
+    shifted = [nw.col(name) for name in layout.logs]
+    powers = [v.exp() for v in shifted]
+    frame = frame.with_columns(**dict(zip(names, powers, strict=True)))
+    frame = frame.with_columns(**{f"{_PREFIX}sum": tree(z)})
+    total = nw.col(f"{_PREFIX}sum")
     shares = [v / total for v in z]
     if single:
         shares = [share.cast(nw.Float32) for share in shares]
-    logs = [(v - total.log()).clip(-LARGEST_LOSS) for v in away]
-    made_of = dict(zip(layout.scores, shares, strict=True))
-    return frame.with_columns(**made_of, **dict(zip(layout.logs, logs, strict=True)))
+    logs = [(v - total.log()).clip(-LARGEST_LOSS) for v in shifted]
+    probabilities = dict(zip(layout.scores, shares, strict=True))
+    return frame.with_columns(**probabilities, **dict(zip(layout.logs, logs, strict=True)))

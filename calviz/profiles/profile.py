@@ -116,15 +116,15 @@ class Profile:
 
     def sentence(self) -> str:
         """Describe the profile in one line."""
-        f = self.facts
+        facts = self.facts
         parts = [f"profile of {self.n:,} rows in {self.cells.height:,} cells"]
         parts.append("exact" if self.is_exact else "exact for bins, bounded for the rest")
-        if f.class_names:
-            parts.append(f"{len(f.class_names):,} classes")
-        parts += [f"by {', '.join(shortened(g) for g in f.groups)}"] * bool(f.groups)
-        parts += ["by true class"] * f.true_class
-        parts += ["with cells of each class"] * f.each_class
-        parts += [f"by {f.every}"] * (f.every is not None)
+        if facts.class_names:
+            parts.append(f"{len(facts.class_names):,} classes")
+        parts += [f"by {', '.join(shortened(g) for g in facts.groups)}"] * bool(facts.groups)
+        parts += ["by true class"] * facts.true_class
+        parts += ["with cells of each class"] * facts.each_class
+        parts += [f"by {facts.every}"] * (facts.every is not None)
         return ", ".join(parts)
 
     def predictions(self) -> Dataset:
@@ -135,7 +135,7 @@ class Profile:
         Predictions or ConfidencePredictions
             Predictions for two classes, ConfidencePredictions for a top label.
         """
-        f, table = self.facts, self.cells
+        facts, table = self.facts, self.cells
         column = {name: table[name].to_numpy() for name in (*SUMS, "low", "high")}
         n = column["n"].astype(np.float64)
         low, high = column["low"], column["high"]
@@ -147,40 +147,40 @@ class Profile:
             column["log_loss"] / n,
             column["clipped"],
             column["squared_error"] / n,
-            f.single,
+            facts.single,
         )
         common: dict[str, Any] = {
             "weights": n,
             "cells": cells,
-            "name": f.name,
-            "class_names": f.class_names,
-            "splits": _factor(table["split"]) if f.split else None,
-            "groups": {name: _factor(table[f"{GROUP}{name}"]) for name in f.groups},
-            "times": table["time"].to_numpy() if f.every is not None else None,
+            "name": facts.name,
+            "class_names": facts.class_names,
+            "splits": Factor.of_series(table["split"]) if facts.split else None,
+            "groups": {name: Factor.of_series(table[f"{GROUP}{name}"]) for name in facts.groups},
+            "times": table["time"].to_numpy() if facts.every is not None else None,
         }
         hit = table["hit"].to_numpy()
-        if f.reduction == "positive":
+        if facts.reduction == "positive":
             other = 1 - score
-            if f.single:
+            if facts.single:
                 # Rounded as in the rows, so that ties are the same.
-                alone = low == high
-                other[alone] = other[alone].astype(np.float32)
+                single_score = low == high
+                other[single_score] = other[single_score].astype(np.float32)
             probs = np.stack([other, score], axis=1)
             return Predictions(probs=probs, labels=hit.astype(np.int32), **common)
-        labels = table["true"].to_numpy() if f.true_class else None
+        labels = table["true"].to_numpy() if facts.true_class else None
         return ConfidencePredictions(
             confidence=score,
             correct=hit,
             labels=labels,
-            class_cells=self._of_each_class(),
+            class_cells=self._as_class_cells(),
             **common,
         )
 
-    def _of_each_class(self) -> ClassCells | None:
+    def _as_class_cells(self) -> ClassCells | None:
         if self.class_cells is None:
             return None
-        f, table = self.facts, self.class_cells.sort("class")
-        blocks, own = _blocks([self.cells, table], block_keys(f))
+        facts, table = self.facts, self.class_cells.sort("class")
+        block_of_row, block = _blocks([self.cells, table], block_keys(facts))
         column = {name: table[name].to_numpy() for name in (*CLASS_SUMS, "low", "high")}
         n = column["n"].astype(np.float64)
         return ClassCells(
@@ -191,22 +191,11 @@ class Profile:
             score=column["score_sum"] / n,
             low=column["low"],
             high=column["high"],
-            block=own,
-            block_of_row=blocks,
-            n_classes=len(f.class_names),
-            single=f.single,
+            block=block,
+            block_of_row=block_of_row,
+            n_classes=len(facts.class_names),
+            single=facts.single,
         )
-
-
-def _factor(column: pl.Series) -> Factor:
-    import polars as pl
-
-    text = column.cast(pl.String).fill_null("")
-    levels = text.unique(maintain_order=True)
-    codes = text.replace_strict(
-        levels, np.arange(len(levels), dtype=np.int32), return_dtype=pl.Int32
-    )
-    return Factor(codes.to_numpy(), tuple(levels.to_list()))
 
 
 def _blocks(tables: Sequence[pl.DataFrame], keys: list[str]) -> list[IntArray]:
@@ -215,8 +204,8 @@ def _blocks(tables: Sequence[pl.DataFrame], keys: list[str]) -> list[IntArray]:
 
     if not keys:
         return [np.zeros(table.height, dtype=np.intp) for table in tables]
-    both = pl.concat([table.select(keys) for table in tables])
-    number = both.select(pl.struct(keys).rank("dense")).to_series().to_numpy() - 1
+    keys_of_all = pl.concat([table.select(keys) for table in tables])
+    number = keys_of_all.select(pl.struct(keys).rank("dense")).to_series().to_numpy() - 1
     ends = np.cumsum([table.height for table in tables])[:-1]
     return [part.astype(np.intp) for part in np.split(number, ends)]
 
@@ -247,19 +236,19 @@ def merge(profiles: Iterable[Profile]) -> Profile:
     InputError
         If there are no profiles, or their classes, groups or buckets of time differ.
     """
-    found = list(profiles)
-    if not found:
+    parts = list(profiles)
+    if not parts:
         raise InputError("there are no profiles to merge")
-    first = found[0]
-    for other in found[1:]:
+    first = parts[0]
+    for other in parts[1:]:
         _check_alike(first.facts, other.facts)
-    skipped = tuple(name for p in found for name in p.facts.skipped)
+    skipped = tuple(name for p in parts for name in p.facts.skipped)
     facts = replace(first.facts, skipped=skipped)
-    of_classes = [p.class_cells for p in found if p.class_cells is not None]
+    class_cells = [p.class_cells for p in parts if p.class_cells is not None]
     return Profile(
         facts,
-        summed([p.cells for p in found], facts),
-        summed_classes(of_classes, facts) if of_classes else None,
+        summed([p.cells for p in parts], facts),
+        summed_classes(class_cells, facts) if class_cells else None,
     )
 
 
@@ -269,8 +258,8 @@ def summed_classes(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame
 
     keys = class_keys_of(facts)
     sums = [pl.col(name).sum() for name in CLASS_SUMS]
-    found = pl.concat(tables).group_by(keys).agg(*sums, pl.col("low").min(), pl.col("high").max())
-    return found.sort(keys).select(*keys, *CLASS_SUMS, "low", "high")
+    table = pl.concat(tables).group_by(keys).agg(*sums, pl.col("low").min(), pl.col("high").max())
+    return table.sort(keys).select(*keys, *CLASS_SUMS, "low", "high")
 
 
 def summed(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame:
@@ -283,10 +272,10 @@ def summed(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame:
     totals = [pl.col(name).sum() for name in SUMS]
     # Single scores stay separate as long as all tables have them so and there are few.
     if (table["low"] == table["high"]).all() and table["low"].n_unique() <= FEW_SCORES:
-        apart = table.group_by([*keys, "low"]).agg(*totals, pl.col("high").first())
-        return apart.sort([*keys, "low"]).select(columns)
-    found = table.group_by(keys).agg(*totals, pl.col("low").min(), pl.col("high").max())
-    return found.sort(keys).select(columns)
+        by_score = table.group_by([*keys, "low"]).agg(*totals, pl.col("high").first())
+        return by_score.sort([*keys, "low"]).select(columns)
+    by_cell = table.group_by(keys).agg(*totals, pl.col("low").min(), pl.col("high").max())
+    return by_cell.sort(keys).select(columns)
 
 
 _WORDS = {

@@ -22,6 +22,7 @@ from calviz.data.building import diagnose, labels
 from calviz.data.building.column_values import as_numbers, joint_classes, one_dimensional
 from calviz.data.building.logit_agreement import disagreement
 from calviz.data.building.times import as_times
+from calviz.data.file_errors import no_rows
 from calviz.data.loaded import DROP_MISSING, ReadingOptions, short, span
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
 from calviz.data.recognition.layout import Confidence, Layout, Scores
@@ -84,25 +85,25 @@ class _Builder:
     def _predictions(self, fetched: Fetched) -> Built:
         first = self.layout.scores[0]
         k = max(2, first.width)
-        told = self._labels(fetched, first, k)
+        decoded = self._labels(fetched, first, k)
         count = len(self.layout.scores)
-        arrays, beside = fetched.scores[:count], fetched.scores[count:]
-        keep = self._rows_to_keep(list(arrays), told.missing)
+        arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
+        keep = self._rows_to_keep(list(arrays), decoded.missing)
         columns, groups = self._columns(fetched)
-        names = self._class_names(first, k, told)
+        names = self._class_names(first, k, decoded)
         models: dict[str, Dataset] = {}
         kind: Kind = "probabilities"
         for scores, array in zip(self.layout.scores, arrays, strict=True):
             model = scores.model or self.name
-            indices = told.indices
+            indices = decoded.indices
             fields = columns
             if keep is not None:
                 array, indices = array[keep], indices[keep]
-                fields = _taken(columns, keep)
-            logits = beside[0] if scores.logits else None
+                fields = _rows_taken(columns, keep)
+            logits = logits_beside[0] if scores.logits else None
             predictions = self._model(scores, array, logits, indices, names, model, fields, keep)
             models[model], kind = predictions, predictions.kind
-        return self._built(models, kind, told.form, names, groups)
+        return self._built(models, kind, decoded.form, names, groups)
 
     def _model(
         self,
@@ -122,16 +123,16 @@ class _Builder:
         problem.check_shape()
         if scores.kind == "logits":
             problem.check_logits()
-            given: dict[str, Any] = {"logits": two_logits(array) if scores.width == 1 else array}
+            values: dict[str, Any] = {"logits": two_logits(array) if scores.width == 1 else array}
         else:
-            given = {"probs": array[:, 0] if scores.width == 1 else array}
+            values = {"probs": array[:, 0] if scores.width == 1 else array}
         if logits is not None:
             # Drop the same rows from the logits, unless the lengths disagree.
-            fits = keep is not None and len(logits) == len(keep)
-            given |= self._logits_beside(scores, array, logits[keep] if fits else logits)
+            same_rows = keep is not None and len(logits) == len(keep)
+            values |= self._logits_beside(scores, array, logits[keep] if same_rows else logits)
         try:
             predictions = Predictions(
-                **given, labels=indices, class_names=names, name=model, **columns
+                **values, labels=indices, class_names=names, name=model, **columns
             )
         except InputError as error:
             raise problem.explain(error) from None
@@ -156,15 +157,15 @@ class _Builder:
         return {"logits": logits}
 
     def _repaired(self, scores: Scores, array: FloatArray) -> tuple[Scores, FloatArray]:
-        asked = self.options.repair
-        if "softmax" in asked or "sigmoid" in asked:
+        repairs = self.options.repair
+        if "softmax" in repairs or "sigmoid" in repairs:
             word = "sigmoid" if scores.width == 1 else "softmax"
-            self._did(f"{word}: the scores were read as logits")
+            self._note_repair(f"{word}: the scores were read as logits")
             scores = replace(scores, kind="logits")
-        if "percent" in asked and scores.kind == "probabilities":
+        if "percent" in repairs and scores.kind == "probabilities":
             array = np.divide(array, 100, out=array)
-            self._did("percent: the scores were divided by 100")
-        if "renormalise" in asked and scores.kind == "probabilities" and scores.width > 1:
+            self._note_repair("percent: the scores were divided by 100")
+        if "renormalise" in repairs and scores.kind == "probabilities" and scores.width > 1:
             array = self._normalised(scores, array)
         return scores, array
 
@@ -177,13 +178,13 @@ class _Builder:
         moved = int(np.count_nonzero(off > 1e-6))
         if moved:
             array = np.divide(array, sums.astype(array.dtype), out=array)
-            self._did(
+            self._note_repair(
                 f"renormalise: {moved:,} of {array.shape[0]:,} rows were divided by their sum "
                 f"(at most {off.max():.3g} away from 1)"
             )
         return array
 
-    def _did(self, what: str) -> None:
+    def _note_repair(self, what: str) -> None:
         if what not in self.made:
             self.made.append(what)
 
@@ -235,7 +236,7 @@ class _Builder:
                 f"there are {len(names):,} class names for {k:,} classes",
                 remedy="give one name per class, in the order of the scores",
             )
-        told = labels.decode(
+        decoded = labels.decode(
             values,
             k,
             class_names=names,
@@ -244,20 +245,20 @@ class _Builder:
             name=layout.label,
             line=line,
         )
-        if told.notice:
-            self.notices.append(Finding("DATA007", "info", told.notice))
-        return told
+        if decoded.notice:
+            self.notices.append(Finding("DATA007", "info", decoded.notice))
+        return decoded
 
     @staticmethod
     def _names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
         """Names of the two classes if the name of the only score column is that of the event (``p_malignant``)."""
         levels = Factor.of(values).levels
-        found = [v for v in levels if v and (v == name or not labels.is_missing(v))]
-        others = [level for level in found if level != name]
-        return (others[0], name) if name in found and len(others) == 1 else ()
+        names = [v for v in levels if v and (v == name or not labels.is_missing(v))]
+        others = [level for level in names if level != name]
+        return (others[0], name) if name in names and len(others) == 1 else ()
 
-    def _class_names(self, first: Scores, k: int, told: labels.Labels) -> tuple[str, ...]:
-        names = told.class_names or self.options.class_names or self.table.class_names
+    def _class_names(self, first: Scores, k: int, decoded: labels.Labels) -> tuple[str, ...]:
+        names = decoded.class_names or self.options.class_names or self.table.class_names
         if len(names) != k:
             names = first.class_names
         return names if len(names) == k else tuple(str(j) for j in range(k))
@@ -265,10 +266,7 @@ class _Builder:
     def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
         n = fetched.scores[0].shape[0]
         if not n:
-            raise InputError(
-                "there are no rows of data",
-                remedy="save the file with at least one row of predictions",
-            )
+            raise no_rows()
         if rows != n:
             scores = self.layout.scores[0].columns[0]
             raise InputError(
@@ -303,7 +301,7 @@ class _Builder:
                 "there are no rows left: every row has a missing value",
                 remedy="save at least one complete row",
             )
-        self._did(
+        self._note_repair(
             f"drop-missing: {int(missing.sum()):,} of {missing.size:,} rows with missing values "
             "were left out"
         )
@@ -351,15 +349,15 @@ class _Builder:
             name: as_numbers(one_dimensional(fetched.columns[name]), name)
             for name in layout.numbers
         }
-        columns |= self._rows_not_alike(fetched)
+        columns |= self._clusters_weights_times(fetched)
         return columns, tuple(shown)
 
-    def _rows_not_alike(self, fetched: Fetched) -> dict[str, Any]:
+    def _clusters_weights_times(self, fetched: Fetched) -> dict[str, Any]:
         """Return clusters, weights and times of the rows; frequency weights are stored in `counts`."""
-        layout, found = self.layout, dict[str, Any]()
+        layout, columns = self.layout, dict[str, Any]()
         if layout.cluster is not None:
             clusters = Factor.of(one_dimensional(fetched.columns[layout.cluster]))
-            found["clusters"] = _in_column(layout.cluster, checked_clusters, clusters)
+            columns["clusters"] = _in_column(layout.cluster, checked_clusters, clusters)
         if layout.weight is not None:
             values = one_dimensional(fetched.columns[layout.weight])
             weights = as_numbers(values, layout.weight).astype(np.float64)
@@ -367,17 +365,17 @@ class _Builder:
             if self.options.weight_kind == "frequency":
                 self.counts = weights
             else:
-                found["weights"] = weights
+                columns["weights"] = weights
         if layout.time is not None:
             values = one_dimensional(fetched.columns[layout.time])
             try:
-                found["times"] = as_times(values, layout.time)
+                columns["times"] = as_times(values, layout.time)
             except InputError as error:
                 if self.options.time_column is not None:
                     raise
                 text = f"'{short(layout.time)}' is not used as times: {error}"
                 self.notices.append(Finding("DATA013", "info", text))
-        return found
+        return columns
 
     # Confidence-only data
 
@@ -397,15 +395,15 @@ class _Builder:
             missing |= (truth < 0) | (predicted < 0)
         if layout.correct is not None:
             values = fetched.columns[layout.correct]
-            told = labels.decode(
+            decoded = labels.decode(
                 one_dimensional(values), 2, class_names=(), columns=(), base=None,
                 name=layout.correct, line=line,
             )  # fmt: skip
             correct, form = (
-                told.indices == 1,
+                decoded.indices == 1,
                 f"'{short(layout.correct)}' says whether it was right",
             )
-            missing |= told.missing
+            missing |= decoded.missing
         else:
             assert truth is not None
             assert predicted is not None
@@ -415,7 +413,7 @@ class _Builder:
             score, correct = score[keep], correct[keep]
             truth = None if truth is None else truth[keep]
             predicted = None if predicted is None else predicted[keep]
-            columns = _taken(columns, keep)
+            columns = _rows_taken(columns, keep)
         scores = Scores((layout.score,), (), "probabilities", 1)
         if layout.log:
             score = np.exp(score)
@@ -471,7 +469,7 @@ def two_logits(array: FloatArray) -> FloatArray:
     return np.concatenate([np.zeros_like(array), array], axis=1)
 
 
-def _taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
+def _rows_taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
     taken = dict(columns)
     taken["groups"] = {key: factor.take(keep) for key, factor in columns["groups"].items()}
     taken["texts"] = {key: factor.take(keep) for key, factor in columns["texts"].items()}

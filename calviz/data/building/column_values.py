@@ -64,8 +64,8 @@ def joint_classes(
     one, two = Factor.of(one_dimensional(truth)), Factor.of(one_dimensional(predicted))
     index: dict[str, int] = {}
     if not names:
-        found = {level for level in (*one.levels, *two.levels) if level}
-        numbers = {level: labels.whole(level) for level in found}
+        levels = {level for level in (*one.levels, *two.levels) if level}
+        numbers = {level: labels.whole(level) for level in levels}
         if None not in numbers.values():
             # "1.0" and "1" are one class: whole numbers with gaps are often stored as floats.
             order = sorted({number for number in numbers.values() if number is not None})
@@ -73,7 +73,7 @@ def joint_classes(
             place_of = {number: j for j, number in enumerate(order)}
             index = {level: place_of[number or 0] for level, number in numbers.items()}
         else:
-            names = tuple(sorted(found))
+            names = tuple(sorted(levels))
     index = index or {c: j for j, c in enumerate(names)}
     index[""] = -1
     for level in (*one.levels, *two.levels):

@@ -11,7 +11,7 @@ from calviz.core.errors import InputError, Repair
 from calviz.core.limits import MAX_CLASSES
 from calviz.core.probabilities import RENORMALISE
 from calviz.data.loaded import DROP_MISSING, PERCENT, SIGMOID, SOFTMAX, short
-from calviz.data.places_in_file import NAMED, listed, place
+from calviz.data.places_in_file import NAMED, join_places, place
 from calviz.data.recognition.layout import Scores
 from calviz.data.table import Table
 
@@ -102,7 +102,7 @@ class Problem:
         what = "missing values" if nan_rows == rows else "values that are not finite"
         counted = f"{rows:,} row{'s' if rows != 1 else ''} of {self.array.shape[0]:,}"
         more = rows - len({r for r, _, _ in places})
-        listing = listed(shown, len(shown)) + (", …" if more > 0 else "")
+        listing = join_places(shown, len(shown)) + (", …" if more > 0 else "")
         return InputError(
             f"{what}: {listing} ({counted})",
             row=self.original(row) + 1,

@@ -94,8 +94,8 @@ def decode(
     factor = Factor.of(values)
     # In a numeric column NaN is a missing label, whatever the class names are.
     is_text = isinstance(values, Factor) or values.dtype.kind not in "fc"
-    named = (*class_names, *columns) if is_text else ()
-    decoder = _Decoder(factor, k, class_names, columns, base, name, line, named)
+    names_of_classes = (*class_names, *columns) if is_text else ()
+    decoder = _Decoder(factor, k, class_names, columns, base, name, line, names_of_classes)
     codes, form, names, notice = decoder.decode()
     return Labels(codes[factor.codes], form, names, notice)
 
@@ -130,11 +130,11 @@ class _Decoder:
         self.class_names, self.columns = class_names, columns
         self.name, self.line = name, line
         self.levels = [level.strip() for level in factor.levels]
-        called = {c.casefold() for c in named}
+        class_words = {c.casefold() for c in named}
         self.known = [
             j
             for j, level in enumerate(self.levels)
-            if not is_missing(level) or (level and level.casefold() in called)
+            if not is_missing(level) or (level and level.casefold() in class_words)
         ]
         self.wholes = [whole(self.levels[j]) for j in self.known]
 
@@ -190,11 +190,11 @@ class _Decoder:
             notice = "labels -1 and +1 were read as class 0 and class 1"
             return self._codes([(v + 1) // 2 for v in values]), "-1 and +1", names, notice
         base = self.base or 0
-        wrong = [
+        out_of_range = [
             (j, v) for j, v in zip(self.known, values, strict=True) if not 0 <= v - base < self.k
         ]
-        if wrong:
-            raise self._out_of_range(wrong, values, base)
+        if out_of_range:
+            raise self._out_of_range(out_of_range, values, base)
         notice = ""
         if self.class_names and {str(v) for v in values} & set(self.class_names):
             shown = ", ".join(self.class_names[:5])
@@ -211,13 +211,13 @@ class _Decoder:
         for negative, positive in PAIRS:
             if set(lower) <= {negative, positive}:
                 codes = [int(text == positive) for text in lower]
-                written = {
+                words = {
                     int(t == positive): self.levels[j]
                     for t, j in zip(lower, self.known, strict=True)
                 }
                 if not self.class_names:
-                    names = (written.get(0, negative), written.get(1, positive))
-                notice = f"the label '{written.get(1, positive)}' was read as class 1"
+                    names = (words.get(0, negative), words.get(1, positive))
+                notice = f"the label '{words.get(1, positive)}' was read as class 1"
                 return self._codes(codes), f"{negative} or {positive}", names, notice
         return None
 
@@ -239,9 +239,9 @@ class _Decoder:
 
     def _unknown(self, names: tuple[str, ...]) -> InputError:
         if not self.class_names:
-            found = ", ".join(f"'{short(self.levels[j])}'" for j in self.known[:5])
+            examples = ", ".join(f"'{short(self.levels[j])}'" for j in self.known[:5])
             return InputError(
-                f"the labels are text ({found}{', …' if len(self.known) > 5 else ''}), but nothing says "
+                f"the labels are text ({examples}{', …' if len(self.known) > 5 else ''}), but nothing says "
                 "which class each of them is",
                 column=self.name,
                 remedy="give the class names in the order of the scores",

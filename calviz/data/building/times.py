@@ -33,30 +33,30 @@ def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.dat
         If a value is missing or cannot be read, two have different formats, or day and month cannot be told apart.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        return _given(values.astype("datetime64[us]"), name)
+        return _checked(values.astype("datetime64[us]"), name)
     factor = Factor.of(values)
     levels = [_text(level) for level in factor.levels]
     if "" in levels:
         row = int(np.argmax(factor.codes == levels.index("")))
         raise InputError("there is no date", row=row + 1, column=name, remedy="fill it in")
-    fitting = [read for read in _readers() if _all(read, levels)]
-    if not fitting:
+    readers = [read for read in _readers() if _reads_all(read, levels)]
+    if not readers:
         raise _unreadable(factor, levels, name)
-    found = [np.array([read(level) for level in levels], "datetime64[us]") for read in fitting]
-    if any(not np.array_equal(one, found[0]) for one in found[1:]):
+    readings = [np.array([read(level) for level in levels], "datetime64[us]") for read in readers]
+    if any(not np.array_equal(reading, readings[0]) for reading in readings[1:]):
         raise InputError(
             f"'{short(levels[0])}' may have the day or the month first, and no other date settles it",
             column=name,
             remedy=_REMEDY,
         )
-    times: npt.NDArray[np.datetime64] = found[0][factor.codes]
+    times: npt.NDArray[np.datetime64] = readings[0][factor.codes]
     return times
 
 
 def may_be_times(head: npt.NDArray[Any]) -> bool:
     """Whether text values look like dates: one format reads all of them."""
     levels = [_text(str(v)) for v in dict.fromkeys(head.tolist())]
-    return bool(levels) and any(_all(read, levels) for read in _readers())
+    return bool(levels) and any(_reads_all(read, levels) for read in _readers())
 
 
 def _text(level: str) -> str:
@@ -64,7 +64,7 @@ def _text(level: str) -> str:
     return text.removesuffix(".0") if text.removesuffix(".0").isdigit() else text
 
 
-def _given(times: npt.NDArray[np.datetime64], name: str) -> npt.NDArray[np.datetime64]:
+def _checked(times: npt.NDArray[np.datetime64], name: str) -> npt.NDArray[np.datetime64]:
     if np.isnat(times).any():
         row = int(np.isnat(times).argmax())
         raise InputError("there is no date", row=row + 1, column=name, remedy="fill it in")
@@ -78,12 +78,12 @@ def _readers() -> list[Callable[[str], datetime]]:
 def _iso(text: str) -> datetime:
     if text.isdigit():  # 20200101 is one of the formats
         raise ValueError(text)
-    found = datetime.fromisoformat(text)
-    offset = found.utcoffset()
-    return found if offset is None else found.replace(tzinfo=None) - offset
+    time = datetime.fromisoformat(text)
+    offset = time.utcoffset()
+    return time if offset is None else time.replace(tzinfo=None) - offset
 
 
-def _all(read: Callable[[str], datetime], levels: list[str]) -> bool:
+def _reads_all(read: Callable[[str], datetime], levels: list[str]) -> bool:
     try:
         for level in levels:
             read(level)
@@ -93,17 +93,17 @@ def _all(read: Callable[[str], datetime], levels: list[str]) -> bool:
 
 
 def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
-    for at, level in enumerate(levels):
-        if not any(_all(read, [level]) for read in _readers()):
-            row = int(np.argmax(factor.codes == at))
+    for index, level in enumerate(levels):
+        if not any(_reads_all(read, [level]) for read in _readers()):
+            row = int(np.argmax(factor.codes == index))
             return InputError(
                 f"'{short(level)}' cannot be read as a date",
                 row=row + 1,
                 column=name,
                 remedy=_REMEDY,
             )
-    first = [read for read in _readers() if _all(read, levels[:1])]
-    others = [level for level in levels if not any(_all(read, [level]) for read in first)]
+    first = [read for read in _readers() if _reads_all(read, levels[:1])]
+    others = [level for level in levels if not any(_reads_all(read, [level]) for read in first)]
     other = others[0] if others else levels[-1]
     return InputError(
         f"the dates are of two formats ('{short(levels[0])}' and '{short(other)}')",

@@ -17,6 +17,7 @@ from calviz.core.errors import InputError
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
 from calviz.data.choices import Questions, table_of
+from calviz.data.file_bytes import without_bom
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.table import Table
 
@@ -61,6 +62,7 @@ def lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yield the non-blank lines of a stream with their 1-based line numbers; reads block by block."""
     rest, number, read = b"", 0, 0
     while block := stream.read(_BLOCK):
+        block = block if read else without_bom(block)
         read += len(block)
         MAX_JSON.check(read, "there is more text")
         MAX_LINE.check(len(rest), f"line {number + 1:,} is longer")
@@ -105,12 +107,14 @@ def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = 
     counts = np.array([len(a.scores) for a in answers])
     if counts.min() > 1:
         return table_of(_questions(answers, counts, pa.table(columns)), tool, notices)
-    tops = [_top(a) for a in answers]
-    own = {
-        "confidence": pa.array([confidence for confidence, _ in tops]),
-        "correct": pa.array([correct for _, correct in tops]),
-    }
-    data = pa.table(own | {key: column for key, column in columns.items() if key not in own})
+    confidence = np.array([a.confidence for a in answers])
+    correct = np.array([a.correct for a in answers])
+    scored = counts > 0
+    if scored.any():
+        questions = _questions([a for a in answers if a.scores], counts[scored], pa.table({}))
+        confidence[scored], correct[scored] = questions.top_choices("logits")
+    judged = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
+    data = pa.table(judged | {key: column for key, column in columns.items() if key not in judged})
     return ArrowRows(
         format=tool, columns=columns_of(data, "the log has"), data=data, notices=list(notices)
     )
@@ -129,13 +133,3 @@ def _questions(answers: Sequence[Answer], counts: IntArray, others: Any) -> Ques
         others=others,
         texts=[a.choices for a in answers],
     )
-
-
-def _top(answer: Answer) -> tuple[float, bool]:
-    """Return the probability of the top choice, and whether it is the right one."""
-    if not answer.scores:
-        return answer.confidence, answer.correct
-    scores = np.array(answer.scores)
-    weights = np.exp(scores - scores.max())
-    best = int(weights.argmax())
-    return float(weights[best] / weights.sum()), best == answer.label

@@ -18,16 +18,14 @@ import numpy as np
 from calviz.core.errors import InputError, shortened
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_JSON
-from calviz.data.file_bytes import Source
+from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.answers import Answer, as_table
 from calviz.data.formats.jsonl import check_room, parsed_json
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
 from calviz.data.table import Table
 
-_HEAD = re.compile(
-    rb'(?:\xef\xbb\xbf)?\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:'
-)
+_HEAD = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:')
 _TOOL = "Inspect log"
 _VERSION = 2
 #: Keys that may hold a stated confidence.
@@ -38,8 +36,8 @@ _LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
 
 def open_log(source: Source) -> Table:
     """Read the samples; see `Format.open`."""
-    answers, said = answers_of(source)
-    return as_table(answers, _TOOL, said)
+    answers, findings = answers_of(source)
+    return as_table(answers, _TOOL, findings)
 
 
 def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
@@ -58,13 +56,13 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
     samples = log.get("samples")
     if not isinstance(samples, list) or not samples:
         raise InputError("the Inspect log has no samples", remedy="log them (log_samples=True)")
-    about = log["eval"] if isinstance(log.get("eval"), Mapping) else {}
-    named = {
-        key: shortened(about[key]) for key in ("task", "model") if isinstance(about.get(key), str)
+    header = log["eval"] if isinstance(log.get("eval"), Mapping) else {}
+    task_and_model = {
+        key: shortened(header[key]) for key in ("task", "model") if isinstance(header.get(key), str)
     }
-    told = [_told(sample, at, named) for at, sample in enumerate(samples, start=1)]
-    answers = [answer for answer in told if answer is not None]
-    said = list(_said(log, len(told) - len(answers), len(told)))
+    parsed = [_answer(sample, row, task_and_model) for row, sample in enumerate(samples, start=1)]
+    answers = [answer for answer in parsed if answer is not None]
+    findings = list(_findings(log, len(parsed) - len(answers), len(parsed)))
     if not answers:
         raise InputError(
             "no sample of the Inspect log was scored", remedy="score it (inspect score)"
@@ -72,27 +70,29 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
     stated = np.array([a.confidence for a in answers if not a.scores])
     if are_percentages(stated):
         answers = [a if a.scores else replace(a, confidence=a.confidence / 100) for a in answers]
-        said.append(Finding("DATA011", "info", PERCENT_WORDS))
+        findings.append(Finding("DATA011", "info", PERCENT_WORDS))
     if any(a.scores for a in answers) and not all(a.scores for a in answers):
         # Some samples lack logged scores for all choices: evaluate only the given answer in every sample.
         answers = [_top_only(a) for a in answers]
-    return answers, said
+    return answers, findings
 
 
-def _said(log: Mapping[str, Any], left: int, count: int) -> Iterator[Finding]:
+def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Finding]:
     status = log.get("status")
     if status != "success":
         text = f"the run ended with the status '{shortened(str(status))}': the log may lack samples"
         yield Finding("DATA012", "warning", text)
-    if left:
+    if left_out:
         yield Finding(
-            "DATA012", "warning", f"{left:,} of {count:,} samples have no score, and were left out"
+            "DATA012",
+            "warning",
+            f"{left_out:,} of {count:,} samples have no score, and were left out",
         )
 
 
-def _told(sample: Any, at: int, named: Mapping[str, str]) -> Answer | None:
+def _answer(sample: Any, row: int, task_and_model: Mapping[str, str]) -> Answer | None:
     if not isinstance(sample, Mapping):
-        raise InputError("the sample is not a JSON object", row=at)
+        raise InputError("the sample is not a JSON object", row=row)
     scores = sample.get("scores")
     scores = (
         {k: v for k, v in scores.items() if isinstance(v, Mapping)}
@@ -103,34 +103,34 @@ def _told(sample: Any, at: int, named: Mapping[str, str]) -> Answer | None:
     if not judged:
         return None
     scorer, score = judged[0]
-    correct = _mark(score["value"], at, scorer)
+    correct = _mark(score["value"], row, scorer)
     metadata = sample.get("metadata")
-    columns = dict(named) | {
+    columns = dict(task_and_model) | {
         str(key): value
         for key, value in (metadata.items() if isinstance(metadata, Mapping) else ())
         if isinstance(value, str) and len(value) <= 40
     }
     epoch = sample.get("epoch", 1)
     common: dict[str, Any] = {
-        "id": "/".join(str(p) for p in (*named.values(), sample.get("id", at), epoch)),
+        "id": "/".join(str(p) for p in (*task_and_model.values(), sample.get("id", row), epoch)),
         "correct": correct,
         "columns": columns,
     }
     stated = _stated(sample, scores)
     if stated is not None:
         return Answer(confidence=stated, **common)
-    return _by_tokens(sample, score, at, common)
+    return _by_tokens(sample, score, row, common)
 
 
 def _is_mark(value: Any) -> bool:
     return isinstance(value, bool) or value in ("C", "I", "P", "N", 0, 1)
 
 
-def _mark(value: Any, at: int, scorer: str) -> bool:
+def _mark(value: Any, row: int, scorer: str) -> bool:
     if value == "P":
         raise InputError(
             f"the scorer '{shortened(scorer)}' says that the answer is partly right, which is neither a hit nor a miss",
-            row=at,
+            row=row,
             remedy="score it as right or wrong",
         )
     return _RIGHT[value]
@@ -156,35 +156,39 @@ def _stated(sample: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]]) 
 
 
 def _by_tokens(
-    sample: Mapping[str, Any], score: Mapping[str, Any], at: int, common: Mapping[str, Any]
+    sample: Mapping[str, Any], score: Mapping[str, Any], row: int, common: Mapping[str, Any]
 ) -> Answer:
     """Return an answer from the log-probabilities at the last token that is the letter of a choice."""
     choices = sample.get("choices")
-    many = len(choices) if isinstance(choices, list) else 0
-    letters = [chr(ord("A") + j) for j in range(min(many, 26))]
+    count = len(choices) if isinstance(choices, list) else 0
+    letters = [chr(ord("A") + j) for j in range(min(count, 26))]
     for token in reversed(_tokens(sample)):
         letter = _letter(token.get("token"))
-        own = token.get("logprob")
-        if letter not in letters or not isinstance(own, int | float) or not math.isfinite(own):
+        logprob = token.get("logprob")
+        if (
+            letter not in letters
+            or not isinstance(logprob, int | float)
+            or not math.isfinite(logprob)
+        ):
             continue
-        found = dict.fromkeys(letters, 0.0)
+        probabilities = dict.fromkeys(letters, 0.0)
         tops = token.get("top_logprobs")
         for top in tops if isinstance(tops, list) else ():
             if not isinstance(top, Mapping):
                 continue
             name = _letter(top.get("token"))
-            value = top.get("logprob") if name in found else None
+            value = top.get("logprob") if name in probabilities else None
             if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
-                found[str(name)] += math.exp(value)
-        if many > 1 and all(p > 0 for p in found.values()):
+                probabilities[str(name)] += math.exp(value)
+        if count > 1 and all(p > 0 for p in probabilities.values()):
             label = _target(sample.get("target"), letters)
             if label is not None:
-                scores = tuple(math.log(p) for p in found.values())
-                return Answer(scores=scores, label=label, confidence=math.exp(own), **common)
-        return Answer(confidence=math.exp(min(own, 0.0)), **common)
+                scores = tuple(math.log(p) for p in probabilities.values())
+                return Answer(scores=scores, label=label, confidence=math.exp(logprob), **common)
+        return Answer(confidence=math.exp(min(logprob, 0.0)), **common)
     raise InputError(
         "the sample has neither a stated confidence nor the log-probability of its answer",
-        row=at,
+        row=row,
         remedy="run it with logprobs=True and top_logprobs, or write a 'confidence' into the metadata of its score",
     )
 
@@ -219,7 +223,7 @@ FORMATS.register(
         key="inspect",
         label="Inspect (log as JSON)",
         suffixes=(),
-        matches=lambda head: _HEAD.match(head) is not None,
+        matches=lambda head: _HEAD.match(without_bom(head)) is not None,
         open=open_log,
         answers=answers_of,
         text=True,

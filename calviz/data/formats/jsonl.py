@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.choices import table_of
-from calviz.data.file_bytes import Source
+from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.formats.uneven_choices import paired, questions_of
@@ -28,31 +28,31 @@ _ROOM = 8
 
 def open_json(source: Source) -> Table:
     """Parse the objects; see `Format.open`."""
-    listed = source.head(8192).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+    is_list = first_character(source.head(8192)) == b"["
     with source.open() as stream:
-        data = stream.read(MAX_JSON.value // (_ROOM if listed else 1) + 1)
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    if listed:
+        data = stream.read(MAX_JSON.value // (_ROOM if is_list else 1) + 1)
+    data = without_bom(data)
+    if is_list:
         check_room(data)
     MAX_JSON.check(len(data), "there is more text")
     _check_keys(data)
     lines = None
-    if listed:
+    if is_list:
         table = _parsed_list(data)
     else:
         text_lines = data.split(b"\n")
-        kept = [j for j, text in enumerate(text_lines) if text.strip()]
-        lines = np.array(kept, dtype=np.int64) + 1
+        line_indices = [j for j, text in enumerate(text_lines) if text.strip()]
+        lines = np.array(line_indices, dtype=np.int64) + 1
         del text_lines
-        MAX_ROWS.check(len(kept), f"the file has {len(kept):,} lines")
+        MAX_ROWS.check(len(line_indices), f"the file has {len(line_indices):,} lines")
         # One object over many lines, or a single line, may be a table stored by columns.
         first = data.lstrip().split(b"\n", 1)[0].rstrip()
-        by_column = _columnar(data) if len(kept) == 1 or not first.endswith(b"}") else None
-        listed = by_column is not None
-        table = by_column if listed else _parsed_lines(data)
-        lines = None if listed else lines
+        by_column = _columnar(data) if len(line_indices) == 1 or not first.endswith(b"}") else None
+        is_list = by_column is not None
+        table = by_column if is_list else _parsed_lines(data)
+        lines = None if is_list else lines
     table = paired(table)
-    tool = "JSON" if listed else "JSON Lines"
+    tool = "JSON" if is_list else "JSON Lines"
     if (questions := questions_of(table)) is not None:
         return table_of(questions, tool)
     return ArrowRows(
@@ -61,6 +61,11 @@ def open_json(source: Source) -> Table:
         data=table,
         lines=lines,
     )
+
+
+def first_character(head: bytes) -> bytes:
+    """Return the first character that is not white space: ``{`` or ``[`` in JSON."""
+    return without_bom(head).lstrip()[:1]
 
 
 def _check_keys(data: bytes) -> None:
@@ -82,8 +87,8 @@ def _loads(text: bytes) -> Any:
     value = json.loads(text.decode())
     if b"\\u" in text:
         # A lone surrogate ("\ud800") cannot be shown or saved.
-        sound = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-        value = json.loads(sound)
+        repaired = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        value = json.loads(repaired)
     return value
 
 
@@ -153,7 +158,7 @@ def parsed_object(line: bytes, number: int) -> dict[str, Any]:
 def parsed_json(data: bytes) -> Any:
     """Parse text as one JSON value; raise InputError, naming the line, if it is not valid."""
     try:
-        return _loads(data.removeprefix(b"\xef\xbb\xbf"))
+        return _loads(without_bom(data))
     except (ValueError, RecursionError) as error:
         reason = _reason(error)
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
@@ -180,8 +185,8 @@ def _array(name: str, values: list[Any]) -> Any:
     try:
         return pa.array(values)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        nested = [v for v in values if isinstance(v, list | dict)]
-        if nested:
+        lists_or_objects = [v for v in values if isinstance(v, list | dict)]
+        if lists_or_objects:
             _name_odd_row(name, values)
             raise InputError("its values differ in kind from row to row", column=name) from None
         return pa.array([None if v is None else _written(v) for v in values])
@@ -210,7 +215,7 @@ FORMATS.register(
         key="jsonl",
         label="JSON Lines",
         suffixes=(".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz"),
-        matches=lambda head: head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["),
+        matches=lambda head: first_character(head) in (b"{", b"["),
         open=open_json,
         text=True,
         summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}.',

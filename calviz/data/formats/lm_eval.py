@@ -14,14 +14,14 @@ from typing import Any
 
 from calviz.core.errors import InputError, shortened
 from calviz.core.finding import Finding
-from calviz.data.file_bytes import Source
+from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.answers import Answer, as_table, lines
-from calviz.data.formats.jsonl import parsed_object
+from calviz.data.formats.jsonl import first_character, parsed_object
 from calviz.data.table import Table
 
 #: The first keys of a row, in the order written by the harness.
-_HEAD = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:')
+_HEAD = re.compile(rb'\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:')
 _FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl", re.IGNORECASE)
 #: Keys under which a document names the part of the task it belongs to.
 _PARTS = ("subject", "category", "subcategory", "topic", "task", "subset", "language", "difficulty", "level")  # fmt: skip
@@ -30,61 +30,61 @@ _TOOL = "lm-evaluation-harness samples"
 
 def open_log(source: Source) -> Table:
     """Read the rows; see `Format.open`."""
-    answers, said = answers_of(source)
-    return as_table(answers, _TOOL, said)
+    answers, findings = answers_of(source)
+    return as_table(answers, _TOOL, findings)
 
 
 def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
     """Return the answers of a log, and findings about them; raise InputError, naming the line, if a row holds none."""
     task = _FILE.fullmatch(source.name.removesuffix(".gz"))
-    named = {"task": task["task"]} if task else {}
+    task_column = {"task": task["task"]} if task else {}
     with source.open() as stream:
         rows = list(_rows(lines(stream)))
     filters = dict.fromkeys(row.get("filter") for _, row in rows)
-    said = []
+    findings = []
     if len(filters) > 1:
         # One row per filter: the same answer, extracted in several ways.
         first = next(iter(filters))
         rows = [(number, row) for number, row in rows if row.get("filter") == first]
         text = f"the log holds the answers of {len(filters)} filters; only those of '{shortened(str(first))}' are read"
-        said.append(Finding("DATA012", "info", text))
-    told = _Targets(rows)
-    answers = [told.answer(number, row, named) for number, row in rows]
-    return answers, said + told.said(answers)
+        findings.append(Finding("DATA012", "info", text))
+    targets = _Targets(rows)
+    answers = [targets.answer(number, row, task_column) for number, row in rows]
+    return answers, findings + targets.findings(answers)
 
 
-def _rows(found: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in found:
+def _rows(numbered_lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in numbered_lines:
         row = parsed_object(line, number)
-        kept = {key: row.get(key) for key in ("doc_id", "target", "filter", "metrics", "acc")}
-        kept["filter"] = str(kept["filter"])
-        kept["scores"] = _scores(row, number)
-        kept["choices"] = _choices(row.get("arguments"))
+        needed = {key: row.get(key) for key in ("doc_id", "target", "filter", "metrics", "acc")}
+        needed["filter"] = str(needed["filter"])
+        needed["scores"] = _scores(row, number)
+        needed["choices"] = _choices(row.get("arguments"))
         doc = row.get("doc")
-        kept["parts"] = {
+        needed["parts"] = {
             part: shortened(doc[part])
             for part in _PARTS
             if isinstance(doc, Mapping) and isinstance(doc.get(part), str)
         }
-        yield number, kept
+        yield number, needed
 
 
 def _scores(row: Mapping[str, Any], number: int) -> list[float]:
-    given = row.get("filtered_resps", row.get("resps"))
-    if not isinstance(given, list) or not given:
+    responses = row.get("filtered_resps", row.get("resps"))
+    if not isinstance(responses, list) or not responses:
         raise InputError(
             "the row has no 'filtered_resps': another version of lm-evaluation-harness wrote it",
             line=number,
             remedy="logs of version 0.4 and later are read, written by --log_samples",
         )
-    found = [_number(_first(one)) for one in given]
-    if any(value is None for value in found):
+    values = [_number(_first(response)) for response in responses]
+    if any(value is None for value in values):
         raise InputError(
             "the answer is generated text without log-likelihoods of choices, so it has no probability",
             line=number,
             remedy="log a multiple-choice task, or save each answer's confidence beside whether it was right",
         )
-    scores = [value for value in found if value is not None]
+    scores = [value for value in values if value is not None]
     if len(scores) == 1:
         raise InputError(
             "there is one log-likelihood, of a task without choices",
@@ -135,16 +135,20 @@ class _Targets:
     def __init__(self, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
         readings = (_by_index, _by_text)
         labels = [[read(row) for _, row in rows] for read in readings]
-        whole = [read for read, found in zip(readings, labels, strict=True) if None not in found]
+        possible = [
+            read
+            for read, labels_read in zip(readings, labels, strict=True)
+            if None not in labels_read
+        ]
         self.read = readings[0]
-        if len(whole) == 1:
-            self.read = whole[0]
-        elif len(whole) == 2:
-            misses = [sum(_misses(row, read(row)) for _, row in rows) for read in whole]
-            self.read = whole[misses.index(min(misses))]
+        if len(possible) == 1:
+            self.read = possible[0]
+        elif len(possible) == 2:
+            misses = [sum(_misses(row, read(row)) for _, row in rows) for read in possible]
+            self.read = possible[misses.index(min(misses))]
         self.missed = sum(_misses(row, self.read(row)) for _, row in rows)
 
-    def answer(self, number: int, row: Mapping[str, Any], named: Mapping[str, str]) -> Answer:
+    def answer(self, number: int, row: Mapping[str, Any], task_column: Mapping[str, str]) -> Answer:
         label = self.read(row)
         if label is None:
             raise InputError(
@@ -154,7 +158,7 @@ class _Targets:
             )
         texts = tuple(text.strip() for text in row["choices"][: len(row["scores"])])
         lengths = tuple(len(text.encode()) for text in texts)
-        columns = dict(row["parts"]) | dict(named)
+        columns = dict(row["parts"]) | dict(task_column)
         return Answer(
             id=f"{columns.get('task', '')}/{row['doc_id']}".lstrip("/"),
             scores=tuple(row["scores"]),
@@ -164,7 +168,7 @@ class _Targets:
             columns={key: columns[key] for key in ("task", *columns) if key in columns},
         )
 
-    def said(self, answers: Sequence[Answer]) -> list[Finding]:
+    def findings(self, answers: Sequence[Answer]) -> list[Finding]:
         if not self.missed:
             return []
         text = (
@@ -178,8 +182,8 @@ def _by_index(row: Mapping[str, Any]) -> int | None:
     target = row["target"]
     if isinstance(target, str) and re.fullmatch(r"\s*\d{1,4}\s*", target, re.ASCII):
         target = int(target)
-    whole = isinstance(target, int) and not isinstance(target, bool)
-    return target if whole and 0 <= target < len(row["scores"]) else None
+    is_whole = isinstance(target, int) and not isinstance(target, bool)
+    return target if is_whole and 0 <= target < len(row["scores"]) else None
 
 
 def _by_text(row: Mapping[str, Any]) -> int | None:
@@ -192,19 +196,20 @@ def _by_text(row: Mapping[str, Any]) -> int | None:
 
 def _misses(row: Mapping[str, Any], label: int | None) -> bool:
     """Whether the log's own accuracy contradicts this label."""
-    own = _number(row.get("acc"))
-    if own not in (0.0, 1.0) or label is None:
+    accuracy = _number(row.get("acc"))
+    if accuracy not in (0.0, 1.0) or label is None:
         return False
     scores = row["scores"]
     best = max(scores)
     # In case of a tie, the log may have counted either choice.
-    return bool(scores.count(best) == 1 and (scores.index(best) == label) != (own == 1.0))
+    return bool(scores.count(best) == 1 and (scores.index(best) == label) != (accuracy == 1.0))
 
 
 def looks_like_it(head: bytes) -> bool:
     """Whether the first bytes are those of a log of lm-evaluation-harness."""
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    return _HEAD.match(head) is not None or (start == b"{" and b'"filtered_resps"' in head)
+    if _HEAD.match(without_bom(head)) is not None:
+        return True
+    return first_character(head) == b"{" and b'"filtered_resps"' in head
 
 
 FORMATS.register(

@@ -17,8 +17,9 @@ from calviz.core.factor import Factor
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, check_expansion
 from calviz.data.file_bytes import Source
+from calviz.data.file_errors import damaged
 from calviz.data.format import FORMATS, Format
-from calviz.data.formats.npy.stored_array import ArrayTable, Member, column_of, precision_of
+from calviz.data.formats.npy.stored_array import SPLIT, ArrayTable, Member, column_of, precision_of
 from calviz.data.formats.npy.stream import Readable, check_size, read_array, read_header
 from calviz.data.loaded import short
 from calviz.data.recognition.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
@@ -60,7 +61,7 @@ def open_npz(source: Source) -> Table:
     except InputError:
         raise
     except _DAMAGE:
-        raise _damaged() from None
+        raise damaged() from None
     if len(members) != len(entries):
         raise InputError("two arrays have the same name")
     members = {name: m for name, m in members.items() if m.header.shape != ()}
@@ -71,9 +72,8 @@ def open_npz(source: Source) -> Table:
     else:
         parts, splits = {name: [member] for name, member in members.items()}, None
     columns = [column_of(group, name) for name, group in parts.items()]
-    split_column = "split"
     if splits is not None:
-        columns.append(Column(split_column, "text", np.array(list(splits.levels), dtype=object)))
+        columns.append(Column(SPLIT, "text", np.array(list(splits.levels), dtype=object)))
     notices = [
         Finding("DATA009", "warning", text) for g in parts.values() if (text := precision_of(g))
     ]
@@ -88,10 +88,6 @@ def open_npz(source: Source) -> Table:
     )
 
 
-def _damaged() -> InputError:
-    return InputError("the file is damaged or incomplete", remedy="save or copy it again")
-
-
 def _check_directory(source: Source) -> None:
     """Raise InputError if the zip directory is too long."""
     with source.open() as stream:
@@ -101,7 +97,7 @@ def _check_directory(source: Source) -> None:
     if tail[at : at + 4] != b"PK\5\6":
         at = tail.rfind(b"PK\5\6")
     if at < 0 or at + _END > len(tail):
-        raise _damaged()
+        raise damaged()
     size = int.from_bytes(tail[at + 12 : at + 16], "little")
     if size == 0xFFFFFFFF:
         wide = tail.rfind(b"PK\6\6", 0, at)
@@ -124,7 +120,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     room = source.size - entry.header_offset - _LOCAL_HEADER
     most = entry.compress_size if stored else _DEFLATE * entry.compress_size
     if entry.header_offset < 0 or entry.compress_size > room or entry.file_size > most:
-        raise _damaged()
+        raise damaged()
     with archive.open(entry) as stream:
         header = read_header(cast(Readable, stream), name)
     check_size(header, entry.file_size - header.size, name)
@@ -140,7 +136,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
         except InputError:
             raise
         except _DAMAGE:
-            raise _damaged() from None
+            raise damaged() from None
 
     return Member(name, header, opened)
 
@@ -177,8 +173,10 @@ def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor
         for split, roles in splits.items()
         if any(r in scores for r in roles) and any(r in LABELS for r in roles)
     }
-    alone = [k for k in members if _role(k) is None and (plain(k) in scores or plain(k) in LABELS)]
-    if not complete or alone:
+    unsplit = [
+        k for k in members if _role(k) is None and (plain(k) in scores or plain(k) in LABELS)
+    ]
+    if not complete or unsplit:
         return None
     first = next(iter(complete.values()))
     shared = [role for role in first if all(role in roles for roles in complete.values())]

@@ -54,7 +54,7 @@ def questions_of(table: Any) -> Questions | None:
     if rows is None:
         return None
     return Questions(
-        scores={scores: np.array([one for values, _, _ in rows for one in values])},
+        scores={scores: np.array([value for values, _, _ in rows for value in values])},
         kind="logits" if logits else "probabilities",
         starts=np.concatenate([[0], np.cumsum([len(values) for values, _, _ in rows])]),
         right=np.array([right for _, right, _ in rows]),
@@ -80,7 +80,9 @@ def _pairs_as_objects(table: Any, name: str) -> Any:
     if pair is None:
         return table
     rows = [
-        None if row is None else {str(one[pair[0]]): one[pair[1]] for one in row if one is not None}
+        None
+        if row is None
+        else {str(element[pair[0]]): element[pair[1]] for element in row if element is not None}
         for row in table.column(name).to_pylist()
     ]
     if any(row is not None and len(row) == 0 for row in rows):
@@ -110,23 +112,23 @@ def _choices(
     rows: Sequence[Any], labels: Sequence[Any], logits: bool
 ) -> list[tuple[list[float], int, tuple[str, ...]]] | None:
     """Return scores, index of the right one, and names (if any) of each row; None if a row is not a distribution."""
-    found: list[tuple[list[float], int, tuple[str, ...]]] = []
+    choices: list[tuple[list[float], int, tuple[str, ...]]] = []
     for row, label in zip(rows, labels, strict=True):
-        named = isinstance(row, Mapping)
-        given: dict[Any, float] = (
-            {k: v for k, v in row.items() if v is not None} if named else dict(enumerate(row))
+        has_names = isinstance(row, Mapping)
+        scores: dict[Any, float] = (
+            {k: v for k, v in row.items() if v is not None} if has_names else dict(enumerate(row))
         )
-        values = list(given.values())
+        values = list(scores.values())
         if len(values) < 2 or not all(_is_number(v) for v in values):
             return None
         # The true class must be among the classes of the row.
-        if (str(label) if named else label) not in given:
+        if (str(label) if has_names else label) not in scores:
             return None
         if not logits and (min(values) < 0 or abs(sum(values) - 1) > ROW_SUM_TOLERANCE):
             return None
-        right = list(given).index(str(label) if named else label)
-        found.append((values, right, tuple(given) if named else ()))
-    return found
+        right = list(scores).index(str(label) if has_names else label)
+        choices.append((values, right, tuple(scores) if has_names else ()))
+    return choices
 
 
 def _is_number(value: Any) -> bool:

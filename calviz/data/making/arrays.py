@@ -49,21 +49,21 @@ def from_arrays(
             f"there are {scores.shape[0]:,} rows of {kind} but {len(labels):,} labels",
             remedy="give both for the same rows",
         )
-    one = scores.ndim == 1 or scores.shape[1] == 1
-    if one:
+    one_column = scores.ndim == 1 or scores.shape[1] == 1
+    if one_column:
         scores = scores.reshape(-1)
-    indices, shown = _classes(labels, k, names, pos_label, one=one)
-    if pos_label is not None and not one and shown[0] == str(pos_label):
+    indices, shown = _classes(labels, k, names, pos_label, one=one_column)
+    if pos_label is not None and not one_column and shown[0] == str(pos_label):
         # By convention, class 1 is the positive class.
         scores, indices, shown = scores[:, ::-1], 1 - indices, shown[::-1]
     if kind == "probabilities":
         _check_range(scores)
-    given: dict[str, Any] = {"probs": scores}
+    values: dict[str, Any] = {"probs": scores}
     if kind == "logits":
-        two = np.stack([np.zeros_like(scores), scores], axis=1) if one else scores
-        given = {"logits": two}
+        logits = np.stack([np.zeros_like(scores), scores], axis=1) if one_column else scores
+        values = {"logits": logits}
     return Predictions(
-        **given,
+        **values,
         labels=indices,
         class_names=shown,
         splits=splits,
@@ -91,9 +91,9 @@ def _scores(y_prob: Any) -> FloatArray:
         try:
             scores = scores.astype(np.float64)
         except (ValueError, TypeError):
-            found = type(y_prob).__name__
+            kind = type(y_prob).__name__
             raise InputError(
-                f"the probabilities ({found}) hold values other than numbers",
+                f"the probabilities ({kind}) hold values other than numbers",
                 remedy="give what predict_proba returns, of shape (rows, classes)",
             ) from None
     if scores.dtype.kind not in "fiub" or scores.ndim not in (1, 2):
@@ -180,14 +180,14 @@ class _Labels:
                 remedy="leave these rows out of labels and probabilities",
             )
         if column.dtype == object:
-            seen: dict[Any, int] = {}
+            codes_of: dict[Any, int] = {}
             try:
                 codes = np.array(
-                    [seen.setdefault(_plain(v), len(seen)) for v in column], dtype=np.int32
+                    [codes_of.setdefault(_plain(v), len(codes_of)) for v in column], dtype=np.int32
                 )
             except TypeError:
                 raise InputError(_NO_LABEL, remedy="give one class per row") from None
-            return cls(codes, tuple(seen), known)
+            return cls(codes, tuple(codes_of), known)
         distinct, inverse = np.unique(column, return_inverse=True)
         return cls(inverse.astype(np.int32), tuple(_plain(v) for v in distinct), known)
 
@@ -243,14 +243,14 @@ def _with_positive(
 
 def _two(labels: _Labels) -> tuple[Any, ...]:
     """Return the two classes of a single score column: the positive class is 1, True, or the second of a known pair."""
-    found = set(labels.values)
+    values = set(labels.values)
     for pair in ((False, True), (0, 1), (-1, 1)):
-        if found <= set(pair):
+        if values <= set(pair):
             # False == 0, so keep the labels as they were given.
             return tuple(next((v for v in labels.values if v == p), p) for p in pair)
-    if len(found) > 2:
+    if len(values) > 2:
         raise InputError(
-            f"there are {len(found):,} different labels ({_some(labels.values)}), but one column of scores, which is for two classes",
+            f"there are {len(values):,} different labels ({_some(labels.values)}), but one column of scores, which is for two classes",
             remedy="give one column per class",
         )
     text = {str(v).casefold(): v for v in labels.values}
@@ -272,9 +272,9 @@ def _sorted(labels: _Labels, k: int) -> tuple[Any, ...]:
         return tuple(range(k))
     if len(labels.values) == k:
         return _in_order(labels.values)
-    many = len(labels.values)
+    count = len(labels.values)
     raise InputError(
-        f"there {'are' if many > 1 else 'is'} {many:,} different label{'s' if many > 1 else ''} ({_some(labels.values)}) but {k:,} columns of scores, so nothing says which column "
+        f"there {'are' if count > 1 else 'is'} {count:,} different label{'s' if count > 1 else ''} ({_some(labels.values)}) but {k:,} columns of scores, so nothing says which column "
         "each of them is",
         remedy=_UNKNOWN,
     )
@@ -290,17 +290,17 @@ def _in_order(values: Sequence[Any]) -> tuple[Any, ...]:
 def labels_to_indices(labels: _Labels, names: tuple[Any, ...]) -> IntArray:
     """Return the class index of each label, shape (n,); raise InputError for a label that is none of the classes."""
     place: dict[Any, int] = {name: j for j, name in enumerate(names)}
-    written = {str(name): j for j, name in enumerate(names)}
+    place_of_text = {str(name): j for j, name in enumerate(names)}
     codes = np.empty(len(labels.values), dtype=np.int32)
     unknown = []
     for j, value in enumerate(labels.values):
-        found = place.get(value, written.get(str(value)))
-        if found is None:
+        index = place.get(value, place_of_text.get(str(value)))
+        if index is None:
             unknown.append(j)
-        codes[j] = -1 if found is None else found
+        codes[j] = -1 if index is None else index
     if unknown:
-        counted = all(isinstance(v, int) and 0 <= v < len(names) for v in labels.values)
-        if counted and not any(isinstance(name, int) for name in names):
+        are_indices = all(isinstance(v, int) and 0 <= v < len(names) for v in labels.values)
+        if are_indices and not any(isinstance(name, int) for name in names):
             return np.asarray(labels.values, dtype=np.int32)[labels.codes]
         rows = int(np.isin(labels.codes, unknown).sum())
         first = min((labels.first_row(j), j) for j in unknown)

@@ -27,14 +27,16 @@ def from_estimator(
     check_choice("response_method", response_method, ("predict_proba", "decision_function"))
     scores = responses(estimator, X, response_method)
     classes = getattr(estimator, "classes_", None)
-    known = None if classes is None or isinstance(classes, list) else np.asarray(classes).tolist()
+    class_names = (
+        None if classes is None or isinstance(classes, list) else np.asarray(classes).tolist()
+    )
     if scores.ndim == 1 and response_method == "decision_function":
         # The score of the second class, as scikit-learn defines it.
         scores = np.stack([np.zeros_like(scores), scores], axis=1)
     return from_arrays(
         y,
         scores,
-        class_names=known,
+        class_names=class_names,
         pos_label=pos_label,
         kind="logits" if response_method == "decision_function" else "probabilities",
         name=name or name_of(estimator),
@@ -68,18 +70,18 @@ def responses(estimator: Any, X: Any, method: str = "predict_proba") -> FloatArr
             ),
         )
     try:
-        found = function(X)
+        scores = function(X)
     except CalvizError:
         raise
     except Exception as error:
         # Third-party estimators may raise anything: not fitted, wrong columns, text instead of numbers.
         raise InputError(f"{what}.{method} failed: {_in_one_line(error)}") from error
-    if isinstance(found, list) and found and np.ndim(found[0]) == 2:
+    if isinstance(scores, list) and scores and np.ndim(scores[0]) == 2:
         raise InputError(
-            f"{what} has {len(found):,} outputs",
+            f"{what} has {len(scores):,} outputs",
             remedy="give the scores of one by calviz.Predictions.from_arrays",
         )
-    return np.asarray(found)
+    return np.asarray(scores)
 
 
 def _in_one_line(error: Exception) -> str:

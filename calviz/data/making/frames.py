@@ -42,21 +42,23 @@ def _arrow(frame: Any) -> Any:
         # Column names of pandas may be numbers; here they are text, as in a file.
         names = [str(c) for c in frame.columns]
         if len(set(names)) < len(names):
-            double = next(name for name in names if names.count(name) > 1)
+            repeated = next(name for name in names if names.count(name) > 1)
             raise InputError(
-                f"there are two columns called '{shortened(double)}'",
+                f"there are two columns called '{shortened(repeated)}'",
                 remedy="give each column a name of its own",
             )
         frame = frame.set_axis(names, axis=1)
     try:
-        known = nw.from_native(frame)
+        wrapped = nw.from_native(frame)
     except TypeError:
         raise InputError(
             f"got {type(frame).__name__}, expected a data frame with rows and columns",
             remedy="arrays are taken by calviz.Predictions.from_arrays(y_true, y_prob)",
         ) from None
     try:
-        return (known.collect("pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()
+        return (
+            wrapped.collect("pyarrow") if isinstance(wrapped, nw.LazyFrame) else wrapped
+        ).to_arrow()
     except Exception as error:
         # The library of the frame may raise anything, for example for mixed types in one column.
         raise InputError(f"the frame cannot be read ({shortened(lines_of(error)[0])})") from error

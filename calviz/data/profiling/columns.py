@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 
-def recognised(
+def profile_layout(
     frame: nw.LazyFrame[Any],
     options: ReadingOptions,
     *,
@@ -51,98 +51,101 @@ def recognised(
             raise OptionError(f"there is no column '{shortened(name)}'; {known_columns(names)}.")
     table = ArrowRows(format="table", columns=columns_of(head, "the table has"), data=head)
     with np.errstate(all="ignore"):
-        found = recognise(table, options)
+        roles = recognise(table, options)
     common: dict[str, Any] = {
-        "split": found.split,
+        "split": roles.split,
         "groups": tuple(by),
         "time": time,
         "every": every,
     }
-    if found.cluster is not None:
+    if roles.cluster is not None:
         raise InputError(
             "profiles and row samples do not support clusters, because they take rows one by one",
             remedy="leave the column of clusters out, or judge a file that fits into memory",
         )
-    if found.weight is not None:
-        common |= _weight(table, found.weight, options, summed)
-    if found.confidence is not None:
+    if roles.weight is not None:
+        common |= _weight(table, roles.weight, options, summed)
+    if roles.confidence is not None:
         if true_class:
             raise InputError(
-                "confidences do not name the true classes", remedy="leave out --true-class"
+                "confidences do not name the true classes",
+                remedy="leave out the true classes (--true-class, true_class=)",
             )
         if each_class:
             raise InputError(
                 "confidences do not hold the probabilities of all classes",
-                remedy="leave out --each-class",
+                remedy="leave out the cells of each class (--each-class, each_class=)",
             )
-        return _of_confidence(table, found.confidence, common)
-    layout = _of_scores(table, found, options, model, common)
+        return _of_confidence(table, roles.confidence, common)
+    layout = _of_scores(table, roles, options, model, common)
     # With two classes, the hit is the true class.
-    more = not layout.two_classes
-    return replace(layout, true_class=true_class and more, each_class=each_class and more)
+    several_classes = not layout.two_classes
+    return replace(
+        layout, true_class=true_class and several_classes, each_class=each_class and several_classes
+    )
 
 
 def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) -> dict[str, str]:
-    counts = options.weight_kind == "frequency"
-    if summed and not counts:
+    are_counts = options.weight_kind == "frequency"
+    if summed and not are_counts:
         raise InputError(
             "a profile has no importance weights, because their intervals need single rows",
             column=name,
             remedy="say so if they are counts (--weight-kind frequency, weight_kind='frequency'), or judge a sample of the rows, which keeps them (calviz.sample_rows)",
         )
     if not table[name].numeric:
-        what = "counts" if counts else "weights"
+        what = "counts" if are_counts else "weights"
         raise InputError(
             f"the column of {what} holds no numbers", column=name, remedy="name another one"
         )
-    return {"count" if counts else "weight": name}
+    return {"count" if are_counts else "weight": name}
 
 
-def _of_confidence(table: ArrowRows, found: files.Confidence, common: dict[str, Any]) -> Layout:
-    if found.correct is None or found.log:
+def _of_confidence(table: ArrowRows, columns: files.Confidence, common: dict[str, Any]) -> Layout:
+    if columns.correct is None or columns.log:
         raise InputError(
             "a profile of confidences needs a column that says whether each prediction was right",
             remedy="add one with 0 and 1",
         )
-    classes = (False, True) if table[found.correct].type == "boolean" else (0, 1)
+    classes = (False, True) if table[columns.correct].type == "boolean" else (0, 1)
     return Layout(
-        label=found.correct, scores=(found.score,), classes=classes, confidence=True, **common
+        label=columns.correct, scores=(columns.score,), classes=classes, confidence=True, **common
     )
 
 
 def _of_scores(
     table: ArrowRows,
-    found: files.Layout,
+    roles: files.Layout,
     options: ReadingOptions,
     model: str | None,
     common: dict[str, Any],
 ) -> Layout:
-    scores = _model(found.scores, model)
+    scores = _model(roles.scores, model)
     if scores.width > 1 and len(scores.columns) == 1:
         raise InputError(
             "a profile is made of one column per class, and this is a column of lists",
             column=scores.columns[0],
         )
-    if found.label is None:
+    if roles.label is None:
         raise InputError("a profile needs one column with the true class")
     k = max(2, scores.width)
-    classes, names = _classes(table, found.label, scores, k, options)
+    classes, names = _classes(table, roles.label, scores, k, options)
     columns = scores.columns
     if scores.kind == "logits":
         head = table.fetch([columns], []).scores[0]
         diagnose.Problem(table, scores, head, lambda row: row).check_logits()
         common, columns = common | {"logits": columns}, probability_columns(k)
-    return Layout(label=found.label, scores=columns, classes=classes, class_names=names, **common)
+    return Layout(label=roles.label, scores=columns, classes=classes, class_names=names, **common)
 
 
 def _model(scores: Sequence[files.Scores], model: str | None) -> files.Scores:
-    named = {s.model: s for s in scores}
+    by_model = {s.model: s for s in scores}
     if model is None and len(scores) == 1:
         return scores[0]
-    if model in named:
-        return named[model]
+    if model in by_model:
+        return by_model[model]
     wrong = f"there is no model '{shortened(model)}'" if model else "there are several models"
-    raise OptionError(f"{wrong}; choose one of: {', '.join(named)}.")
+    raise OptionError(f"{wrong}; choose one of: {', '.join(by_model)}.")
 
 
 def _classes(
@@ -154,11 +157,11 @@ def _classes(
     if len(names) != k:
         # A single score column does not name both classes.
         names = ()
-    plain = names or tuple(str(j) for j in range(k))
+    shown_names = names or tuple(str(j) for j in range(k))
     if column.type == "boolean" and k == 2:
-        return (False, True), plain
+        return (False, True), shown_names
     values = table.fetch((), [label]).columns[label]
-    told = labels.decode(
+    decoded = labels.decode(
         values,
         k,
         class_names=tuple(names),
@@ -167,14 +170,14 @@ def _classes(
         name=label,
         line=lambda _: None,
     )
-    if told.form == "-1 and +1":
-        return (-1, 1), told.class_names
-    if column.numeric and told.form.startswith("class index"):
+    if decoded.form == "-1 and +1":
+        return (-1, 1), decoded.class_names
+    if column.numeric and decoded.form.startswith("class index"):
         base = options.label_base or 0
-        return tuple(range(base, base + k)), told.class_names
+        return tuple(range(base, base + k)), decoded.class_names
     # Each class as written in the label column, or its name if it does not occur in the first rows.
     levels = Factor.of(values).levels
-    codes = told.indices[np.unique(Factor.of(values).codes, return_index=True)[1]]
+    codes = decoded.indices[np.unique(Factor.of(values).codes, return_index=True)[1]]
     written = {int(c): level for c, level in zip(codes, levels, strict=True) if c >= 0}
-    texts = [written.get(j, told.class_names[j]) for j in range(k)]
-    return (tuple(float(t) for t in texts) if column.numeric else tuple(texts)), told.class_names
+    texts = [written.get(j, decoded.class_names[j]) for j in range(k)]
+    return (tuple(float(t) for t in texts) if column.numeric else tuple(texts)), decoded.class_names

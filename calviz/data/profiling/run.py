@@ -16,17 +16,17 @@ from calviz.core.options import check_choice
 from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profile_files import read_profile
-from calviz.data.profiling.columns import recognised
+from calviz.data.profiling.columns import profile_layout
 from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
 from calviz.data.profiling.unusable_rows import unusable
 from calviz.data.reading import options_of
 from calviz.profiles.aggregate import (
     FAULTS,
+    cells_from_sums,
     cells_of,
     faults_of,
-    few_scores,
-    finished,
     first_fault,
+    has_few_scores,
     is_single,
 )
 from calviz.profiles.class_cells import class_cells_of
@@ -105,13 +105,13 @@ def profile(
         If a source cannot be used; one sentence names the file, the number of rows, the first of them, and the rule.
     """
     reading = options_of(options)
-    wanted: dict[str, Any] = {"by": tuple(by), "time": time, "every": every, "model": model}
-    wanted |= {"true_class": true_class, "each_class": each_class}
+    settings: dict[str, Any] = {"by": tuple(by), "time": time, "every": every, "model": model}
+    settings |= {"true_class": true_class, "each_class": each_class}
     if isinstance(source, str | os.PathLike) or _is_paths(source):
         files = find([source] if isinstance(source, str | os.PathLike) else source)
-        run = _Run(engine, memory, reading, wanted, name or files.name, skip_broken)
+        run = _Run(engine, memory, reading, settings, name or files.name, skip_broken)
         return run.of_files(files, None if parts is None else Path(parts))
-    return _of_frame(source, reading, wanted, name or "profile")
+    return _of_frame(source, reading, settings, name or "profile")
 
 
 def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | None, Every]:
@@ -130,9 +130,9 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
             "profiles and row samples do not support repairs and clusters: "
             "leave both out, or read the whole file."
         )
-    known = {f.name: getattr(reading, f.name) for f in fields(reading)}
-    left = ("time_column", "groups", "repair", "cluster_column")
-    options = {name: v for name, v in known.items() if name not in left and v is not None}
+    values = {f.name: getattr(reading, f.name) for f in fields(reading)}
+    separate = ("time_column", "groups", "repair", "cluster_column")
+    options = {name: v for name, v in values.items() if name not in separate and v is not None}
     return options, column or None, every
 
 
@@ -142,7 +142,7 @@ def _is_paths(source: Any) -> bool:
     )
 
 
-def _of_frame(source: Any, reading: ReadingOptions, wanted: dict[str, Any], name: str) -> Profile:
+def _of_frame(source: Any, reading: ReadingOptions, settings: dict[str, Any], name: str) -> Profile:
     import narwhals as nw
 
     try:
@@ -151,16 +151,16 @@ def _of_frame(source: Any, reading: ReadingOptions, wanted: dict[str, Any], name
         raise InputError(
             f"got {type(source).__name__}, expected a path, a list of paths or a data frame",
         ) from None
-    layout = recognised(frame, reading, summed=True, **wanted)
+    layout = profile_layout(frame, reading, summed=True, **settings)
     frame = with_probabilities(frame, layout)
-    found = _summed(frame, layout, name)
-    if not found.sound:
-        _refuse(frame, layout, found)
-    if layout.count is not None and not found.profile.n:
+    sums = _summed(frame, layout, name)
+    if not sums.usable:
+        _refuse(frame, layout, sums)
+    if layout.count is not None and not sums.profile.n:
         raise InputError(
             _NOTHING_COUNTS, column=layout.count, remedy="give at least one above zero"
         )
-    return found.profile
+    return sums.profile
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class _Summed:
     """The profile of some rows, and the number of unusable rows."""
 
     profile: Profile
-    bad: int
+    unusable: int
 
     @property
     def untimed(self) -> int:
@@ -179,33 +179,33 @@ class _Summed:
         return int(cells.filter(cells["time"].is_null())["n"].sum())
 
     @property
-    def sound(self) -> bool:
+    def usable(self) -> bool:
         """Whether all rows are usable."""
-        return not self.bad and not self.untimed
+        return not self.unusable and not self.untimed
 
 
 def _summed(frame: Any, layout: Layout, name: str, engine: Engine = "auto") -> _Summed:
     facts = _facts(layout, name, is_single(frame, layout))
     blocks = cells_in_blocks(frame, layout) if engine == "auto" else None
-    table, bad = finished(_grouped(frame, layout) if blocks is None else blocks, layout)
-    found = _Summed(Profile(facts, summed([table], facts)), bad)
-    if layout.each_class and found.sound:
-        of_classes = summed_classes([class_cells_of(frame, layout)], facts)
-        found = replace(found, profile=replace(found.profile, class_cells=of_classes))
-    _check_size(found.profile, layout)
-    return found
+    table, unusable = cells_from_sums(_grouped(frame, layout) if blocks is None else blocks, layout)
+    sums = _Summed(Profile(facts, summed([table], facts)), unusable)
+    if layout.each_class and sums.usable:
+        class_cells = summed_classes([class_cells_of(frame, layout)], facts)
+        sums = replace(sums, profile=replace(sums.profile, class_cells=class_cells))
+    _check_size(sums.profile, layout)
+    return sums
 
 
-def _check_size(found: Profile, layout: Layout) -> None:
-    cells, of_classes = found.cells.height, found.class_cells
+def _check_size(result: Profile, layout: Layout) -> None:
+    cells, class_cells = result.cells.height, result.class_cells
     if layout.true_class and cells > MOST_CELLS:
         raise InputError(
             f"the true classes, groups and times make {cells:,} cells, more than {MOST_CELLS:,}",
             remedy="leave out the true classes, or slice by less",
         )
-    if of_classes is not None and of_classes.height > MOST_CELLS:
+    if class_cells is not None and class_cells.height > MOST_CELLS:
         raise InputError(
-            f"the classes, groups and times make {of_classes.height:,} cells of each class, more than {MOST_CELLS:,}",
+            f"the classes, groups and times make {class_cells.height:,} cells of each class, more than {MOST_CELLS:,}",
             remedy="leave out the cells of each class, or slice by less",
         )
 
@@ -218,9 +218,9 @@ def _grouped(frame: Any, layout: Layout) -> Any:
     several = bool((table["low"] != table["high"]).any())
     if not several or (table["key"] < 0).any():
         return table
-    if table["n"].sum() > FEW_SCORES and not few_scores(frame, layout):
+    if table["n"].sum() > FEW_SCORES and not has_few_scores(frame, layout):
         return table
-    return cells_of(frame, layout, apart=True).collect("polars").to_native()
+    return cells_of(frame, layout, by_score=True).collect("polars").to_native()
 
 
 def _streamed(frame: Any, layout: Layout) -> Any:
@@ -228,17 +228,17 @@ def _streamed(frame: Any, layout: Layout) -> Any:
     import narwhals as nw
     import polars as pl
 
-    def table(*, apart: bool) -> pl.DataFrame:
-        found = cells_of(frame, layout, apart=apart).collect("polars", engine="streaming")
-        made: pl.DataFrame = found.to_native()
-        return made
+    def table(*, by_score: bool) -> pl.DataFrame:
+        cells = cells_of(frame, layout, by_score=by_score).collect("polars", engine="streaming")
+        native: pl.DataFrame = cells.to_native()
+        return native
 
     # Logits are held in memory together with the probabilities made from them.
     columns = len(layout.scores) + len(layout.logits)
     wide = columns > WIDE
     with pl.Config(streaming_chunk_size=ENTRIES // columns if wide else None):
         rows = int(frame.select(rows=nw.len()).collect("polars")["rows"][0])
-        return table(apart=rows <= FEW_SCORES or few_scores(frame, layout))
+        return table(by_score=rows <= FEW_SCORES or has_few_scores(frame, layout))
 
 
 def _facts(layout: Layout, name: str, single: bool) -> Facts:
@@ -256,12 +256,12 @@ def _facts(layout: Layout, name: str, single: bool) -> Facts:
     )
 
 
-def _refuse(frame: Any, layout: Layout, found: _Summed, place: str = "") -> None:
+def _refuse(frame: Any, layout: Layout, sums: _Summed, place: str = "") -> None:
     """Raise the error that says how many rows cannot be used, and why."""
-    faults = {-6: found.untimed} if found.untimed else {}
-    faults = {**(faults_of(frame, layout) if found.bad else {}), **faults}
+    faults = {-6: sums.untimed} if sums.untimed else {}
+    faults = {**(faults_of(frame, layout) if sums.unusable else {}), **faults}
     # With frequency weights, the number of rows of the source is not known.
-    total = None if layout.count is not None else found.profile.n + found.bad
+    total = None if layout.count is not None else sums.profile.n + sums.unusable
     raise unusable(faults, total, place)
 
 
@@ -272,49 +272,49 @@ class _Run:
     engine: Engine
     memory: str | None
     reading: ReadingOptions
-    wanted: dict[str, Any]
+    settings: dict[str, Any]
     name: str
     skip_broken: bool
 
     def of_files(self, files: Files, folder: Path | None) -> Profile:
         needs("pyarrow")
         layout = self._layout(files)
-        found: list[Profile] = []
+        profiles: list[Profile] = []
         skipped: list[str] = []
         rows = 0
         parts = list(files.parts())
         for number, part in enumerate(parts, start=1):
             checkpoint(f"part {number:,} of {len(parts):,}, {rows:,} rows so far")
-            made = self._kept(part, layout, folder)
-            if made is None:
+            part_profile = self._cached_profile(part, layout, folder)
+            if part_profile is None:
                 skipped += [path.name for path in part.paths]
                 continue
-            rows += made.n
-            found.append(made)
+            rows += part_profile.n
+            profiles.append(part_profile)
             # Merging from time to time bounds the memory.
-            if len(found) > 16:
-                found = [merge(found)]
+            if len(profiles) > 16:
+                profiles = [merge(profiles)]
         if not rows:
             raise InputError(
                 "there are no rows" if layout.count is None else _NOTHING_COUNTS,
                 file=files.name,
                 remedy="give files with at least one",
             )
-        whole = merge(found)
+        whole = merge(profiles)
         _check_size(whole, layout)
-        return _without(whole, skipped)
+        return _with_skipped(whole, skipped)
 
     def _layout(self, files: Files) -> Layout:
         import narwhals as nw
 
         for path in files.paths:
-            one = Files((path,), files.kind, files.hive)
+            file = Files((path,), files.kind, files.hive)
             try:
                 with no_panic():
-                    frame = nw.from_native(scan(one, self.engine))
-                    return recognised(frame, self.reading, summed=True, **self.wanted)
+                    frame = nw.from_native(scan(file, self.engine))
+                    return profile_layout(frame, self.reading, summed=True, **self.settings)
             except CalvizError as error:
-                raise _named(error, path) from None
+                raise _in_file(error, path) from None
             except Exception as error:
                 if not self.skip_broken:
                     raise _broken(path, error) from None
@@ -325,79 +325,83 @@ class _Run:
 
         return with_probabilities(nw.from_native(scan(part, engine, self.memory)).lazy(), layout)
 
-    def _kept(self, part: Files, layout: Layout, folder: Path | None) -> Profile | None:
+    def _cached_profile(self, part: Files, layout: Layout, folder: Path | None) -> Profile | None:
         """Return the profile of a part, read from the folder of finished parts or else computed and stored there."""
         if folder is None:
-            return self._made(part, layout)
-        at = folder / f"{self._key(part, layout)}.parquet"
-        if at.exists():
+            return self._profile_of_part(part, layout)
+        path = folder / f"{self._key(part, layout)}.parquet"
+        if path.exists():
             try:
-                return read_profile(at)
+                return read_profile(path)
             except InputError:
-                at.unlink()
-        made = self._made(part, layout)
-        if made is not None:
+                path.unlink()
+        result = self._profile_of_part(part, layout)
+        if result is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            write_profile(made, at)
-        return made
+            write_profile(result, path)
+        return result
 
     def _key(self, part: Files, layout: Layout) -> str:
         states = [(str(p.absolute()), p.stat().st_size, p.stat().st_mtime_ns) for p in part.paths]
         text = repr((VERSION, asdict(layout), self.name, self.skip_broken, states))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def _made(self, part: Files, layout: Layout) -> Profile | None:
+    def _profile_of_part(self, part: Files, layout: Layout) -> Profile | None:
         try:
             with no_panic():
                 frame = self._frame(part, layout, self.engine)
-                found = _summed(frame, layout, self.name, self.engine)
+                sums = _summed(frame, layout, self.name, self.engine)
         except CalvizError as error:
-            raise _named(error, part.paths[0]) from None
+            raise _in_file(error, part.paths[0]) from None
         except Exception as error:
             if len(part.paths) > 1:
                 return self._one_by_one(part, layout)
             if not self.skip_broken or _out_of_memory(error):
                 raise _broken(part.paths[0], error) from None
             return None
-        if not found.sound:
-            self._refuse(part, layout, found)
-        return found.profile
+        if not sums.usable:
+            self._refuse(part, layout, sums)
+        return sums.profile
 
     def _one_by_one(self, part: Files, layout: Layout) -> Profile | None:
         """Profile the files of a part one by one, to find the broken ones and name them or leave them out."""
-        made = {p: self._made(Files((p,), part.kind, part.hive), layout) for p in part.paths}
-        found = [one for one in made.values() if one is not None]
-        if not found:
+        by_path = {
+            p: self._profile_of_part(Files((p,), part.kind, part.hive), layout) for p in part.paths
+        }
+        profiles = [result for result in by_path.values() if result is not None]
+        if not profiles:
             return None
-        whole = merge(found)
-        return _without(whole, [path.name for path, one in made.items() if one is None])
+        whole = merge(profiles)
+        return _with_skipped(
+            whole, [path.name for path, result in by_path.items() if result is None]
+        )
 
-    def _refuse(self, part: Files, layout: Layout, found: _Summed) -> None:
+    def _refuse(self, part: Files, layout: Layout, sums: _Summed) -> None:
         """Raise the error that says how many rows of a part cannot be used, and where the first of them is."""
         whole = self._frame(part, layout, self.engine)
         place = ""
         for path in part.paths:
             frame = self._frame(Files((path,), part.kind, part.hive), layout, "polars")
-            alone = _summed(frame, layout, self.name)
-            if alone.bad:
+            file_sums = _summed(frame, layout, self.name)
+            if file_sums.unusable:
                 row, code = first_fault(frame, layout)
                 place = (
                     f"; the first is row {row + 1:,} of {shortened(path.name)}, with {FAULTS[code]}"
                 )
-            elif alone.untimed:
+            elif file_sums.untimed:
                 place = f"; the first is in {shortened(path.name)}"
             if place:
                 break
-        _refuse(whole, layout, found, place)
+        _refuse(whole, layout, sums, place)
 
 
-def _without(found: Profile, skipped: Sequence[str]) -> Profile:
+def _with_skipped(result: Profile, skipped: Sequence[str]) -> Profile:
     """Return the profile with the names of skipped files added."""
-    facts = replace(found.facts, skipped=(*found.facts.skipped, *skipped))
-    return replace(found, facts=facts)
+    facts = replace(result.facts, skipped=(*result.facts.skipped, *skipped))
+    return replace(result, facts=facts)
 
 
-def _named(error: CalvizError, path: Path) -> CalvizError:
+def _in_file(error: CalvizError, path: Path) -> CalvizError:
     return error.in_file(path.name) if isinstance(error, InputError) else error
 
 

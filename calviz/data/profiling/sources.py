@@ -83,7 +83,7 @@ def find(sources: Sequence[str | os.PathLike[str]]) -> Files:
     """
     paths: list[Path] = []
     for source in sources:
-        paths += _found(os.fspath(source))
+        paths += _paths_of(os.fspath(source))
     paths = list(dict.fromkeys(paths))
     kinds = {_KINDS[path.suffix.lower()] for path in paths}
     if len(kinds) > 1:
@@ -95,45 +95,45 @@ def find(sources: Sequence[str | os.PathLike[str]]) -> Files:
     return Files(tuple(paths), kinds.pop(), hive)
 
 
-def _found(source: str) -> list[Path]:
-    at = Path(source)
-    if at.is_dir():
-        found = sorted(p for p in at.rglob("*") if p.suffix.lower() in _KINDS and p.is_file())
-        if not found:
-            raise InputError("there are no files of predictions in the folder", file=at.name)
-        return found
-    if at.is_file():
-        if at.suffix.lower() not in _KINDS:
+def _paths_of(source: str) -> list[Path]:
+    path = Path(source)
+    if path.is_dir():
+        paths = sorted(p for p in path.rglob("*") if p.suffix.lower() in _KINDS and p.is_file())
+        if not paths:
+            raise InputError("there are no files of predictions in the folder", file=path.name)
+        return paths
+    if path.is_file():
+        if path.suffix.lower() not in _KINDS:
             raise InputError(
-                f"files that end in '{shortened(at.suffix)}' are not profiled",
-                file=at.name,
+                f"files that end in '{shortened(path.suffix)}' are not profiled",
+                file=path.name,
                 remedy=f"known: {', '.join(_KINDS)}",
             )
-        return [at]
-    found = sorted(Path(p) for p in glob.glob(source, recursive=True))  # noqa: PTH207  # absolute patterns too
-    found = [p for p in found if p.is_file() and p.suffix.lower() in _KINDS]
-    if not found:
+        return [path]
+    paths = sorted(Path(p) for p in glob.glob(source, recursive=True))  # noqa: PTH207  # absolute patterns too
+    paths = [p for p in paths if p.is_file() and p.suffix.lower() in _KINDS]
+    if not paths:
         raise InputError("there is no such file", file=shortened(source))
-    return found
+    return paths
 
 
 def why_out_of_core(source: str) -> str:
     """Return the reason why a path should not be read into memory; empty if it can be."""
-    at = Path(source)
-    if at.is_dir():
+    path = Path(source)
+    if path.is_dir():
         table = any(
-            p.suffix.lower() in (".parquet", ".pq", ".csv", ".arrow") for p in at.rglob("*")
+            p.suffix.lower() in (".parquet", ".pq", ".csv", ".arrow") for p in path.rglob("*")
         )
         return "it is a folder of files" if table else ""
-    if not at.exists():
+    if not path.exists():
         return "it is a pattern" if glob.has_magic(source) else ""
-    if at.suffix.lower() not in _KINDS:
+    if path.suffix.lower() not in _KINDS:
         return ""
-    needed, room = _EXPANDS * at.stat().st_size, _memory() / 2
+    needed, room = _EXPANDS * path.stat().st_size, _machine_memory() / 2
     return "it may not fit into memory" if needed > room else ""
 
 
-def _memory() -> float:
+def _machine_memory() -> float:
     """Bytes of the machine's memory; infinite if unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -150,8 +150,8 @@ def no_panic() -> Iterator[None]:
         if type(error).__name__ != "PanicException":
             raise
         text = str(error)
-        said = re.search(r'ErrString\("(.+?)(?:\.|\n|")', text)
-        raise RuntimeError(said[1] if said else text) from None
+        match = re.search(r'ErrString\("(.+?)(?:\.|\n|")', text)
+        raise RuntimeError(match[1] if match else text) from None
 
 
 def scan(files: Files, engine: str, memory: str | None = None) -> Any:

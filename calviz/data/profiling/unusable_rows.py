@@ -20,9 +20,9 @@ def unusable(faults: Mapping[int, int], total: int | None, place: str = "") -> I
     place : str
         Location of the first one, as the end of the sentence.
     """
-    of = "" if total is None else f" of {total:,}"
-    said = ", ".join(f"{rows:,} with {FAULTS[code]}" for code, rows in faults.items())
+    of_total = "" if total is None else f" of {total:,}"
+    counts = ", ".join(f"{rows:,} with {FAULTS[code]}" for code, rows in faults.items())
     return InputError(
-        f"{sum(faults.values()):,}{of} rows cannot be used: {said}{place}",
+        f"{sum(faults.values()):,}{of_total} rows cannot be used: {counts}{place}",
         remedy="correct them or leave them out",
     )

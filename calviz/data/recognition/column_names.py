@@ -89,7 +89,10 @@ PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )  # fmt: skip
 
-_OUTCOME = ("{0}_outcome", "{0}_label", "{0}_true", "{0}_actual", "{0}_result", "{0}_target")
+#: Ending of the outcomes of complementary forecasts: prob1, prob2, prob1_outcome, prob2_outcome.
+OUTCOME = "_outcome"
+#: Endings of the name of a column with the outcome of the score column whose name comes before.
+OUTCOME_ENDINGS = (OUTCOME, "_label", "_true", "_actual", "_result", "_target")
 _ONE_HOT = ("y_{0}", "label_{0}", "labels_{0}", "true_{0}", "target_{0}", "is_{0}", "onehot_{0}",
             "one_hot_{0}", "y_true_{0}", "gt_{0}", "outcome_{0}", "class_{0}", "actual_{0}")  # fmt: skip
 
@@ -116,7 +119,7 @@ def by_prefix(name: str) -> tuple[str, str]:
 
 def one_hot_names(column: str, class_name: str) -> tuple[str, ...]:
     """Possible names of the 0/1 column that belongs to a score column."""
-    return tuple(form.format(column) for form in _OUTCOME) + tuple(
+    return tuple(f"{column}{ending}" for ending in OUTCOME_ENDINGS) + tuple(
         form.format(class_name) for form in _ONE_HOT
     )
 

@@ -37,11 +37,11 @@ def _role(
         return None
     taken = {view.options.label, *(view.options.scores or ()), *(view.options.groups or ())}
     for name in known:
-        found = view.plain.get(name)
-        if found is None or found in taken or view.table[found].width is not None:
+        column = view.plain.get(name)
+        if column is None or column in taken or view.table[column].width is not None:
             continue
-        if fits is None or fits(view.table[found]):
-            return found
+        if fits is None or fits(view.table[column]):
+            return column
     return None
 
 
@@ -51,27 +51,27 @@ def time(view: View, used: set[str]) -> str | None:
         return view.options.time_column or None
     if not view.table.named:
         return None
-    named = {*used, *(view.options.groups or ())}
+    taken = {*used, *(view.options.groups or ())}
 
-    def dates(name: str | None) -> bool:
-        if name is None or name in named:
+    def holds_dates(name: str | None) -> bool:
+        if name is None or name in taken:
             return False
         column = view.table[name]
         return column.width is None and column.type == "text" and may_be_times(column.head)
 
     for name in column_names.TIMES:
-        found = view.plain.get(name)
-        if dates(found):
-            return found
-    worded = []
+        column = view.plain.get(name)
+        if holds_dates(column):
+            return column
+    candidates = []
     for plain, name in view.plain.items():
         words = set(plain.split("_"))
         if words & column_names.TIME_WORDS and not words & column_names.NO_TIME_WORDS:
-            worded += [name] if dates(name) else []
-    return worded[0] if len(worded) == 1 else None
+            candidates += [name] if holds_dates(name) else []
+    return candidates[0] if len(candidates) == 1 else None
 
 
-def to_ask(view: View, used: set[str]) -> Iterator[Finding]:
+def cluster_and_weight_hints(view: View, used: set[str]) -> Iterator[Finding]:
     """Yield hints about columns that may hold clusters or weights, which are never used unless the user says so."""
     options = view.options
     if not view.table.named:
@@ -81,8 +81,8 @@ def to_ask(view: View, used: set[str]) -> Iterator[Finding]:
             continue
         column = view.table[name]
         # In benchmarks of language models, "subject" is a topic, not a person.
-        asked = view.table.questions is None or plain != "subject"
-        repeats = asked and column.type in ("text", "integer") and _repeats(column)
+        may_cluster = view.table.questions is None or plain != "subject"
+        repeats = may_cluster and column.type in ("text", "integer") and _has_repeats(column)
         if options.cluster_column is None and plain in column_names.CLUSTERS and repeats:
             yield Finding(
                 "DATA012",
@@ -98,7 +98,7 @@ def to_ask(view: View, used: set[str]) -> Iterator[Finding]:
             )
 
 
-def _repeats(column: Column) -> bool:
+def _has_repeats(column: Column) -> bool:
     """Whether there are several distinct values, at most half as many as rows."""
     values = column.head.tolist()
     return 1 < len(set(values)) <= len(values) / 2
@@ -132,7 +132,7 @@ def groups(view: View, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]
         and c.width is None
         and c.type != "other"
         and column_names.by_prefix(c.name)[1] not in ("probabilities", "logits")
-        and not c.name.endswith("_outcome")
+        and not c.name.endswith(column_names.OUTCOME)
         and column_names.plain(c.name) not in ignored
     ]
     measured = tuple(

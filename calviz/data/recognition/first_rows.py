@@ -37,13 +37,8 @@ def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Whether nearly all sums in each column of an array of shape (n, m) are 1, shape (m,); NaN is ignored."""
     fits = np.count_nonzero(np.abs(sums - 1) <= _SUM_SLACK, axis=0)
     known = np.count_nonzero(~np.isnan(sums), axis=0)
-    found: npt.NDArray[np.bool_] = (known > 0) & (fits > 0.9 * known)
-    return found
-
-
-def is_outcome(column: Column) -> bool:
-    """Whether a column is named like an outcome."""
-    return any(column.name.endswith(end) for end in ("_outcome", "_label", "_true", "_actual"))
+    nearly_all: npt.NDArray[np.bool_] = (known > 0) & (fits > 0.9 * known)
+    return nearly_all
 
 
 def is_zero_one(column: Column) -> bool:

@@ -28,7 +28,7 @@ def one_hot(
         columns.append(match)
     if len(columns) == 1:
         return scores, (columns[0],)
-    if len(columns) == 2 and all(c.endswith("_outcome") for c in columns):
+    if len(columns) == 2 and all(c.endswith(column_names.OUTCOME) for c in columns):
         # Two complementary forecasts of one event: the first one counts.
         view.note(
             "DATA004",

@@ -34,7 +34,7 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     view = View(table, options)
     split, identifier = extra_columns.split(view), extra_columns.identifier(view)
     cluster, weight = options.cluster_column or None, options.weight_column or None
-    said: tuple[str | None, ...] = (
+    roles: tuple[str | None, ...] = (
         split,
         identifier,
         options.label,
@@ -42,7 +42,7 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
         options.time_column,
         cluster,
     )
-    taken = {c for c in said if c is not None and c}
+    taken = {c for c in roles if c is not None and c}
     if cluster == identifier:
         # A column that defines clusters does not identify single rows.
         identifier = None
@@ -73,9 +73,9 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     if time is not None:
         used.add(time)
     # The cluster column may also be sliced by, if it has few values.
-    own = {cluster} if cluster is not None else set[str]()
-    groups, unused = extra_columns.groups(view, (used | set(numbers)) - own)
-    view.notices.extend(extra_columns.to_ask(view, used | own))
+    cluster_only = {cluster} if cluster is not None else set[str]()
+    groups, unused = extra_columns.groups(view, (used | set(numbers)) - cluster_only)
+    view.notices.extend(extra_columns.cluster_and_weight_hints(view, used | cluster_only))
     return Layout(
         scores=scores,
         confidence=confidence,
@@ -133,13 +133,13 @@ def _check_meanings(options: ReadingOptions) -> None:
                     f"the column '{short(name)}' is named as the {other} and as the {what}; name another one for one of them."
                 )
         plain = column_names.plain(name)
-        for meant, known, given in (
+        for meaning, usual, chosen in (
             ("label", column_names.LABELS, options.label),
             ("score", column_names.PROBABILITIES, options.scores),
         ):
-            if plain in known and not given:
+            if plain in usual and not chosen:
                 raise OptionError(
-                    f"the {what} '{short(name)}' is the {meant} by its name; name the column that holds the {meant}, "
+                    f"the {what} '{short(name)}' is the {meaning} by its name; name the column that holds the {meaning}, "
                     f"or another {what}."
                 )
 
@@ -159,9 +159,9 @@ def _no_scores(view: View, taken: set[str]) -> InputError:
             column=confidence,
             remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
         )
-    known = ", ".join(short(c) for c in view.table.names[:10])
+    names = ", ".join(short(c) for c in view.table.names[:10])
     return InputError(
-        f"there are no probability {word}s (there {'is' if len(view.table.names) == 1 else 'are'}: {known})",
+        f"there are no probability {word}s (there {'is' if len(view.table.names) == 1 else 'are'}: {names})",
         remedy=(
             "name the array 'probs' or 'logits', or say which one holds the scores"
             if view.table.arrays

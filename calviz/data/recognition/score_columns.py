@@ -49,11 +49,11 @@ def _chosen(view: View) -> tuple[Scores, ...]:
             )
     if len(chosen) == 1 and view.table[chosen[0]].width is not None:
         return (block(view, view.table[chosen[0]]),)
-    known = [column_names.by_prefix(name) for name in chosen]
-    kinds = {k for _, k in known if k}
+    parsed = [column_names.by_prefix(name) for name in chosen]
+    kinds = {k for _, k in parsed if k}
     stripped = tuple(
-        (name.removeprefix(prefix) or name) if prefix else (found or name)
-        for name, (found, _) in zip(chosen, known, strict=True)
+        (name.removeprefix(prefix) or name) if prefix else (class_name or name)
+        for name, (class_name, _) in zip(chosen, parsed, strict=True)
     )
     kind: ScoreKind = "logits" if kinds == {"logits"} else "probabilities"
     return (columns_as_scores(view, tuple(chosen), stripped, kind),)
@@ -61,26 +61,26 @@ def _chosen(view: View) -> tuple[Scores, ...]:
 
 def _models(view: View, taken: set[str]) -> tuple[Scores, ...]:
     """``<model>:<class>`` columns, if all models have the same classes."""
-    found: dict[str, dict[str, str]] = {}
+    models: dict[str, dict[str, str]] = {}
     for column in view.table.columns:
         model, colon, name = column.name.partition(":")
         if colon and model.strip() and name.strip() and column.numeric and column.name not in taken:
-            found.setdefault(model.strip(), {})[name.strip()] = column.name
-    sets = {frozenset(classes) for classes in found.values()}
-    if len(sets) != 1 or len(found) * len(next(iter(sets))) < 2:
+            models.setdefault(model.strip(), {})[name.strip()] = column.name
+    class_sets = {frozenset(classes) for classes in models.values()}
+    if len(class_sets) != 1 or len(models) * len(next(iter(class_sets))) < 2:
         return ()
-    order = next(iter(found.values()))
-    if len(found) < 2 and len(order) < 2:
+    classes_in_order = next(iter(models.values()))
+    if len(models) < 2 and len(classes_in_order) < 2:
         return ()
     return tuple(
         columns_as_scores(
             view,
-            tuple(classes[name] for name in order),
-            class_names(tuple(order)),
+            tuple(classes[name] for name in classes_in_order),
+            class_names(tuple(classes_in_order)),
             "logits" if "logit" in model.lower() else "probabilities",
             model,
         )
-        for model, classes in found.items()
+        for model, classes in models.items()
     )
 
 
@@ -99,16 +99,16 @@ def _named_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
 
 def _named_arrays(view: View, taken: set[str]) -> tuple[Scores, ...]:
     arrays = view.arrays(taken)
-    known = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}
-    found = {
-        kind: [c for c in arrays if column_names.plain(c.name) in known[kind]]
+    usual = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}
+    candidates = {
+        kind: [c for c in arrays if column_names.plain(c.name) in usual[kind]]
         for kind in _kinds(view)
     }
-    used = next((found[kind][0] for kind in found if found[kind]), None)
+    used = next((candidates[kind][0] for kind in candidates if candidates[kind]), None)
     if used is None:
         return ()
-    scores, logits = block(view, used), found["logits"]
-    others = [c.name for kind in found for c in found[kind] if c is not used]
+    scores, logits = block(view, used), candidates["logits"]
+    others = [c.name for kind in candidates for c in candidates[kind] if c is not used]
     beside = [c for c in logits if c is not used]
     if scores.kind == "probabilities" and len(beside) == 1 and beside[0].width == scores.width:
         scores = replace(scores, logits=(beside[0].name,))
@@ -121,28 +121,37 @@ def _prefixed(view: View, taken: set[str]) -> tuple[Scores, ...]:
     numeric = view.numeric(taken)
     best: dict[str, Scores] = {}
     for pattern, kind in column_names.PREFIXES:
-        columns, found = [], []
+        columns, classes = [], []
         for column in numeric:
             match = pattern.fullmatch(column.name)
-            # prob1_outcome is an outcome, not a score.
-            if match and not first_rows.is_outcome(column):
+            if match and not _is_outcome(view, column):
                 columns.append(column.name)
-                found.append(match["name"].strip())
+                classes.append(match["name"].strip())
         if len(columns) >= 2 and (kind not in best or len(columns) > best[kind].width):
             declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
-            best[kind] = columns_as_scores(view, tuple(columns), tuple(found), declared)
-    used = next((kind for kind in (*_kinds(view), "") if kind in best), None)
-    if used is None:
+            best[kind] = columns_as_scores(view, tuple(columns), tuple(classes), declared)
+    used_kind = next((kind for kind in (*_kinds(view), "") if kind in best), None)
+    if used_kind is None:
         return ()
-    scores = best[used]
-    other = {"probabilities": "logits", "logits": "probabilities"}.get(used, "")
-    if used and other in best:
+    scores = best[used_kind]
+    other = {"probabilities": "logits", "logits": "probabilities"}.get(used_kind, "")
+    if used_kind and other in best:
         place = dict(zip(best[other].class_names, best[other].columns, strict=True))
         if scores.kind == "probabilities" and set(place) == set(scores.class_names):
             scores = replace(scores, logits=tuple(place[name] for name in scores.class_names))
         else:
             _mention_unused(view, scores, best[other].columns)
     return (scores,)
+
+
+def _is_outcome(view: View, column: Column) -> bool:
+    """Whether a column is named after another one (prob1 and prob1_outcome), or ends like an outcome and holds whole numbers.
+
+    The probability of a class "true" ends like an outcome too, but holds fractions and is named after no other column.
+    """
+    name = column_names.plain(column.name)
+    stems = [name.removesuffix(end) for end in column_names.OUTCOME_ENDINGS if name.endswith(end)]
+    return bool(stems) and (stems[0] in view.plain or first_rows.is_label_like(column))
 
 
 def _kinds(view: View) -> tuple[ScoreKind, ...]:
@@ -186,7 +195,8 @@ def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
     for pattern, kind in column_names.PREFIXES:
         for column in candidates:
             match = pattern.fullmatch(column.name)
-            if match and column.type == "number" and first_rows.in_unit(column.head):
+            fits = column.type == "number" and first_rows.in_unit(column.head)
+            if match and fits and not _is_outcome(view, column):
                 declared = "logits" if kind == "logits" else "probabilities"
                 return (Scores((column.name,), (match["name"],), view.options.kind or declared, 1),)
     return ()

@@ -24,19 +24,23 @@ def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
         return (block(view, arrays[0]),)
     if label is not None and view.table[label].type == "text":
         values = {str(v) for v in view.table[label].head.tolist()} - {""}
-        called = [c.name for c in numeric if c.name in values]
-        if len(called) >= 2:
+        class_columns = [c.name for c in numeric if c.name in values]
+        if len(class_columns) >= 2:
             # Classes may be absent from the first rows: their columns are needed for sums of 1.
-            whole = _summing(numeric)
-            if whole is not None and set(called) <= set(whole):
-                return (columns_as_scores(view, whole, whole, "probabilities"),)
-            return (columns_as_scores(view, tuple(called), tuple(called), "probabilities"),)
-    whole = _summing(numeric)
-    if whole is not None:
+            summing = _summing(numeric)
+            if summing is not None and set(class_columns) <= set(summing):
+                return (columns_as_scores(view, summing, summing, "probabilities"),)
+            return (
+                columns_as_scores(
+                    view, tuple(class_columns), tuple(class_columns), "probabilities"
+                ),
+            )
+    summing = _summing(numeric)
+    if summing is not None:
         named = view.table.named
         return (
             columns_as_scores(
-                view, whole, class_names(whole) if named else _indices(whole), "probabilities"
+                view, summing, class_names(summing) if named else _indices(summing), "probabilities"
             ),
         )
     # A confidence without a predicted class is not P(class 1).

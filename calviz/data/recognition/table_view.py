@@ -28,8 +28,8 @@ class View:
 
     def named(self, known: tuple[str, ...], taken: set[str]) -> str | None:
         """The first column with one of the known names (in order of preference) that is not taken."""
-        found = (self.plain.get(name) for name in known)
-        return next((c for c in found if c is not None and c not in taken), None)
+        candidates = (self.plain.get(name) for name in known)
+        return next((c for c in candidates if c is not None and c not in taken), None)
 
     def numeric(self, taken: set[str]) -> list[Column]:
         """Numeric columns with one value per row that are not taken."""

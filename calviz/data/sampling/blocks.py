@@ -19,7 +19,7 @@ from calviz.core.progress import checkpoint
 from calviz.core.record_batches import record_batches
 from calviz.data.building.build import two_logits
 from calviz.data.loaded import ReadingOptions
-from calviz.data.profiling.columns import recognised
+from calviz.data.profiling.columns import profile_layout
 from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
 from calviz.data.profiling.unusable_rows import unusable
 from calviz.data.sampling.hashes import Hashes, content_hashes
@@ -92,7 +92,7 @@ class Block:
         return content_hashes(self.labels, (*self.scores, *weights))
 
     @property
-    def sound(self) -> bool:
+    def usable(self) -> bool:
         """Whether all rows are usable."""
         if (self.labels < 0).any():
             return False
@@ -128,8 +128,8 @@ def _wide(column: pl.Series) -> FloatArray:
 def _floats(column: pl.Series) -> FloatArray:
     import polars as pl
 
-    kept = column if column.dtype == pl.Float32 else column.cast(pl.Float64)
-    return np.asarray(kept.to_numpy())
+    floats = column if column.dtype == pl.Float32 else column.cast(pl.Float64)
+    return np.asarray(floats.to_numpy())
 
 
 def _class_numbers(column: pl.Series, classes: Sequence[Any]) -> IntArray:
@@ -141,14 +141,16 @@ def _class_numbers(column: pl.Series, classes: Sequence[Any]) -> IntArray:
         )
         return np.asarray(numbers.fill_null(-1).to_numpy()).astype(np.intp)
     values = column.cast(pl.Float64).to_numpy()
-    known = np.array(classes, dtype=np.float64)
-    order = np.argsort(known)
-    at = order[np.minimum(np.searchsorted(known[order], values), known.size - 1)]
-    return np.where(known[at] == values, at, -1)
+    values_of_classes = np.array(classes, dtype=np.float64)
+    order = np.argsort(values_of_classes)
+    nearest = order[
+        np.minimum(np.searchsorted(values_of_classes[order], values), values_of_classes.size - 1)
+    ]
+    return np.where(values_of_classes[nearest] == values, nearest, -1)
 
 
 @dataclass(frozen=True)
-class Source:
+class RowSource:
     """Rows that can be iterated over repeatedly.
 
     Attributes
@@ -174,7 +176,7 @@ class Source:
         memory: str | None = None,
         model: str | None = None,
         name: str | None = None,
-    ) -> Source:
+    ) -> RowSource:
         """Open a path, a pattern, a folder, a list of these, or a frame.
 
         Raises
@@ -196,9 +198,11 @@ class Source:
             frames = tuple((path.name, opener(path)) for path in files.paths)
             try:
                 with no_panic():
-                    layout = recognised(nw.from_native(frames[0][1]()).lazy(), reading, model=model)
+                    layout = profile_layout(
+                        nw.from_native(frames[0][1]()).lazy(), reading, model=model
+                    )
             except Exception as error:
-                raise _said(error, frames[0][0]) from None
+                raise _error_of_file(error, frames[0][0]) from None
             return cls(name or files.name, layout, frames)
         try:
             frame = nw.from_native(source)
@@ -213,7 +217,7 @@ class Source:
             )
         return cls(
             name or "sample",
-            recognised(frame.lazy(), reading, model=model),
+            profile_layout(frame.lazy(), reading, model=model),
             (("", lambda: source),),
         )
 
@@ -239,18 +243,18 @@ class Source:
                 for table in _tables(frame, self._columns, self._block_rows):
                     checkpoint(f"{doing}, {done:,} rows so far")
                     block = Block.of(table, self.layout)
-                    if check and not block.sound:
+                    if check and not block.usable:
                         raise self._refused(opened(), name)
                     done += table.height
                     yield block
             except Exception as error:
-                raise _said(error, name) from None
+                raise _error_of_file(error, name) from None
 
     @property
     def _columns(self) -> list[str]:
-        own = self.layout
-        others = [name for name in (own.split, own.count, own.weight) if name is not None]
-        return list(dict.fromkeys([own.label, *own.columns, *others]))
+        layout = self.layout
+        others = [name for name in (layout.split, layout.count, layout.weight) if name is not None]
+        return list(dict.fromkeys([layout.label, *layout.columns, *others]))
 
     @property
     def _block_rows(self) -> int:
@@ -284,13 +288,13 @@ def predictions_of(scores: FloatArray, labels: IntArray, layout: Layout, **more:
     if layout.confidence:
         return ConfidencePredictions(confidence=scores[:, 0], correct=labels == 1, **more)
     more |= {"labels": labels, "class_names": layout.class_names}
-    one = scores.shape[1] == 1
+    one_column = scores.shape[1] == 1
     if layout.logits:
-        return Predictions(logits=two_logits(scores) if one else scores, **more)
-    return Predictions(probs=scores[:, 0] if one else scores, **more)
+        return Predictions(logits=two_logits(scores) if one_column else scores, **more)
+    return Predictions(probs=scores[:, 0] if one_column else scores, **more)
 
 
-def _said(error: Exception, name: str) -> Exception:
+def _error_of_file(error: Exception, name: str) -> Exception:
     """Turn an exception about a file (or a frame, without a name) into an error that names the file."""
     if isinstance(error, CalvizError):
         return error.in_file(name) if name and isinstance(error, InputError) else error
@@ -307,16 +311,16 @@ def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame
     import polars as pl
 
     frame: nw.LazyFrame[Any] | nw.DataFrame[Any] = nw.from_native(native)
-    chosen: Any = frame.select(*columns)
+    selected: Any = frame.select(*columns)
     if isinstance(frame, nw.DataFrame):
-        yield from chosen.to_polars().iter_slices(rows)
+        yield from selected.to_polars().iter_slices(rows)
         return
-    table = chosen.to_native()
+    table = selected.to_native()
     if frame.implementation.is_polars():
         with no_panic():
             yield from table.collect_batches(chunk_size=rows, maintain_order=True)
         return
     for batch in record_batches(table, rows, frame.implementation):
-        found = pl.from_arrow(batch)
-        assert isinstance(found, pl.DataFrame)
-        yield found
+        block = pl.from_arrow(batch)
+        assert isinstance(block, pl.DataFrame)
+        yield block

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.data.sampling.hashes import Hashes, apart, uniform
+from calviz.data.sampling.hashes import Hashes, rehashed, uniform
 
 #: Number of counters; rows are counted by hash, so each counter is an upper bound on the copies of a row.
 COUNTERS = 1 << 24
@@ -20,11 +20,11 @@ _PENDING = 1 << 21
 def proportional(counts: IntArray, rows: int) -> IntArray:
     """Divide `rows` among classes in proportion to `counts`, same shape, by largest remainders; the first class wins ties."""
     exact = counts * (rows / counts.sum())
-    found: IntArray = np.minimum(np.floor(exact).astype(np.intp), counts)
-    order = np.argsort(-(exact - found), axis=None, kind="stable")
-    room = (counts.ravel()[order] - found.ravel()[order]) > 0
-    found.ravel()[order[room][: rows - int(found.sum())]] += 1
-    return found
+    shares: IntArray = np.minimum(np.floor(exact).astype(np.intp), counts)
+    order = np.argsort(-(exact - shares), axis=None, kind="stable")
+    has_room = (counts.ravel()[order] - shares.ravel()[order]) > 0
+    shares.ravel()[order[has_room][: rows - int(shares.sum())]] += 1
+    return shares
 
 
 def counted_rows(counters: np.ndarray[tuple[int], np.dtype[Any]], hashes: Hashes) -> IntArray:
@@ -56,26 +56,26 @@ class Drawn:
         seen = np.zeros(self.hashes.size, dtype=np.intp)
 
         def of(hashes: Hashes, copies: IntArray) -> tuple[IntArray, IntArray]:
-            found = np.zeros((2, hashes.size), dtype=np.intp)
+            draws = np.zeros((2, hashes.size), dtype=np.intp)
             if not self.hashes.size:
-                return found[0], found[1]
-            at = np.minimum(np.searchsorted(self.hashes, hashes), self.hashes.size - 1)
-            rows = np.flatnonzero(self.hashes[at] == hashes)
-            order = rows[np.argsort(at[rows], kind="stable")]
+                return draws[0], draws[1]
+            index = np.minimum(np.searchsorted(self.hashes, hashes), self.hashes.size - 1)
+            rows = np.flatnonzero(self.hashes[index] == hashes)
+            order = rows[np.argsort(index[rows], kind="stable")]
             if not order.size:
-                return found[0], found[1]
-            content, own = at[order], copies[order]
+                return draws[0], draws[1]
+            content, weights = index[order], copies[order]
             new = np.flatnonzero(np.diff(content, prepend=-1))
-            before = np.cumsum(own) - own
+            before = np.cumsum(weights) - weights
             before -= np.repeat(before[new], np.diff(new, append=content.size)) - seen[content]
-            seen[content[new]] += np.add.reduceat(own, new)
+            seen[content[new]] += np.add.reduceat(weights, new)
             fit, all_drawn = self.fit[content], (self.fit + self.judged)[content]
             fits, drawn = (
-                np.minimum(before + own, most) - np.minimum(before, most)
+                np.minimum(before + weights, most) - np.minimum(before, most)
                 for most in (fit, all_drawn)
             )
-            found[0, order], found[1, order] = fits, drawn - fits
-            return found[0], found[1]
+            draws[0, order], draws[1, order] = fits, drawn - fits
+            return draws[0], draws[1]
 
         return of
 
@@ -110,20 +110,20 @@ def draw(
     limit = np.minimum((wanted + 8 * np.sqrt(wanted) + 16) / np.maximum(counts, 1), 1.0)
     while True:
         hashes, strata, copies = _candidates(blocks, limit, seed)
-        place, content = _places(hashes, copies, limit[strata], seed)
+        position, content = _positions(hashes, copies, limit[strata], seed)
         stratum = strata[content]
-        found = np.bincount(stratum, minlength=counts.size)
-        if ((found >= wanted) | (limit >= 1)).all():
+        available = np.bincount(stratum, minlength=counts.size)
+        if ((available >= wanted) | (limit >= 1)).all():
             break
-        limit = np.where(found < wanted, np.minimum(2 * limit, 1.0), limit)
-    order = np.lexsort((content, place, stratum))
+        limit = np.where(available < wanted, np.minimum(2 * limit, 1.0), limit)
+    order = np.lexsort((content, position, stratum))
     rank = np.arange(order.size) - np.searchsorted(stratum[order], stratum[order])
-    fits = rank < fit[stratum[order]]
-    judges = ~fits & (rank < wanted[stratum[order]])
+    is_fit = rank < fit[stratum[order]]
+    is_judged = ~is_fit & (rank < wanted[stratum[order]])
     size = hashes.size
-    taken = [np.bincount(content[order[chosen]], minlength=size) for chosen in (fits, judges)]
-    kept = np.flatnonzero(taken[0] + taken[1])
-    return Drawn(hashes[kept], taken[0][kept], taken[1][kept])
+    draws = [np.bincount(content[order[chosen]], minlength=size) for chosen in (is_fit, is_judged)]
+    drawn = np.flatnonzero(draws[0] + draws[1])
+    return Drawn(hashes[drawn], draws[0][drawn], draws[1][drawn])
 
 
 def _candidates(
@@ -134,28 +134,28 @@ def _candidates(
     """Contents whose first copy may be within the limit: ascending hashes, strata and exact numbers of copies, shape (m,) each."""
     pending: list[tuple[Hashes, IntArray, IntArray]] = []
     rows = 0
-    for hashes, strata, most, own in blocks():
-        near: BoolArray = uniform(apart(hashes, seed)) <= limit[strata] * most
-        pending.append((hashes[near], strata[near], own[near]))
+    for hashes, strata, most_copies, weights in blocks():
+        within_limit: BoolArray = uniform(rehashed(hashes, seed)) <= limit[strata] * most_copies
+        pending.append((hashes[within_limit], strata[within_limit], weights[within_limit]))
         rows += pending[-1][0].size
         if rows > _PENDING:
-            pending, rows = [_together(pending)], 0
-    return _together(pending)
+            pending, rows = [_merged(pending)], 0
+    return _merged(pending)
 
 
-def _together(parts: list[tuple[Hashes, IntArray, IntArray]]) -> tuple[Hashes, IntArray, IntArray]:
+def _merged(parts: list[tuple[Hashes, IntArray, IntArray]]) -> tuple[Hashes, IntArray, IntArray]:
     hashes, strata, copies = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    found, first, place = np.unique(hashes, return_index=True, return_inverse=True)
-    summed = np.zeros(found.size, dtype=np.intp)
+    distinct, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+    summed = np.zeros(distinct.size, dtype=np.intp)
     np.add.at(summed, place, copies)
-    return found, strata[first], summed
+    return distinct, strata[first], summed
 
 
-def _places(
+def _positions(
     hashes: Hashes, copies: IntArray, limit: FloatArray, seed: int
 ) -> tuple[FloatArray, IntArray]:
     """Positions of all copies that may be within the limit, and the index of the content of each, shape (c,) each."""
-    u = uniform(apart(hashes, seed))
+    u = uniform(rehashed(hashes, seed))
     within = np.clip(np.floor(copies * limit - u).astype(np.intp) + 1, 0, copies)
     content = np.repeat(np.arange(hashes.size), within)
     number = np.arange(content.size) - np.repeat(np.cumsum(within) - within, within)

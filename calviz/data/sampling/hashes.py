@@ -21,13 +21,13 @@ def content_hashes(labels: IntArray, scores: Sequence[FloatArray]) -> Hashes:
 
     Scores in single precision have the same hash as the same values in double precision.
     """
-    found: Hashes = (labels.astype(np.uint64) + np.uint64(1)) * _ODD
+    hashes: Hashes = (labels.astype(np.uint64) + np.uint64(1)) * _ODD
     for column in scores:
         # Adding 0.0 turns -0.0 into 0.0.
-        found ^= (column.astype(np.float64) + 0.0).view(np.uint64)
-        found *= _ODD
-        found ^= found >> np.uint64(32)
-    return mixed(found)
+        hashes ^= (column.astype(np.float64) + 0.0).view(np.uint64)
+        hashes *= _ODD
+        hashes ^= hashes >> np.uint64(32)
+    return mixed(hashes)
 
 
 def mixed(numbers: Hashes) -> Hashes:
@@ -39,12 +39,12 @@ def mixed(numbers: Hashes) -> Hashes:
     return np.asarray(x ^ (x >> np.uint64(31)))
 
 
-def apart(hashes: Hashes, number: IntArray | int) -> Hashes:
+def rehashed(hashes: Hashes, number: IntArray | int) -> Hashes:
     """Derive a further hash of each row, shape (n,), for a given `number`: an integer, or one per row of shape (n,)."""
     # Python integers have any size.
-    whole = number % (1 << 62) if isinstance(number, int) else number
+    offset = number % (1 << 62) if isinstance(number, int) else number
     with np.errstate(over="ignore"):
-        return mixed(hashes + (np.asarray(whole).astype(np.uint64) + np.uint64(1)) * _ODD)
+        return mixed(hashes + (np.asarray(offset).astype(np.uint64) + np.uint64(1)) * _ODD)
 
 
 def uniform(hashes: Hashes) -> FloatArray:

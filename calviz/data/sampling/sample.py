@@ -13,12 +13,12 @@ from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.factor import Factor
 from calviz.core.options import check_whole
 from calviz.core.predictions import Dataset
-from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
 from calviz.data.profiling.sources import Engine
 from calviz.data.reading import options_of
-from calviz.data.sampling.blocks import Block, Source, predictions_of
+from calviz.data.sampling.blocks import Block, RowSource, predictions_of
 from calviz.data.sampling.draw import COUNTERS, Drawn, counted_rows, draw, proportional
-from calviz.data.sampling.hashes import Hashes, apart
+from calviz.data.sampling.hashes import Hashes, rehashed
 
 #: Default number of rows drawn for fitting.
 ROWS = 100_000
@@ -70,24 +70,24 @@ class RowSample:
 
     def sentence(self) -> str:
         """Say how many rows were drawn out of how many, in total and by class."""
-        said = f"{self.fit.sum():,} rows to fit on: {self.how(0)}"
+        text = f"{self.fit.sum():,} rows to fit on: {self.how(0)}"
         shares = [
-            f"{shortened(name)} {drawn:,} of {there:,}"
-            for name, drawn, there in zip(self.classes, self.fit, self.counts[0], strict=True)
+            f"{shortened(name)} {drawn:,} of {total:,}"
+            for name, drawn, total in zip(self.classes, self.fit, self.counts[0], strict=True)
         ]
         if len(shares) > 10:
             least, most = int(self.fit.argmin()), int(self.fit.argmax())
             shares = [f"{len(shares):,} classes, from {shares[least]} to {shares[most]}"]
-        said += f" ({', '.join(shares)})"
+        text += f" ({', '.join(shares)})"
         if self.judged.sum():
-            said += f"; {self.judged.sum():,} to judge on: {self.how(1)}"
+            text += f"; {self.judged.sum():,} to judge on: {self.how(1)}"
         if self.count is not None:
-            said += (
+            text += (
                 f"; each row of the source counts as many rows as '{shortened(self.count)}' says"
             )
         if self.weight is not None:
-            said += f"; each row has the same chance of being drawn, and keeps its weight in '{shortened(self.weight)}'"
-        return f"{said}."
+            text += f"; each row has the same chance of being drawn, and keeps its weight in '{shortened(self.weight)}'"
+        return f"{text}."
 
     def record(self) -> dict[str, Any]:
         """Return the same information as plain values, for JSON."""
@@ -170,13 +170,13 @@ def sample_rows(
     if fit_split is not None and fit_split == eval_split:
         raise OptionError(f"'{shortened(fit_split)}' cannot both fit and judge; name two splits.")
     reading: ReadingOptions = options_of(options)
-    opened = Source.of(source, reading, engine=engine, memory=memory, model=model, name=name)
+    opened = RowSource.of(source, reading, engine=engine, memory=memory, model=model, name=name)
     return _Drawing(opened, seed).sample(rows, judged, fit_split, eval_split)
 
 
 @dataclass(frozen=True, eq=False)
 class _Drawing:
-    source: Source
+    source: RowSource
     seed: int
 
     def sample(
@@ -186,30 +186,30 @@ class _Drawing:
         splits = self._splits(tuple(by_split), fit_split, eval_split, judged > 0)
         pools = pools_of(splits)
         counts = np.zeros((2, len(self.source.layout.classes)), dtype=np.intp)
-        for level, found in by_split.items():
+        for level, rows_of_class in by_split.items():
             if (pool := pools(level)) >= 0:
-                counts[pool] += found
-        fit, other = _shares(counts, rows, judged, apart=splits != (None, None))
+                counts[pool] += rows_of_class
+        fit, other = _shares(counts, rows, judged, from_two_splits=splits != (None, None))
 
         def blocks() -> Iterator[tuple[Hashes, IntArray, IntArray, IntArray]]:
             for block in self.source.blocks("choosing rows"):
                 content = block.hashes
                 kept, pool = _pooled(block, pools)
                 strata = pool * counts.shape[1] + block.labels[kept]
-                most = counted_rows(counters, content[kept])
-                yield apart(content[kept], pool), strata, most, block.copies[kept]
+                most_copies = counted_rows(counters, content[kept])
+                yield rehashed(content[kept], pool), strata, most_copies, block.copies[kept]
 
-        nothing = np.zeros_like(fit)
+        none = np.zeros_like(fit)
         if splits == (None, None):
-            wanted = np.concatenate([fit, nothing]), np.concatenate([other, nothing])
+            wanted = np.concatenate([fit, none]), np.concatenate([other, none])
         else:
-            wanted = np.concatenate([fit, nothing]), np.concatenate([nothing, other])
+            wanted = np.concatenate([fit, none]), np.concatenate([none, other])
         drawn = draw(blocks, counts.ravel(), *wanted, self.seed)
-        of_each = counts if splits != (None, None) else np.stack([counts[0], counts[0] - fit])
+        drawn_from = counts if splits != (None, None) else np.stack([counts[0], counts[0] - fit])
         return RowSample(
             self._collected(drawn, pools, bool(other.any())),
             self._names(),
-            of_each,
+            drawn_from,
             fit,
             other,
             splits,
@@ -228,22 +228,22 @@ class _Drawing:
     def _counted(self) -> tuple[dict[str, IntArray], Any]:
         """Return the number of rows of each split by class, shape (K,), and counters of contents."""
         k = len(self.source.layout.classes)
-        found: dict[str, IntArray] = {}
-        counted = self.source.layout.count is not None
-        counters = np.zeros(COUNTERS, dtype=np.uint64 if counted else np.uint32)
+        by_split: dict[str, IntArray] = {}
+        has_counts = self.source.layout.count is not None
+        counters = np.zeros(COUNTERS, dtype=np.uint64 if has_counts else np.uint32)
         for block in self.source.blocks("counting rows", check=True):
-            at = (block.hashes & np.uint64(COUNTERS - 1)).astype(np.intp)
+            counter = (block.hashes & np.uint64(COUNTERS - 1)).astype(np.intp)
             copies = block.copies
-            np.add.at(counters, at, copies.astype(counters.dtype) if counted else 1)
+            np.add.at(counters, counter, copies.astype(counters.dtype) if has_counts else 1)
             levels = {"": np.ones(block.labels.size, dtype=np.bool_)}
             if block.splits is not None:
                 levels = {str(s): block.splits == s for s in np.unique(block.splits)}
             for level, rows in levels.items():
-                total = found.setdefault(level, np.zeros(k, dtype=np.intp))
-                np.add.at(total, block.labels[rows], copies[rows])
-        if not found or not sum(c.sum() for c in found.values()):
+                rows_of_class = by_split.setdefault(level, np.zeros(k, dtype=np.intp))
+                np.add.at(rows_of_class, block.labels[rows], copies[rows])
+        if not by_split or not sum(c.sum() for c in by_split.values()):
             raise InputError("there are no rows", remedy="give a source with at least one")
-        return dict(sorted(found.items())), counters
+        return dict(sorted(by_split.items())), counters
 
     def _splits(
         self, levels: tuple[str, ...], fit: str | None, judged: str | None, judging: bool
@@ -251,39 +251,37 @@ class _Drawing:
         """Return the splits to draw from: the given ones, or those with usual names."""
         for name in (fit, judged):
             if name is not None and (self.source.layout.split is None or name not in levels):
-                known = ", ".join(shortened(level) for level in levels[:10] if level)
+                names = ", ".join(shortened(level) for level in levels[:10] if level)
                 raise InputError(
                     f"there is no split '{shortened(name)}'",
-                    remedy=f"known: {known}" if known else "there are no splits: leave it out",
+                    remedy=f"known: {names}" if names else "there are no splits: leave it out",
                 )
         if fit is not None or judged is not None:
             return fit, judged
-        by_name = {level.casefold(): level for level in reversed(levels)}
-        usual = next((by_name[n] for n in FIT_SPLITS if n in by_name), None)
-        other = next((by_name[n] for n in EVAL_SPLITS if n in by_name), None)
-        if usual is None or (other is None and judging):
-            return None, None
-        return usual, other
+        fit, judged = usual_split(levels, FIT_SPLITS), usual_split(levels, EVAL_SPLITS)
+        return (None, None) if fit is None or (judged is None and judging) else (fit, judged)
 
     def _collected(self, drawn: Drawn, pools: Callable[[str], int], judging: bool) -> Dataset:
         """Collect the drawn rows, in an order that depends only on the rows."""
-        taken = drawn.taken()
+        draws_of = drawn.taken()
         parts: list[tuple[Any, ...]] = []
         for block in self.source.blocks("taking rows"):
             kept, pool = _pooled(block, pools)
-            hashes = apart(block.hashes[kept], pool)
-            copies = taken(hashes, block.copies[kept])
+            hashes = rehashed(block.hashes[kept], pool)
+            copies = draws_of(hashes, block.copies[kept])
             # Rows with frequency weights are repeated.
-            rows = np.concatenate([np.repeat(np.arange(kept.size), times) for times in copies])
-            role = np.repeat([0, 1], [times.sum() for times in copies])
-            at = kept[rows]
-            scores = np.stack([column[at] for column in block.scores], axis=1)
-            weights = np.ones(at.size) if block.weights is None else block.weights[at]
-            parts.append((hashes[rows], role, block.labels[at], scores, weights))
+            rows = np.concatenate([np.repeat(np.arange(kept.size), count) for count in copies])
+            role = np.repeat([0, 1], [count.sum() for count in copies])
+            drawn_rows = kept[rows]
+            scores = np.stack([column[drawn_rows] for column in block.scores], axis=1)
+            weights = (
+                np.ones(drawn_rows.size) if block.weights is None else block.weights[drawn_rows]
+            )
+            parts.append((hashes[rows], role, block.labels[drawn_rows], scores, weights))
         hashes, role, labels, scores, weights = (
             np.concatenate(columns) for columns in zip(*parts, strict=True)
         )
-        order = np.lexsort((apart(hashes, self.seed), role))
+        order = np.lexsort((rehashed(hashes, self.seed), role))
         more: dict[str, Any] = {"name": self.source.name}
         if judging:
             more["splits"] = Factor.of(np.array([FIT, JUDGED], dtype=object)[role[order]])
@@ -320,18 +318,20 @@ def _pooled(block: Block, pools: Callable[[str], int]) -> tuple[IntArray, IntArr
     return kept, pool[kept]
 
 
-def _shares(counts: IntArray, rows: int, judged: int, *, apart: bool) -> tuple[IntArray, IntArray]:
-    """How many rows of each class to draw for fitting and for judging, shape (S,) each; `apart` if from different splits."""
-    there = int(counts[0].sum())
-    if not apart:
-        if rows >= there:
+def _shares(
+    counts: IntArray, rows: int, judged: int, *, from_two_splits: bool
+) -> tuple[IntArray, IntArray]:
+    """How many rows of each class to draw for fitting and for judging, shape (S,) each, from one pool of rows or from two splits."""
+    available = int(counts[0].sum())
+    if not from_two_splits:
+        if rows >= available:
             raise InputError(
-                f"there are {there:,} rows, and {rows:,} are to be drawn: none are left to judge on",
+                f"there are {available:,} rows, and {rows:,} are to be drawn: none are left to judge on",
                 remedy="draw fewer, or read the source whole",
             )
         fit = proportional(counts[0], rows)
         return fit, _some(counts[0] - fit, judged)
-    if not there:
+    if not available:
         raise InputError("no rows are left to fit on", remedy="name another split")
     return _some(counts[0], rows), _some(counts[1], judged)
 

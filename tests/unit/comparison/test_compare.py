@@ -14,6 +14,7 @@ import calviz
 from calviz.comparison import Division, calibrate, compare, learning_curve, recalibrate
 from calviz.comparison.learning_curves import _points
 from calviz.comparison.paired_bootstrap import best_shares
+from calviz.comparison.rows import fit_split_beside
 from calviz.comparison.stratified_parts import _shuffled_by_class, assign_parts, stratified_sample
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
@@ -59,6 +60,14 @@ def test_named_splits_are_found(data):
     rows = Division().rows(data)
     assert (rows.fit.split, rows.evaluation.split) == ("calibration", "test")
     assert (rows.fit.rows, rows.evaluation.rows) == (400, 400)
+
+
+def test_names_of_splits_are_compared_as_in_what_was_recognised(data):
+    names = np.array([" CAL", "Test ", "spare"], dtype=object)
+    spaced = Predictions(probs=data.probs, labels=data.labels, splits=np.repeat(names, 400))
+    rows = Division().rows(spaced)
+    assert (rows.fit.split, rows.evaluation.split) == (" CAL", "Test ")
+    assert fit_split_beside(spaced, "Test ") == " CAL"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 What is right, and how often, is what the tools' own results say.
 """
 
+import codecs
+import gzip
 import json
 import math
 import shutil
@@ -104,12 +106,28 @@ def test_questions_with_other_numbers_of_choices_by_choice_by_number_and_by_leng
         calviz.load(LOGS / "inspect_stated.json", choices="each")
 
 
+def test_answers_with_scores_have_the_same_top_choice_beside_answers_without(tmp_path):
+    alone = calviz.load(log_of("four_choices"), choices="top")
+    shutil.copy(log_of("four_choices"), tmp_path)
+    shutil.copy(LOGS / "inspect_stated.json", tmp_path)
+    both = calviz.load(tmp_path)
+    scored = both.confidence[np.flatnonzero(both.groups["task"].values() == "four_choices")]
+    np.testing.assert_array_equal(scored, alone.confidence)
+
+
 def test_logs_of_two_models_lie_in_two_folders(tmp_path):
     for model in ("small", "large"):
         (tmp_path / model).mkdir()
         shutil.copy(log_of("four_choices"), tmp_path / model)
     data = calviz.load(tmp_path)
     assert data.groups["model"].counts() == {"large": 30, "small": 30}
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_a_log_with_a_byte_order_mark_is_read_like_one_without(packed):
+    log = log_of("four_choices")
+    found = read(packed(codecs.BOM_UTF8 + log.read_bytes()), name=log.name).first
+    np.testing.assert_array_equal(found.probs, calviz.load(log).probs)
 
 
 def test_letters_and_stated_confidences_of_inspect():

@@ -49,6 +49,28 @@ def test_labels(key: str) -> None:
     assert found.recognition.sentence().startswith("CSV separated by ','")
 
 
+@pytest.mark.parametrize("ending", ["_outcome", "_label", "_true", "_actual", "_result", "_target"])
+def test_a_column_named_after_a_score_column_is_its_outcome(ending: str) -> None:
+    names = [f"p_{name}" for name in "abc"]
+    head = ",".join([*names, *(f"{name}{ending}" for name in names)])
+    data = loaded(f"{head}\n.2,.3,.5,0,0,1\n.1,.8,.1,1,0,0\n").first
+    assert data.labels.tolist() == [2, 0]  # type: ignore[union-attr]
+    assert data.class_names == ("a", "b", "c")
+
+
+def test_the_probability_of_a_class_called_true_is_a_score() -> None:
+    data = loaded("p_false,p_true,label\n.3,.7,1\n.6,.4,0\n").first
+    assert isinstance(data, Predictions)
+    assert data.class_names == ("false", "true")
+    np.testing.assert_array_equal(data.probs[:, 1], [0.7, 0.4])
+
+
+def test_an_outcome_before_its_score_is_no_score() -> None:
+    data = loaded("prob_x_outcome,prob_x\n1.0,.3\n0.0,.6\n1.0,.8\n").first
+    assert isinstance(data, Predictions)
+    np.testing.assert_array_equal(data.probs[:, 1], [0.3, 0.6, 0.8])
+
+
 def test_one_based_labels_only_when_said() -> None:
     text = "label,p_a,p_b,p_c\n3,.2,.3,.5\n1,.1,.1,.8\n"
     with pytest.raises(

@@ -154,6 +154,11 @@ def test_a_map_is_fitted_on_the_sample_and_judged_on_all_other_rows(tmp_path: Pa
     assert calviz.verdict(calviz.profile(out, label="y").predictions()).sentence
 
 
+def test_names_of_splits_are_compared_without_case_and_spaces():
+    table = rows().with_columns(split=pl.Series(np.tile(["x", " Cal", "TEST "], N // 3)))
+    assert calviz.sample_rows(table, 200, judged=100, **HOW).splits == (" Cal", "TEST ")
+
+
 def test_splits_say_which_rows_fit_and_judge():
     splits = np.tile(["train-old", "cal", "test"], N // 3)
     table = rows().with_columns(split=pl.Series(splits))

@@ -20,6 +20,7 @@ from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, check_expansion
 from calviz.data.allocation import allocate
 from calviz.data.file_bytes import Source
+from calviz.data.file_errors import damaged
 from calviz.data.table import MISSING, Column, ElementType, Fetched, Table
 
 #: Columns are transposed into the row-wise array in tiles that fit the cache; not a power
@@ -39,9 +40,7 @@ def readable(what: str) -> Iterator[None]:
     except (
         pa.ArrowException, struct.error, OverflowError, OSError, ValueError, TypeError, KeyError,
     ):  # fmt: skip
-        raise InputError(
-            "the file is damaged or incomplete", remedy="save or copy it again"
-        ) from None
+        raise damaged() from None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -66,11 +65,11 @@ class TypedTable(Table):
         check_expansion("the table", 8 * cells * self.rows, self.source.size)
         with readable(self.format):
             arrays = tuple(self._scores(group) for group in scores)
-            found: dict[str, npt.NDArray[Any] | Factor] = {}
+            single_columns: dict[str, npt.NDArray[Any] | Factor] = {}
             if columns:
                 table = self._table(list(columns))
-                found = {name: single(table.column(name)) for name in columns}
-        return Fetched(arrays, found)
+                single_columns = {name: single(table.column(name)) for name in columns}
+        return Fetched(arrays, single_columns)
 
     def _out(self, group: tuple[str, ...]) -> tuple[FloatArray, bool]:
         """Allocate the array for a group of score columns; also return whether the group is one column of lists."""
@@ -114,41 +113,41 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
         return describe(name, kind.value_type, lambda: head().cast(kind.value_type))
     if isinstance(kind, pa.BaseExtensionType):
         return describe(name, kind.storage_type, head)
-    none = np.empty(0)
+    empty = np.empty(0)
     if _is_list(kind):
         import pyarrow.compute as pc
 
         element = _element(kind.value_type)
         if element not in ("number", "integer", "boolean"):
             return Column(
-                name, "other", none, note=f"it holds lists of {shortened(str(kind.value_type))}"
+                name, "other", empty, note=f"it holds lists of {shortened(str(kind.value_type))}"
             )
         lengths = pc.list_value_length(head()).to_pylist()
         widths = list(dict.fromkeys(w for w in lengths if w is not None))
         if len(widths) > 1:
             first, second = (lengths.index(w) + 1 for w in widths[:2])
             note = f"row {first} holds {widths[0]} values, but row {second} holds {widths[1]}"
-            return Column(name, "other", none, note=note)
+            return Column(name, "other", empty, note=note)
         if not widths:
-            return Column(name, "other", none, note="it holds no values")
-        return _of_width(Column(name, element, none, width=widths[0]))
+            return Column(name, "other", empty, note="it holds no values")
+        return _of_width(Column(name, element, empty, width=widths[0]))
     if pa.types.is_struct(kind):
         fields = [kind.field(j) for j in range(kind.num_fields)]
         if fields and all(_element(f.type) in ("number", "integer") for f in fields):
             names = tuple(f.name for f in fields)
-            return _of_width(Column(name, "number", none, width=len(fields), fields=names))
-        return Column(name, "other", none, note=f"it holds {shortened(str(kind))}")
+            return _of_width(Column(name, "number", empty, width=len(fields), fields=names))
+        return Column(name, "other", empty, note=f"it holds {shortened(str(kind))}")
     element = _element(kind)
     if pa.types.is_timestamp(kind) and not _is_written(kind):
         return Column(
-            name, "other", none, note=f"its time zone '{shortened(kind.tz)}' is not known"
+            name, "other", empty, note=f"its time zone '{shortened(kind.tz)}' is not known"
         )
     if pa.types.is_temporal(kind) or element == "text":
         # Dates are useful as groups, in their written form.
         return Column(name, "text", lambda: _factor(head()).values())
     if element == "other":
         return Column(
-            name, "other", none, note=f"it holds {shortened(str(kind))}, expected numbers"
+            name, "other", empty, note=f"it holds {shortened(str(kind))}, expected numbers"
         )
     return Column(name, element, lambda: numbers(head(), np.dtype(np.float64)))
 
@@ -204,8 +203,8 @@ def _innermost(kind: Any) -> Any:
     if pa.types.is_dictionary(kind) or _is_list(kind):
         return _innermost(kind.value_type)
     if pa.types.is_struct(kind):
-        wide = [kind.field(j).type for j in range(kind.num_fields)]
-        return next((k for k in wide if not pa.types.is_float32(k)), wide[0])
+        types = [kind.field(j).type for j in range(kind.num_fields)]
+        return next((k for k in types if not pa.types.is_float32(k)), types[0])
     return kind
 
 
@@ -308,16 +307,14 @@ def _check(chunk: Any) -> None:
     try:
         chunk.validate(full=True)
     except pa.ArrowException:
-        raise InputError(
-            "the file is damaged or incomplete", remedy="save or copy it again"
-        ) from None
+        raise damaged() from None
 
 
 def _texts(values: Any) -> list[str | None]:
     if _is_bytes(values.type):
         return [None if v is None else v.decode("utf-8", "replace") for v in values.to_pylist()]
-    found: list[str | None] = values.cast(pa.large_string()).to_pylist()
-    return found
+    texts: list[str | None] = values.cast(pa.large_string()).to_pylist()
+    return texts
 
 
 def _factor(column: Any) -> Factor:
@@ -327,8 +324,8 @@ def _factor(column: Any) -> Factor:
     for chunk in column.chunks:
         _check(chunk)
         if not pa.types.is_dictionary(chunk.type):
-            raw = _is_bytes(chunk.type)
-            chunk = (chunk if raw else chunk.cast(pa.large_string())).dictionary_encode()
+            is_bytes = _is_bytes(chunk.type)
+            chunk = (chunk if is_bytes else chunk.cast(pa.large_string())).dictionary_encode()
         texts: list[str | None] = _texts(chunk.dictionary)
         indices = chunk.indices
         if indices.null_count:

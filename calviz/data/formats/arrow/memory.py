@@ -14,6 +14,7 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.limits import MAX_COLUMNS
 from calviz.data.allocation import allocate
+from calviz.data.file_errors import no_rows
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
 
@@ -36,10 +37,10 @@ class ArrowRows(Table):
         from calviz.data.formats.arrow import columns as arrow_columns
 
         arrays = tuple(self._scores(group) for group in scores)
-        single: dict[str, npt.NDArray[Any] | Factor] = {
+        single_columns: dict[str, npt.NDArray[Any] | Factor] = {
             name: arrow_columns.single(self.data.column(name)) for name in columns
         }
-        return Fetched(arrays, single)
+        return Fetched(arrays, single_columns)
 
     def _scores(self, group: tuple[str, ...]) -> Any:
         from calviz.data.formats.arrow import columns as arrow_columns
@@ -86,9 +87,7 @@ def columns_of(data: Any, what: str) -> tuple[Column, ...]:
 
     MAX_COLUMNS.check(data.num_columns, f"{what} {data.num_columns:,} keys")
     if not data.num_rows:
-        raise InputError(
-            "there are no rows of data", remedy="save the file with at least one row of predictions"
-        )
+        raise no_rows()
     return tuple(
         arrow_columns.describe(
             name, data.column(name).type, partial(data.column(name).slice, 0, SAMPLE_ROWS)

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from calviz.core.arrays import FloatArray
-from calviz.core.errors import InputError
 from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
 from calviz.data.file_bytes import Source
+from calviz.data.file_errors import no_rows
 from calviz.data.formats.arrow import columns as arrow_columns
 from calviz.data.formats.arrow.sizes import unpacked_size
 from calviz.data.table import SAMPLE_ROWS, Table
@@ -63,17 +63,17 @@ def _batches(source: Source, fields: list[int], *, packed: bool = True) -> Itera
 
 
 def _checked(batch: Any, fields: list[int], packed: bool) -> Any:
-    chosen = batch if packed else batch.select(fields)
-    chosen.validate(full=True)
-    return chosen
+    selected = batch if packed else batch.select(fields)
+    selected.validate(full=True)
+    return selected
 
 
 class ArrowTable(arrow_columns.TypedTable):
     """A table from an Arrow file or stream."""
 
     def _table(self, columns: list[str]) -> Any:
-        wanted = sorted({self.places[name] for name in columns})
-        return pa.Table.from_batches(b.select(columns) for b in _batches(self.source, wanted))
+        fields = sorted({self.places[name] for name in columns})
+        return pa.Table.from_batches(b.select(columns) for b in _batches(self.source, fields))
 
     def _scores(self, group: tuple[str, ...]) -> FloatArray:
         out, lists = self._out(group)
@@ -82,14 +82,14 @@ class ArrowTable(arrow_columns.TypedTable):
         for j in range(0, len(group), step):
             names = group[j : j + step]
             start = 0
-            wanted = sorted(self.places[n] for n in names)
-            for batch in _batches(self.source, wanted, packed=packed):
+            fields = sorted(self.places[n] for n in names)
+            for batch in _batches(self.source, fields, packed=packed):
                 rows = out[start : start + batch.num_rows]
-                found = [pa.chunked_array([batch.column(name)]) for name in names]
+                columns = [pa.chunked_array([batch.column(name)]) for name in names]
                 if lists:
-                    arrow_columns.fill_block(rows, found[0], names[0], start)
+                    arrow_columns.fill_block(rows, columns[0], names[0], start)
                 else:
-                    arrow_columns.fill(rows[:, j : j + len(names)], found)
+                    arrow_columns.fill(rows[:, j : j + len(names)], columns)
                 start += batch.num_rows
         return out
 
@@ -110,10 +110,7 @@ def open_arrow(source: Source) -> Table:
         rows = sum(batch.num_rows for batch in _batches(source, [0])) if len(schema) else 0
         MAX_ROWS.check(rows, f"the file has {rows:,} rows")
         if not rows:
-            raise InputError(
-                "there are no rows of data",
-                remedy="save the file with at least one row of predictions",
-            )
+            raise no_rows()
         heads = _Heads(source, schema, packed=unpacked > 0)
         columns = [
             arrow_columns.describe(field.name, field.type, partial(heads.of, j))
@@ -147,14 +144,14 @@ class _Heads:
 
     def __init__(self, source: Source, schema: Any, packed: bool) -> None:
         self.source, self.schema, self.packed = source, schema, packed
-        self._found: dict[int, Any] = {}
+        self._heads: dict[int, Any] = {}
 
     def of(self, index: int) -> Any:
         """Return the first rows of a column."""
-        if index not in self._found:
+        if index not in self._heads:
             with arrow_columns.readable("Arrow"):
                 self._read(index)
-        return self._found.pop(index)
+        return self._heads.pop(index)
 
     def _read(self, first: int) -> None:
         last = min(len(self.schema), first + _BATCH) if self.packed else len(self.schema)
@@ -167,4 +164,4 @@ class _Heads:
                 break
         for j, index in enumerate(fields):
             parts = [batch.column(j) for batch in batches]
-            self._found[index] = pa.chunked_array(parts, self.schema.field(index).type)
+            self._heads[index] = pa.chunked_array(parts, self.schema.field(index).type)

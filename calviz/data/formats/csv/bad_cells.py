@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from calviz.core.errors import InputError
 from calviz.data.loaded import short
-from calviz.data.places_in_file import NAMED, listed, place
+from calviz.data.places_in_file import NAMED, join_places, place
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Cells:
         ]
         first = cells[0]
         raise InputError(
-            f"{listed(places, self.bad_count)} "
+            f"{join_places(places, self.bad_count)} "
             f"{'is not a number' if self.bad_count == 1 else 'are not numbers'}",
             row=first.row + 1,
             line=line(first.row),
@@ -61,6 +61,6 @@ def ragged_error(lines: list[tuple[int, int]], expected: int) -> InputError:
         for line, count in lines[:NAMED]
     ]
     return InputError(
-        f"{listed(shown, len(lines))}, expected {expected:,}",
+        f"{join_places(shown, len(lines))}, expected {expected:,}",
         remedy="check these lines for a missing or an extra separator",
     )

@@ -139,7 +139,7 @@ class BlockParser:
 
         rows = self._records(block)
         columns = {j: [row[j].strip() for row in rows] for j in self.columns}
-        made = []
+        series = []
         for j in self.numbers:
             text = pl.Series(f"f{j}", columns[j], dtype=pl.String)
             plain = text.str.replace(",", ".", literal=True) if self.dialect.decimal_comma else text
@@ -149,9 +149,9 @@ class BlockParser:
             first = wrong.head(NAMED).to_list()
             cells = [BadCell(self.cells.rows + row, name, text[row]) for row in first]
             self.cells.add_bad(cells, len(wrong))
-            made.append(values)
-        made.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)
-        return pl.DataFrame(made or [pl.Series("", [None] * len(rows))])
+            series.append(values)
+        series.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)
+        return pl.DataFrame(series or [pl.Series("", [None] * len(rows))])
 
     def _note_missing(self, floats: pl.DataFrame) -> None:
         counts = floats.null_count().row(0)

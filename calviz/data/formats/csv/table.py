@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,8 @@ from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.data.allocation import Growing
 from calviz.data.building.labels import MISSING_LABELS
-from calviz.data.file_bytes import HEAD_BYTES, Source
+from calviz.data.file_bytes import HEAD_BYTES, Source, without_bom
+from calviz.data.file_errors import no_rows
 from calviz.data.formats.csv.bad_cells import Cells
 from calviz.data.formats.csv.dialect import (
     MISSING_WORDS,
@@ -90,13 +90,10 @@ class CsvTable(Table):
                 parts[j].append(parsed.texts[j])
         parser.cells.raise_bad(self.line)
         if not parser.cells.rows:
-            raise InputError(
-                "there is a header but no rows of data",
-                remedy="save the file with at least one row of predictions",
-            )
+            raise no_rows("there is a header but no rows of data")
         return Fetched(
             scores=tuple(array.finish() for array in arrays),
-            columns={self.dialect.names[j]: series_factor(pl.concat(parts[j])) for j in texts},
+            columns={self.dialect.names[j]: Factor.of_series(pl.concat(parts[j])) for j in texts},
         )
 
     def _parsed(self, parser: BlockParser) -> Iterator[ParsedBlock]:
@@ -159,16 +156,6 @@ def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]
     return array[:, columns]
 
 
-def series_factor(series: pl.Series) -> Factor:
-    """Convert a text column to a factor; missing cells become the level ""."""
-    import polars as pl
-
-    series = series.fill_null("")
-    levels = series.unique(maintain_order=True)
-    codes = series.cast(pl.Enum(levels)).to_physical().to_numpy().astype(np.int32)
-    return Factor(codes=codes, levels=tuple(levels.to_list()))
-
-
 def _encoding_notice() -> Finding:
     return Finding(
         "DATA002",
@@ -198,10 +185,10 @@ def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset
     """Describe a column from its first cells; `classes` are words for missing values that are also class names."""
     known = [c for c in cells if c not in MISSING_WORDS]
     if classes and not count_scores([name]):
-        called = any(c.casefold() in classes for c in cells)
-        counted = all(is_integer(c) for c in known if c.casefold() not in classes)
+        has_class_words = any(c.casefold() in classes for c in cells)
+        are_indices = all(is_integer(c) for c in known if c.casefold() not in classes)
         # Such class names may occur only later in the file, so a label column is read as text from the start.
-        if counted and (called or plain(name) in LABELS):
+        if are_indices and (has_class_words or plain(name) in LABELS):
             return Column(name, "text", np.array(cells, dtype=object))
     values = {c: _float(c, decimal_comma) for c in known}
     numbers = sum(values[c] is not None for c in known)
@@ -224,7 +211,7 @@ def open_csv(source: Source) -> Table:
     """Look at the beginning of a text file; see `Format.open`."""
     head, whole = _head(source)
     encoding = encoding_of(head, whole)
-    text = decode(head.removeprefix(codecs.BOM_UTF8), encoding)
+    text = decode(without_bom(head), encoding)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
     if "\0" in text:
@@ -232,10 +219,7 @@ def open_csv(source: Source) -> Table:
         raise InputError("there are NUL bytes: this is not a text file", line=line)
     dialect, rows = sniff(text, encoding, whole)
     if not rows and whole:
-        raise InputError(
-            "there is a header but no rows of data",
-            remedy="save the file with at least one row of predictions",
-        )
+        raise no_rows("there is a header but no rows of data")
     notices = []
     if encoding == "cp1252":
         notices.append(_encoding_notice())

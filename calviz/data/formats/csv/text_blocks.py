@@ -20,9 +20,9 @@ T = TypeVar("T")
 def ahead(blocks: Iterator[T]) -> Iterator[T]:
     """Yield the same blocks; the next one is prepared in a thread while the current one is processed."""
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
-            coming = pool.submit(next, blocks, None)
+        pending = pool.submit(next, blocks, None)
+        while (block := pending.result()) is not None:
+            pending = pool.submit(next, blocks, None)
             yield block
 
 
@@ -111,11 +111,11 @@ def line_in(block: bytes, row: int, separator: str) -> int:
     """Return the 1-based line at which 0-based row `row` of a block begins."""
     lines = io.StringIO(block.decode(errors="replace"), newline="")
     reader = csv.reader(lines, delimiter=separator)
-    seen = -1
+    current = -1
     for record in reader:
         if record and (len(record) > 1 or record[0].strip()):
-            seen += 1
-        if seen == row:
+            current += 1
+        if current == row:
             break
     # For a record that spans several lines, the first one.
     return reader.line_num - sum(cell.count("\n") for cell in record)

@@ -22,6 +22,9 @@ _TYPES: dict[str, ElementType] = {
     "f": "number", "i": "integer", "u": "integer", "b": "boolean", "U": "text", "S": "text",
 }  # fmt: skip
 
+#: Name of the column that says which part (split) a row comes from.
+SPLIT = "split"
+
 
 @dataclass(frozen=True, eq=False)
 class Member:
@@ -57,18 +60,17 @@ class ArrayTable(Table):
 
     parts: dict[str, list[Member]]
     splits: Factor | None = None
-    split_column: str = "split"
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested arrays; see `Table.fetch`."""
-        found: dict[str, npt.NDArray[Any] | Factor] = {}
+        single_columns: dict[str, npt.NDArray[Any] | Factor] = {}
         for name in columns:
-            if self.splits is not None and name == self.split_column:
-                found[name] = self.splits
+            if self.splits is not None and name == SPLIT:
+                single_columns[name] = self.splits
                 continue
             arrays = [self._single(member) for member in self.parts[name]]
-            found[name] = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-        return Fetched(tuple(self._scores(group) for group in scores), found)
+            single_columns[name] = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return Fetched(tuple(self._scores(group) for group in scores), single_columns)
 
     def _scores(self, group: tuple[str, ...]) -> npt.NDArray[Any]:
         if len(group) == 1:
@@ -109,19 +111,19 @@ def column_of(members: list[Member], name: str | None = None) -> Column:
     header = member.header
     kind = _TYPES.get(header.dtype.kind, "other")
     shape = header.shape
-    none = np.empty(0)
+    empty = np.empty(0)
     if kind == "other" or header.dtype.names:
         return Column(
-            name, "other", none, note=f"it holds {header.dtype}, expected numbers or text"
+            name, "other", empty, note=f"it holds {header.dtype}, expected numbers or text"
         )
     if len(shape) not in (1, 2):
         hint = " (one prediction per row: reshape it)" if len(shape) > 2 else ""
-        return Column(name, "other", none, note=f"it has shape {shape}, expected 2-D{hint}")
+        return Column(name, "other", empty, note=f"it has shape {shape}, expected 2-D{hint}")
     MAX_ROWS.check(shape[0], f"'{short(name)}' has {shape[0]:,} rows")
     if member.width is not None:
         if header.dtype.kind == "f":
             MAX_CLASSES.check(member.width, f"'{short(name)}' has {member.width:,} columns")
-        return Column(name, kind, none, width=member.width)
+        return Column(name, kind, empty, width=member.width)
     if header.fortran and len(shape) == 2:
         shape = (shape[0],)
     rows = min(shape[0], SAMPLE_ROWS)

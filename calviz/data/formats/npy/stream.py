@@ -92,17 +92,17 @@ def read_header(stream: Readable, name: str) -> Header:
 def _parse(text: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     # NumPy's own reader would also tokenize the header of Python 2 files, with a warning.
     try:
-        told = ast.literal_eval(text.strip())
+        header = ast.literal_eval(text.strip())
     except SyntaxError:
         # Python 2 wrote integers such as 24L.
-        told = ast.literal_eval(re.sub(r"(?<=\d)L\b", "", text.strip()))
-    shape = told["shape"]
+        header = ast.literal_eval(re.sub(r"(?<=\d)L\b", "", text.strip()))
+    shape = header["shape"]
     if not all(type(side) is int and 0 <= side < 1 << 62 for side in shape):
         raise ValueError
-    dtype = npy_format.descr_to_dtype(told["descr"])
+    dtype = npy_format.descr_to_dtype(header["descr"])
     if not dtype.itemsize and not dtype.hasobject:
         raise ValueError  # elements of size 0 would allow any length in no bytes
-    return tuple(shape), bool(told["fortran_order"]), dtype
+    return tuple(shape), bool(header["fortran_order"]), dtype
 
 
 def _objects(name: str) -> InputError:

@@ -46,13 +46,13 @@ class MatrixTable(Table):
         with self.member.open() as stream:
             targets = list(zip(arrays, ranges, strict=True))
             read_rows(stream, header, targets, self.member.name)
-        found: list[npt.NDArray[Any]] = []
-        for array, wanted, r in zip(arrays, groups, ranges, strict=True):
-            whole = wanted == list(range(r.start, r.stop))
-            found.append(array if whole else array[:, [j - r.start for j in wanted]])
-        single = found[len(scores) :]
+        blocks: list[npt.NDArray[Any]] = []
+        for array, indices, r in zip(arrays, groups, ranges, strict=True):
+            all_between = indices == list(range(r.start, r.stop))
+            blocks.append(array if all_between else array[:, [j - r.start for j in indices]])
+        single = blocks[len(scores) :]
         return Fetched(
-            tuple(found[: len(scores)]),
+            tuple(blocks[: len(scores)]),
             {name: array[:, 0] for name, array in zip(columns, single, strict=True)},
         )
 

@@ -61,13 +61,13 @@ class _Thrift:
         """Read the structure at the current position."""
         if depth > _DEEPEST:
             raise ValueError("nested too deeply")
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         field = 0
         while header := self._byte():
             step = header >> 4
             field = field + step if step else self._signed()
-            found[field] = self._value(header & 15, depth)
-        return found
+            fields[field] = self._value(header & 15, depth)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (1, 2):

@@ -17,6 +17,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
 from calviz.data.file_bytes import Source
+from calviz.data.file_errors import no_rows
 from calviz.data.formats.arrow import columns as arrow
 from calviz.data.formats.parquet.footer import declared_values
 from calviz.data.table import SAMPLE_ROWS, Table
@@ -113,10 +114,7 @@ def open_parquet(source: Source) -> Table:
         MAX_COLUMNS.check(meta.num_columns, f"the file has {meta.num_columns:,} columns")
         MAX_ROWS.check(meta.num_rows, f"the file has {meta.num_rows:,} rows")
         if not meta.num_rows:
-            raise InputError(
-                "there are columns but no rows of data",
-                remedy="save the file with at least one row of predictions",
-            )
+            raise no_rows("there are columns but no rows of data")
         groups = _groups(meta)
         if sum(groups) != meta.num_rows or min(groups, default=0) < 0:
             raise InputError("the file is damaged: its numbers of rows disagree")
@@ -159,7 +157,4 @@ class _Heads:
         with arrow.readable("Parquet"):
             for batch in self._file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
                 return pa.chunked_array([batch.column(name)])
-        raise InputError(
-            "there are columns but no rows of data",
-            remedy="save the file with at least one row of predictions",
-        )
+        raise no_rows("there are columns but no rows of data")
