@@ -176,7 +176,7 @@ def {name}_of(p):
     new = np.interp(np.minimum(np.where(inside, p, 0).sum(axis=1), 1), {name}_x, {name}_y){read}
     held = np.where(inside, p, 0).sum(axis=1)
     others = np.where(inside, 0, p).sum(axis=1)
-    even = others <= 0
+    even = others < {smallest_normal(np.float64)!r}
     factor = np.where(even, 0, (1 - new) / np.where(even, 1, others))
     rest = p * factor[:, None] + np.where(even, (1 - new) / (k - r), 0)[:, None]
     rest = np.where(inside, 0, rest)
