@@ -197,11 +197,11 @@ def decision_loss(
         checkpoint()
         at = np.broadcast_to(place, fits.used.shape)[fits.used]
         p = np.broadcast_to(score, fits.used.shape)[fits.used]
-        q = fits.along(fits.level)
-        found = fits.along(np.searchsorted(cutoffs, fits.level, side="left"))
+        q = fits.per_step(fits.level)
+        found = fits.per_step(np.searchsorted(cutoffs, fits.level, side="left"))
         # Rows with p <= mu < q should be acted on but are not; rows with q <= mu < p should not be but are.
         weight = np.sign(q - p) * rows[fits.samples][fits.used]
-        line = fits.along(fits.sample * wide)
+        line = fits.per_step(fits.sample * wide)
         size = len(fits.used) * wide
         total = np.zeros((2, size))
         for ends, sign in ((np.minimum(at, found), 1), (np.maximum(at, found), -1)):

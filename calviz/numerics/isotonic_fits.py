@@ -14,7 +14,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 FITTED_AT_ONCE = 1 << 16
 
 
-class Fits(NamedTuple):
+class IsotonicFits(NamedTuple):
     """The levels of the isotonic fits of R samples of G steps each, one sample after the other.
 
     Attributes
@@ -38,12 +38,12 @@ class Fits(NamedTuple):
     first: IntArray
     sample: IntArray
 
-    def along(self, values: FloatArray | IntArray) -> FloatArray | IntArray:
+    def per_step(self, values: FloatArray | IntArray) -> FloatArray | IntArray:
         """Repeat values per level, shape (L,), for each of the steps that have rows, shape (used steps,)."""
         return np.asarray(np.repeat(values, np.diff(self.first)))
 
 
-def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[Fits]:
+def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[IsotonicFits]:
     """Fit R samples, given as rows and hits per ascending score, shape (R, G) each; yields the fits of some samples at a time.
 
     The samples are concatenated, each raised above the previous one, so that no level spans two of them.
@@ -58,4 +58,4 @@ def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[Fits]:
         fitted = isotonic_regression(right / some + 2 * sample, weights=some)
         first = fitted.blocks
         level = np.add.reduceat(right, first[:-1]) / fitted.weights
-        yield Fits(samples, used, level, fitted.weights, first, sample[first[:-1]])
+        yield IsotonicFits(samples, used, level, fitted.weights, first, sample[first[:-1]])

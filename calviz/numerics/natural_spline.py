@@ -93,7 +93,7 @@ class Basis:
         """Return the values of the functions at log-odds (M,), within the knots or beyond; shape (M, D)."""
         return natural_spline(self.knots, self.at_knots, bends_of(self.knots, self.at_knots), z)
 
-    def along(self, z: FloatArray, weights: FloatArray) -> FloatArray:
+    def combined(self, z: FloatArray, weights: FloatArray) -> FloatArray:
         """Return ``at(z) @ weights`` for weights (D,), shape (M,), from the values of the sum at the knots."""
         values = (self.at_knots @ weights)[:, None]
         return natural_spline(self.knots, values, bends_of(self.knots, values), z)[:, 0]

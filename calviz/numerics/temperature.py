@@ -133,7 +133,7 @@ class _Problem:
         few = self.scores.shape[1] <= _FEW_CLASSES
 
         def work(rows: slice) -> FloatArray:
-            block = self.scores.look(rows, self.dtype)
+            block = self.scores.read_only_block(rows, self.dtype)
             raw = np.ascontiguousarray(block.T) if few else block
             z = raw - raw.max(axis=0 if few else 1, keepdims=True)
             own = None if self.weights is None else self.weights[rows]

@@ -395,8 +395,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
         return self
 
-    def _program(self, name: str) -> numpy_source.Maps:
-        return numpy_source.Maps.mean(
+    def _program(self, name: str) -> numpy_source.Program:
+        return numpy_source.Program.mean(
             [
                 (float(w), part._program(f"{name}_{at}"))
                 for at, (w, part) in enumerate(zip(self.weights_, self.parts_, strict=True))

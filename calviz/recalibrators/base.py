@@ -430,14 +430,14 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         or logits.
         """
         check_is_fitted(self, "classes_")
-        return numpy_source.program(self.key, self.input, self._program("mapped"))
+        return self._program("mapped").text(self.key, self.input)
 
-    def _program(self, name: str) -> numpy_source.Maps:
+    def _program(self, name: str) -> numpy_source.Program:
         """Return the functions that `snippet` writes; their names begin with `name`."""
-        piece = numpy_source.Pieces(
-            name, self.needs, self.input, self._floor, self._source(name), self.accuracy_preserving
+        source = numpy_source.MapSource(
+            name, self.needs, self.input, self._floor, self._source(name)
         )
-        return numpy_source.Maps.one(piece)
+        return numpy_source.Program.one(source)
 
 
 def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:

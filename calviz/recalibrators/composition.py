@@ -147,12 +147,12 @@ class Composition(BaseRecalibrator):
         self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
         return self
 
-    def _program(self, name: str) -> numpy_source.Maps:
+    def _program(self, name: str) -> numpy_source.Program:
         first, second = (
             part._program(f"{name}_{at}")
             for at, part in (("first", self.first_), ("second", self.second_))
         )
-        return numpy_source.Maps.then(first, second)
+        return first.then(second)
 
 
 def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) -> RecalibratorSpec:

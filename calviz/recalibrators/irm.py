@@ -11,8 +11,8 @@ from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.fitting.isotonic import (
-    Between,
     Positives,
+    ScoresAroundPositives,
     isotonic_map,
     through_pieces,
     weighted_pieces,
@@ -73,10 +73,10 @@ class MulticlassIsotonic(OneMap):
         n = whole.shape[0]
         positives = Positives.of(whole[np.arange(n), labels])
         runs = (
-            Between.of(np.sort(whole[rows], axis=None), positives)
+            ScoresAroundPositives.of(np.sort(whole[rows], axis=None), positives)
             for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
         )
-        self.map_ = isotonic_map(reduce(Between.merged, runs), cap=self.cap)
+        self.map_ = isotonic_map(reduce(ScoresAroundPositives.merged, runs), cap=self.cap)
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
         whole = scores.whole()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.fitting.isotonic import (
-    Between,
     Positives,
+    ScoresAroundPositives,
     isotonic_map,
     through_pieces,
     weighted_pieces,
@@ -58,7 +58,7 @@ class IsotonicRecalibrator(OneVsRest):
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
         positives = Positives.of(column[own])
         column.sort()
-        return isotonic_map(Between.of(column, positives), cap=self.cap)
+        return isotonic_map(ScoresAroundPositives.of(column, positives), cap=self.cap)
 
     def _weighted_column(
         self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray

@@ -81,10 +81,10 @@ class LatentProblem:
             # Slightly inside, so that the right neighbour is on the grid too.
             at = (warp(x[rows]) - low) * ((GRID - 1) / -low)
             self.place[rows] = np.clip(at, 0, GRID - 1.001)
-        self.labelled = self._labelled()
+        self.label_counts = self._count_labels()
         self.passes = 0
 
-    def _labelled(self) -> FloatArray:
+    def _count_labels(self) -> FloatArray:
         own = self.place[np.arange(self.labels.size), self.labels]
         left = own.astype(np.intp)
         right = own - left
@@ -158,8 +158,8 @@ class LatentProblem:
         kl = 0.5 * (np.vdot(lower, lower) + mean @ mean - m) - np.log(lower[diagonal]).sum()
         # A wide prior on the kernel keeps it in a sensible range where the data say nothing.
         prior = 0.5 * ((theta[-2] - 0.0) ** 2 + (theta[-1] + 1.0) ** 2) / 4
-        value = logs - self.labelled @ latent + kl + prior
-        by_latent, by_variance = r - self.labelled, r / 2
+        value = logs - self.label_counts @ latent + kl + prior
+        by_latent, by_variance = r - self.label_counts, r / 2
         gradient = np.empty_like(theta)
         gradient[:m] = a.T @ by_latent + mean
         by_lower = 2 * a.T @ (by_variance[:, None] * spread) + lower

@@ -81,7 +81,7 @@ def _in_phases(
         # Single precision is enough on the way; the last phase has the precision of the data.
         problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
         accuracy: dict[str, Any] = {"least": least, "rounding": rounding_of(problem.dtype)}
-        if isinstance(problem, VectorProblem) and problem.apart:
+        if isinstance(problem, VectorProblem) and problem.classwise_hessian:
             minimum = minimise(
                 problem.at,
                 minimum.x,
@@ -93,7 +93,7 @@ def _in_phases(
             )
             passes += minimum.passes
             # If not converged, some classes move together, and their common curvature is needed.
-            problem.apart = minimum.converged
+            problem.classwise_hessian = minimum.converged
             if minimum.converged:
                 continue
         if not hard:

@@ -64,6 +64,6 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
             break
         if isinstance(problem, VectorProblem):
             # Some classes move together, and their common curvature is needed.
-            problem.apart = False
+            problem.classwise_hessian = False
     problem.dtype = exact
     return Minimum(minimum.x, minimum.value, minimum.converged, passes)

@@ -43,7 +43,7 @@ class VectorProblem:
         #: Tolerances at which recomputing the Hessian is worthwhile.
         self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= TOGETHER else ()
         #: Whether the Hessian treats the classes as independent.
-        self.apart = self.k > TOGETHER
+        self.classwise_hessian = self.k > TOGETHER
 
     def every(self, step: int) -> VectorProblem:
         """Return the problem on every `step`-th row."""
@@ -103,8 +103,8 @@ class VectorProblem:
         return z, e, total, loss
 
     def inverse(self, x: FloatArray) -> Inverse:
-        """Return an approximate inverse Hessian: from some of the rows, or class by class (see `apart`)."""
-        if self.apart:
+        """Return an approximate inverse Hessian: from some of the rows, or class by class (see `classwise_hessian`)."""
+        if self.classwise_hessian:
             return self._by_class(x)
         part = self.every(max(1, self.n // max(HESSIAN_ROWS, 6 * self.k)))
         part.dtype = self.dtype

@@ -308,7 +308,7 @@ def test_the_hessian_of_every_class_alone_is_its_block_of_the_whole():
     x = np.random.default_rng(0).normal(size=(2, k))
     p = softmax(x[0] * z + x[1])
     g = np.random.default_rng(1).normal(size=(2, k))
-    problem.apart = True
+    problem.classwise_hessian = True
     solved = problem.inverse(x)(g)
     for c in range(k):
         inputs = np.stack([z[:, c], np.ones(y.size)])
@@ -326,7 +326,9 @@ def test_vector_scaling_of_many_classes_is_that_of_few(monkeypatch, together):
     ways = []
     inverse = VectorProblem.inverse
     monkeypatch.setattr(
-        VectorProblem, "inverse", lambda self, x: (ways.append(self.apart), inverse(self, x))[1]
+        VectorProblem,
+        "inverse",
+        lambda self, x: (ways.append(self.classwise_hessian), inverse(self, x))[1],
     )
     monkeypatch.setattr(vector_loss, "TOGETHER", 1)
     monkeypatch.setattr(linear_scaling, "_APART", 3)
