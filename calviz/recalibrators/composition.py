@@ -155,7 +155,7 @@ class Composition(BaseRecalibrator):
         return first.then(second)
 
 
-def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) -> RecalibratorSpec:
+def composed(key: str, left_out: LeftOut = suggested, *, preselected: bool = False) -> RecalibratorSpec:
     """Return the registry entry of the composition named ``first+second`` (Zhang 2020, section 3.4).
 
     Raises
@@ -188,7 +188,7 @@ def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) ->
         formula=r"T_2(T_1(z))",
         make=partial(Composition, first=first.key, second=second.key),
         left_out=left_out,
-        usual=usual,
+        preselected=preselected,
         interval_columns=second.interval_columns,
     )
 
@@ -203,7 +203,7 @@ RECALIBRATORS.register(
     composed(
         f"{_T}+{_ISOTONIC}",
         lambda facts: follows_noise(facts) or close_to_simpler(facts),
-        usual=True,
+        preselected=True,
     )
 )
 RECALIBRATORS.register(composed(f"{_T}+{_IRM}", variant("a variant of IRM.")))

@@ -31,7 +31,7 @@ _REACH = math.log(4)
     reference="Zhang et al. 2020, eq. 5",
     formula=r"w_1\,\mathrm{softmax}(z / T) + w_2\,\mathrm{softmax}(z) + w_3 / K",
     left_out=reasons_to_leave_out.close_to_simpler,
-    usual=True,
+    preselected=True,
     mixed_up_to=ANY_CLASSES,
 )
 class EnsembleTemperatureScaling(BaseRecalibrator):

@@ -34,7 +34,7 @@ _RUN_BYTES = 1 << 23
     reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
     formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
     left_out=reasons_to_leave_out.close_to_simpler,
-    usual=True,
+    preselected=True,
 )
 class MulticlassIsotonic(OneMap):
     """One increasing function for all n times K pairs of a probability and a hit (whether its class is the true one); then each row is normalised.

@@ -26,7 +26,7 @@ from calviz.specs.recalibrator import Input, recalibrator
     reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
     left_out=reasons_to_leave_out.follows_noise,
-    usual=True,
+    preselected=True,
 )
 class IsotonicRecalibrator(OneVsRest):
     """The best-fitting increasing function for each class (pool-adjacent-violators algorithm); then each row is normalised.

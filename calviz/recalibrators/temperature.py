@@ -33,7 +33,7 @@ from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibra
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(z / T)",
     preset={"loss": "nll"},
-    usual=True,
+    preselected=True,
     mixed_up_to=ANY_CLASSES,
 )
 class TemperatureScaling(BaseRecalibrator):

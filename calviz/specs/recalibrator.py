@@ -158,9 +158,9 @@ class RecalibratorSpec:
         ``make(input=..., **parameters)`` returns an unfitted recalibrator.
     left_out : callable
         ``left_out(facts)`` returns why the method is not suggested for such data; "" if it is.
-    usual : bool
-        Whether the method, if it is suggested, is also one of the few that are preselected where each method is fitted many times: to
-        several models, or to different numbers of labels.
+    preselected : bool
+        Whether the method, if it is suggested, is also one of the few that are selected at first where each method is fitted many
+        times: to several models, or to different numbers of labels.
     mixed_up_to : int
         The largest number of classes with which the automatic mixture tries it; 0 if it never does.
     interval_columns : tuple of str
@@ -179,7 +179,7 @@ class RecalibratorSpec:
     formula: str
     make: Callable[..., Any] = field(repr=False)
     left_out: LeftOut = field(default=suggested, repr=False)
-    usual: bool = False
+    preselected: bool = False
     mixed_up_to: int = 0
     interval_columns: tuple[str, str] | tuple[()] = ()
 
@@ -244,7 +244,7 @@ def recalibrator(
     summary: str | None = None,
     preset: Mapping[str, Any] | None = None,
     left_out: LeftOut = suggested,
-    usual: bool = False,
+    preselected: bool = False,
     mixed_up_to: int = 0,
     interval_columns: tuple[str, str] | tuple[()] = (),
 ) -> Callable[[C], C]:
@@ -268,7 +268,7 @@ def recalibrator(
                 formula=formula,
                 make=partial(cls, **preset) if preset else cls,
                 left_out=left_out,
-                usual=usual,
+                preselected=preselected,
                 mixed_up_to=mixed_up_to,
                 interval_columns=interval_columns,
             )
