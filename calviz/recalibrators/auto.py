@@ -101,8 +101,6 @@ class AutomaticRecalibrator(BaseRecalibrator):
     generalization, Neural Networks 5.
     """
 
-    key = "auto"
-    needs = "probabilities"
     weights_: FloatArray
     parts_: list[BaseRecalibrator]
     evidence_: dict[str, Any]

@@ -36,10 +36,13 @@ from calviz.specs.recalibrator import FloorChoice, Input, Needs
 class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of scikit-learn transformers from scores, shape (n, K), to calibrated probabilities, shape (n, K).
 
-    A subclass sets `needs` and `fitted`, and implements `_fit`, `_apply` and `_source`.
+    A subclass sets `fitted`, and implements `_fit`, `_apply` and `_source`; the decorator that registers it sets `key`, `needs` and
+    `accuracy_preserving`.
 
     Attributes
     ----------
+    key : str
+        The registry key; for a class with several, that of the decorator nearest to it.
     needs : {"probabilities", "logits", "log-probabilities"}
         The form of the scores that `_fit` and `_apply` receive.
     fitted : tuple of str

@@ -39,8 +39,6 @@ class BayesianBinning(OneVsRest):
     so that all weights add up to Kish's effective sample size: unequal weights are less evidence.
     """
 
-    key = "bbq"
-
     def __init__(self, *, input: Input = "probabilities") -> None:
         self.input = input
 

@@ -34,7 +34,6 @@ class BetaCalibration(LogisticMaps):
         a, b (not negative) and c; C is K, or 1 for two classes.
     """
 
-    key = "beta"
     names = ("a", "b", "c")
     kind = "beta"
     start = (1.0, 1.0, 0.0)

@@ -51,8 +51,6 @@ class CenteredIsotonicRecalibrator(OneVsRest):
         The map of each class; with two classes, that of class 1 alone.
     """
 
-    key = "centered-isotonic"
-
     def __init__(self, *, smooth: bool = True, input: Input = "probabilities") -> None:
         self.smooth = smooth
         self.input = input

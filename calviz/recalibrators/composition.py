@@ -155,7 +155,9 @@ class Composition(BaseRecalibrator):
         return first.then(second)
 
 
-def composed(key: str, left_out: LeftOut = suggested, *, preselected: bool = False) -> RecalibratorSpec:
+def composed(
+    key: str, left_out: LeftOut = suggested, *, preselected: bool = False
+) -> RecalibratorSpec:
     """Return the registry entry of the composition named ``first+second`` (Zhang 2020, section 3.4).
 
     Raises

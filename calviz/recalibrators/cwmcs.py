@@ -59,8 +59,6 @@ class ClasswiseTemperature(BaseRecalibrator):
     the paper does not cover, likelihood, means and ECE are weighted.
     """
 
-    key = "cwmcs-ts"
-    needs = "logits"
     fitted = ("temperature_", "gamma_", "temperatures_")
     temperature_: float
     gamma_: float

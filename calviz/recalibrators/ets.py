@@ -57,10 +57,7 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         Weights of the tempered, the original and the uniform probabilities; they sum to 1.
     """
 
-    key = "ets"
-    needs = "logits"
     fitted = ("temperature_", "weights_")
-    accuracy_preserving = True
     temperature_: float
     weights_: FloatArray
 

@@ -52,8 +52,6 @@ class GaussianProcess(BaseRecalibrator):
         Posterior mean and standard deviation of the departure from the prior mean, on a grid of ``-log(1 - log(p) / T)``.
     """
 
-    key = "gp"
-    needs = "log-probabilities"
     fitted = ("scale_", "grid_", "latent_", "deviation_")
     scale_: float
     grid_: FloatArray

@@ -63,8 +63,6 @@ class HistogramBinning(OneVsRest):
     An equal-width bin without calibration rows has its centre as its value.
     """
 
-    key = "histogram"
-
     def __init__(
         self,
         *,

@@ -57,10 +57,6 @@ class MulticlassIsotonic(OneMap):
     map_ : Piecewise
     """
 
-    key = "irm"
-    needs = "probabilities"
-    accuracy_preserving = True
-
     def __init__(
         self, *, epsilon: float = EPSILON, cap: bool = True, input: Input = "probabilities"
     ) -> None:

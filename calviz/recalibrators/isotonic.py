@@ -49,8 +49,6 @@ class IsotonicRecalibrator(OneVsRest):
         The map of each class; with two classes, that of class 1 alone.
     """
 
-    key = "isotonic"
-
     def __init__(self, *, cap: bool = True, input: Input = "probabilities") -> None:
         self.cap = cap
         self.input = input

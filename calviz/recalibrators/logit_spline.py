@@ -58,7 +58,6 @@ class LogisticSpline(LogOddsMaps):
         Penalty strengths; 0 stands for a straight line.
     """
 
-    key = "logit-spline"
     fitted = ("knots_", "values_", "bends_", "strengths_")
     knots_: list[FloatArray]
     values_: list[FloatArray]

@@ -15,7 +15,6 @@ from calviz.numerics.zero_floor import Floor
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
-from calviz.specs.recalibrator import Needs
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 would have no distribution.
@@ -31,7 +30,6 @@ class OneVsRest(BaseRecalibrator):
     With two classes only class 1 has a map, and class 0 gets the remaining probability.
     """
 
-    needs: ClassVar[Needs] = "probabilities"
     #: Each of these attributes is a list with one `Piecewise` per map.
     fitted: ClassVar[tuple[str, ...]] = ("maps_",)
     #: Multiple of the original probability that is added before normalising.

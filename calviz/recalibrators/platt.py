@@ -37,7 +37,6 @@ class PlattScaling(LogisticMaps):
         Slopes a and intercepts b; C is K, or 1 for two classes.
     """
 
-    key = "platt"
     names = ("a", "b")
     kind = "log-odds"
     start = (1.0, 0.0)

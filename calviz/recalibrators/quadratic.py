@@ -48,7 +48,6 @@ class QuadraticScaling(LogisticMaps):
         The smallest and the largest log-odds of the calibration rows.
     """
 
-    key = "quadratic"
     names = ("b", "c", "a")
     kind = "quadratic"
     start = (1.0, 0.0, 0.0)

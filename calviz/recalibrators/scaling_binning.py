@@ -26,6 +26,7 @@ class BinMeans(OneVsRest):
     """
 
     key = "bin-means"
+    needs = "probabilities"
     #: Nothing needs to be added: bin means of positive probabilities are positive.
     epsilon = 0.0
 
@@ -77,9 +78,6 @@ class ScalingBinning(Composition):
     input : {"probabilities", "logits"}
         What X holds.
     """
-
-    key = "scaling-binning"
-    accuracy_preserving = False
 
     def __init__(
         self,

@@ -58,7 +58,6 @@ class StructuredMatrixScaling(StructuredMaps):
     K (diagonal of D, and c) or by K (K - 1) (off-diagonal of D): the more classes, the less they mix.
     """
 
-    key = "sms"
     fitted = StructuredMaps.fitted
 
     def __init__(

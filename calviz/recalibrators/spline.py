@@ -60,9 +60,6 @@ class SplineRecalibrator(OneMap):
     map_ : Piecewise
     """
 
-    key = "spline"
-    needs = "probabilities"
-
     def __init__(
         self,
         *,

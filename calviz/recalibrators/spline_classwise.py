@@ -41,8 +41,6 @@ class ClasswiseSpline(OneVsRest):
         What X holds.
     """
 
-    key = "spline-classwise"
-
     def __init__(
         self,
         *,

@@ -37,7 +37,6 @@ class StructuredMaps(BaseRecalibrator):
     by `_linear`.
     """
 
-    needs = "logits"
     fitted = ("temperature_", "rows_", "weights_", "intercepts_", "strength_", "searched_")
     temperature_: float
     rows_: int

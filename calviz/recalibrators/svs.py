@@ -55,8 +55,6 @@ class StructuredVectorScaling(StructuredMaps):
     log-probabilities give the same map.
     """
 
-    key = "svs"
-
     def _problem(
         self, scores: Scores, labels: IntArray, weights: FloatArray | None
     ) -> VectorProblem:

@@ -56,10 +56,7 @@ class TemperatureScaling(BaseRecalibrator):
         T.
     """
 
-    key = "temperature"
-    needs = "logits"
     fitted = ("temperature_",)
-    accuracy_preserving = True
     temperature_: float
 
     def __init__(

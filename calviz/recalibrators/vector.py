@@ -44,8 +44,6 @@ class VectorScaling(BaseRecalibrator):
     is multiplied by a different factor in each class.
     """
 
-    key = "vector"
-    needs = "logits"
     fitted = ("weights_", "intercepts_")
     weights_: FloatArray
     intercepts_: FloatArray

@@ -53,7 +53,6 @@ class VennAbers(OneVsRest):
     differs from a calibration score by rounding only counts as equal to it.
     """
 
-    key = "venn-abers"
     fitted = ("lower_", "upper_")
     #: Nothing needs to be added: no probability is 0.
     epsilon = 0.0

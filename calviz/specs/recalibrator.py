@@ -250,11 +250,16 @@ def recalibrator(
 ) -> Callable[[C], C]:
     """Register the decorated class; its docstring's first paragraph is the summary.
 
-    With a `preset` of parameters, one class can be registered under several keys.
+    The class gets the attributes `key`, `needs` and `accuracy_preserving`, unless its body sets them. With a `preset` of parameters,
+    one class can be registered under several keys: its own attributes are those of the decorator nearest to it.
     """
 
     def register(cls: C) -> C:
         text = inspect.getdoc(cls) or ""
+        attributes = {"key": key, "needs": needs, "accuracy_preserving": accuracy_preserving}
+        for name, value in attributes.items():
+            if name not in vars(cls):
+                setattr(cls, name, value)
         RECALIBRATORS.register(
             RecalibratorSpec(
                 key=key,

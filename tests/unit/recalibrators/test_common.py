@@ -8,7 +8,7 @@ import pytest
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.loading import load_map
-from calviz.specs.recalibrator import FAMILIES, RECALIBRATORS
+from calviz.specs.recalibrator import FAMILIES, RECALIBRATORS, recalibrator
 
 from .conftest import simulate, softmax
 
@@ -303,3 +303,32 @@ def test_a_composition_is_its_parts_one_after_the_other():
 
 def test_every_class_is_a_recalibrator():
     assert all(isinstance(spec.make(), BaseRecalibrator) for spec in RECALIBRATORS)
+
+
+def test_a_class_knows_what_its_entry_says():
+    for spec in RECALIBRATORS:
+        if "+" not in spec.key:
+            method = spec.make()
+            assert method.needs == spec.needs
+            assert method.accuracy_preserving == spec.accuracy_preserving
+            assert spec.key == method.key or spec.key.startswith(f"{method.key}-")
+
+
+def test_the_decorator_nearest_to_a_class_names_it_unless_its_body_does(monkeypatch):
+    monkeypatch.setattr(RECALIBRATORS, "_entries", {})
+    entry = {"label": "", "family": "Parametric", "reference": "", "formula": ""}
+    entry |= {"accuracy_preserving": True}
+
+    @recalibrator(key="b", needs="logits", preset={"p": 2}, **entry)
+    @recalibrator(key="a", needs="probabilities", **entry)
+    class Method(BaseRecalibrator):
+        pass
+
+    @recalibrator(key="c", needs="log-probabilities", **entry)
+    class Derived(Method):
+        accuracy_preserving = False
+
+    assert (Method.key, Method.needs, Method.accuracy_preserving) == ("a", "probabilities", True)
+    assert (Derived.key, Derived.needs) == ("c", "log-probabilities")
+    assert not Derived.accuracy_preserving
+    assert set(RECALIBRATORS._entries) == {"a", "b", "c"}
