@@ -234,8 +234,8 @@ class Metric:
         ``value(view)`` returns the value, with the view's leading axis of resamples if it has one.
     tail : {"upper", "two-sided"}
         Which values count as at least as extreme as the observed one in the noise-floor p-value.
-    interval : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out"}
-        How its interval is made. Percentiles suit means and ratios. An error that cannot fall below 0 is
+    interval : IntervalMethod
+        How its interval is made; that of a `closed_interval` is "closed". Percentiles suit means and ratios. An error that cannot fall below 0 is
         biased upwards by noise, and its resamples twice: "inverted" for averages of many gaps,
         "half-inverted" for a largest gap or a few numbers, "inverted-unbiased" where the
         estimator is already corrected, "held-out" where fitting on other rows makes the value too small.

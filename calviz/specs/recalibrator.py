@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
+from calviz.core.probabilities import EPSILON
 from calviz.specs.metric import Parameter, parameters_of
 from calviz.specs.registry import Registry
 
@@ -24,8 +25,6 @@ Needs = Literal["probabilities", "logits", "log-probabilities"]
 FloorChoice: TypeAlias = float | Literal["auto"] | None
 Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition", "Automatic"]
 
-#: Floors up to this value are those of calibration rows without zeros.
-_EPSILON = 2.220446049250313e-16
 #: The headings that recalibrators are listed under, in display order.
 FAMILIES = ("Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition")
 
@@ -121,10 +120,10 @@ def zero_words(params: Mapping[str, Any]) -> str | None:
         The result of `Recalibrator.describe`; for a composition, those of both parts.
     """
     for name, value in params.items():
-        if name == "floor" and value > _EPSILON:
+        if name == "floor" and value > EPSILON:  # up to it, no calibration row has a zero
             return f"an exact probability of 0 counts as {value:.3g}"
-        if isinstance(value, Mapping) and (said := zero_words(value)):
-            return said
+        if isinstance(value, Mapping) and (words := zero_words(value)):
+            return words
     return None
 
 
@@ -194,6 +193,11 @@ class RecalibratorSpec:
         # The annotations of a class are those of its constructor.
         function = plain.__init__ if inspect.isclass(plain) else plain
         return parameters_of(partial(function, **{**preset, "input": None}))
+
+    def make_with(self, *, input: Input, **values: Any) -> Any:
+        """Return an unfitted recalibrator with those of these parameters that it has: not every method has a floor, or a cap."""
+        names = {p.name for p in self.parameters}
+        return self.make(input=input, **{name: v for name, v in values.items() if name in names})
 
 
 class RecalibratorRegistry(Registry[RecalibratorSpec]):

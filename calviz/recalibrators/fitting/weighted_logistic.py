@@ -10,13 +10,11 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.fitting.per_class_logistic import (
     BOUND,
+    SEPARATED,
     Features,
     LogisticFit,
     log_parts,
 )
-
-#: Loss over all rows, in nats, below which the positives count as separated.
-_SEPARATED = 1e-3
 
 
 def weighted_logistic(
@@ -62,6 +60,6 @@ def weighted_logistic(
             options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2_000},
         )
         out[:, k] = found.x
-        separated[k] = found.fun * total < _SEPARATED
+        separated[k] = found.fun * total < SEPARATED
         converged &= bool(found.status in (0, 2))
     return LogisticFit(out, separated, converged)
