@@ -15,7 +15,7 @@ from calviz.numerics.temperature import fit_temperature
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.linear_scaling import fit_linear, seconds_of_a_pass
-from calviz.recalibrators.fitting.matrix_loss import DENSE, MatrixProblem
+from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
 from calviz.recalibrators.fitting.minimise import Minimum
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.strength_search import GRID, SHORT_PASSES, StrengthSearch
@@ -75,7 +75,7 @@ class LinearMaps(BaseRecalibrator):
         self._check_strengths()
         counts = np.bincount(labels, minlength=k)
         present, some, own = present_classes(scores, labels, counts)
-        if present.size * (present.size + 1) <= DENSE:
+        if present.size * (present.size + 1) <= MatrixProblem.most_dense:
             # With so few classes, logarithms cost as much as the matrix product: take them only once. The copy is small.
             some = Scores(some.whole(), "logits", "logits")
         step = max(1, n // 20_000)

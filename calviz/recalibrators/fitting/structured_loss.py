@@ -10,8 +10,6 @@ from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
 from calviz.recalibrators.fitting.minimise import Inverse
 from calviz.recalibrators.fitting.softmax_loss import dense_inverse
 
-#: Up to this many parameters the whole Hessian is computed.
-DENSE = 700
 #: Number of directions of the off-diagonal weights of each class with exact curvature, besides diagonal and offset.
 DIRECTIONS = 2
 #: Number of rows from which curvatures are estimated.
@@ -21,10 +19,7 @@ _ROWS = 2_500
 class StructuredProblem(MatrixProblem):
     """`MatrixProblem` with one strength for all off-diagonal weights, which grows with the number of classes (Berta et al. 2026)."""
 
-    @property
-    def dense(self) -> bool:
-        """Whether the whole Hessian is computed."""
-        return self.k * (self.k + 1) <= DENSE
+    most_dense = 700
 
     @property
     def in_blocks(self) -> bool:

@@ -216,7 +216,7 @@ def test_truncated_newton_on_a_badly_scaled_logistic_regression():
 def test_a_hard_fit_of_many_classes_goes_on_with_newton_steps(monkeypatch):
     z, y, _, _ = mapped(k=6)
     exact = MatrixScaling(l2=1e-6, input="logits").fit(z, y)
-    monkeypatch.setattr(matrix_loss, "DENSE", 1)
+    monkeypatch.setattr(MatrixProblem, "most_dense", 1)
     monkeypatch.setattr(linear_scaling, "_EASY", 1)
     other = MatrixScaling(l2=1e-6, input="logits").fit(z, y)
     assert not other.warnings_
@@ -228,7 +228,7 @@ def test_a_hard_fit_of_many_classes_goes_on_with_newton_steps(monkeypatch):
 def test_with_many_classes_other_hessians_lead_to_the_same_place(way, monkeypatch):
     z, y, _, _ = mapped(k=6)
     exact = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
-    monkeypatch.setattr(matrix_loss, "DENSE", 1)
+    monkeypatch.setattr(MatrixProblem, "most_dense", 1)
     if way == "kronecker":
         monkeypatch.setattr(matrix_loss, "BLOCKS", 1)
     other = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
