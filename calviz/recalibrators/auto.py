@@ -19,9 +19,9 @@ from calviz.recalibrators.fitting.held_out import (
     HeldOut,
     best_shares,
     divisions_of,
-    folds_of,
     order_of_rows,
     rows_to_choose_on,
+    shuffled_folds,
 )
 from calviz.recalibrators.loading import load_map
 from calviz.recalibrators.saved_maps import check_map, plain, saved_parameters
@@ -178,7 +178,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self._failed: dict[str, str] = {}
         divisions: list[list[tuple[IntArray, dict[str, FloatArray]]]] = []
         for _ in range(divisions_of(labels.size)):
-            fold_of = folds_of(labels, min(self.folds, labels.size), rng)
+            fold_of = shuffled_folds(labels, min(self.folds, labels.size), rng)
             divisions.append(
                 [
                     self._on_fold(specs, array, labels, fold_of == f, weights)
@@ -301,8 +301,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
                     self._warn(sentence)
 
     def _make(self, spec: RecalibratorSpec) -> Any:
-        floor = {"floor": self.floor} if any(p.name == "floor" for p in spec.parameters) else {}
-        return spec.make(input=self.input, **floor)
+        return spec.make_with(input=self.input, floor=self.floor)
 
     # ---------------------------------------------------------------- applying
 
@@ -376,7 +375,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
             raise InputError("this is not the map of an automatic mixture")
         self = cls(**saved_parameters(cls, record))
         self._check_parameters()
-        k = int(record["classes"])
+        self._restore_common(record)
         self.weights_ = np.asarray(fitted["weights"], dtype=np.float64)
         self.parts_ = [load_map(part) for part in fitted["parts"]]
         if (
@@ -384,13 +383,10 @@ class AutomaticRecalibrator(BaseRecalibrator):
             or not np.isfinite(self.weights_).all()
             or self.weights_.min(initial=1) < 0
             or abs(self.weights_.sum() - 1) > 1e-6
-            or any(part.classes_.size != k for part in self.parts_)
+            or any(part.classes_.size != self.classes_.size for part in self.parts_)
         ):
             raise InputError("the weights of this mixture do not fit its maps, or do not sum to 1")
         self.evidence_ = fitted["evidence"]
-        self.classes_, self.n_features_in_ = np.arange(k), k
-        self.floor_, self.floor_clips_ = 0.0, True
-        self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
         return self
 
     def _program(self, name: str) -> numpy_source.Program:

@@ -403,25 +403,28 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
-        known = {p.name for p in parameters_of(cls.__init__)}
+        names = {p.name for p in parameters_of(cls.__init__)}
         parameters = saved_parameters(cls, record)
-        if not set(parameters) <= known or set(record["fitted"]) != set(cls.fitted):
+        if not set(parameters) <= names or set(record["fitted"]) != set(cls.fitted):
             raise InputError(f"this map of '{cls.key}' has unknown entries, or lacks some")
         self = cls(**parameters)
         self._check_parameters()
+        self._restore_common(record)
+        for name in cls.fitted:
+            setattr(self, name, restored(record["fitted"][name]))
+        self._restored()
+        return self
+
+    def _restore_common(self, record: Mapping[str, Any]) -> None:
+        """Set the attributes that every fitted map has, whatever its method."""
         k = int(record["classes"])
-        self.classes_ = np.arange(k)
-        self.n_features_in_ = k
+        self.classes_, self.n_features_in_ = np.arange(k), k
         # Maps saved by earlier versions lack "floor_clips": their floors always clipped.
         self.floor_, self.floor_clips_ = (
             float(record["floor"]),
             bool(record.get("floor_clips", True)),
         )
-        for name in cls.fitted:
-            setattr(self, name, restored(record["fitted"][name]))
         self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
-        self._restored()
-        return self
 
     def _restored(self) -> None:
         """Check the attributes that were read, and rebuild what is derived from them."""

@@ -82,11 +82,9 @@ class Composition(BaseRecalibrator):
     def _make(self) -> tuple[Any, Any]:
         composed(self.key)
         first, second = RECALIBRATORS[self.first], RECALIBRATORS[self.second]
-        floor = {"floor": self.floor} if any(p.name == "floor" for p in first.parameters) else {}
-        cap = {"cap": self.cap} if any(p.name == "cap" for p in second.parameters) else {}
         return (
-            first.make(input=self.input, **floor),
-            second.make(input="probabilities", **cap),
+            first.make_with(input=self.input, floor=self.floor),
+            second.make_with(input="probabilities", cap=self.cap),
         )
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
@@ -141,10 +139,7 @@ class Composition(BaseRecalibrator):
         first, second = self._make()
         self.first_ = type(first).from_dict(parts["first"])
         self.second_ = type(second).from_dict(parts["second"])
-        k = int(record["classes"])
-        self.classes_, self.n_features_in_ = np.arange(k), k
-        self.floor_, self.floor_clips_ = 0.0, True
-        self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
+        self._restore_common(record)
         return self
 
     def _program(self, name: str) -> numpy_source.Program:

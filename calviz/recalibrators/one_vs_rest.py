@@ -140,18 +140,8 @@ class OneVsRest(BaseRecalibrator):
         """Return the map of class k (with two classes, of class 1) at scores of any shape, before normalisation."""
         return self.maps_[0 if len(self.maps_) == 1 else k](np.asarray(score))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fitted map as plain values, ready for JSON."""
-        fitted = {name: getattr(self, name) for name in self.fitted}
-        try:
-            for name in fitted:
-                setattr(self, name, [])
-            record = super().to_dict()
-        finally:
-            for name, maps in fitted.items():
-                setattr(self, name, maps)
-        record["fitted"] = {name: [m.to_dict() for m in maps] for name, maps in fitted.items()}
-        return record
+    def _saved(self) -> dict[str, Any]:
+        return {name: [m.to_dict() for m in getattr(self, name)] for name in self.fitted}
 
     def _restored(self) -> None:
         wanted = 1 if self.classes_.size == 2 else self.classes_.size

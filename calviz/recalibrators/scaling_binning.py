@@ -96,7 +96,7 @@ class ScalingBinning(Composition):
         spec = RECALIBRATORS[self.base]
         if spec.family != "Parametric":
             raise OptionError(f"'base' must be a parametric recalibrator, '{self.base}' is not.")
-        return spec.make(input=self.input, floor=self.floor), BinMeans(bins=self.bins)
+        return spec.make_with(input=self.input, floor=self.floor), BinMeans(bins=self.bins)
 
     def describe(self) -> dict[str, Any]:
         """Return the fitted parameters of both parts."""

@@ -53,7 +53,7 @@ class StrengthSearch(Generic[S]):
     ) -> None:
         self.problem, self.penalty = problem, penalty
         folds = min(folds, problem.labels.size)  # no fold is empty
-        fold_of = _folds(problem.labels, folds)
+        fold_of = _folds_in_order(problem.labels, folds)
         self.fitted = [problem.of_rows(np.flatnonzero(fold_of != fold)) for fold in range(folds)]
         self.held_out = [problem.of_rows(np.flatnonzero(fold_of == fold)) for fold in range(folds)]
         for part in (*self.fitted, *self.held_out):
@@ -105,8 +105,8 @@ class StrengthSearch(Generic[S]):
         return paths[int(np.argmin(losses))]
 
 
-def _folds(labels: IntArray, folds: int) -> IntArray:
-    """Return the fold of each row; the rows of every class are dealt out in turn."""
+def _folds_in_order(labels: IntArray, folds: int) -> IntArray:
+    """Return the fold of each row; the rows of every class are dealt out in turn, in their own order."""
     order = np.argsort(labels, kind="stable")
     fold = np.empty(labels.size, dtype=np.intp)
     fold[order] = np.arange(labels.size) % folds

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.probabilities import EPSILON
 
 #: Largest number of rows to choose on: more would not improve the choice.
 MOST_ROWS = 20_000
@@ -15,8 +16,6 @@ MOST_ROWS = 20_000
 RESAMPLES, AT_ONCE = 1_000, 50
 #: Below this many rows, they are divided into folds this many times: the division affects the choice, and fits take milliseconds.
 DIVISIONS = {1_000: 3, 2_000: 2}
-#: Lower limit of held-out probabilities in the log loss, as in the metric `nll`.
-LEAST = np.finfo(np.float64).eps
 
 
 def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
@@ -43,7 +42,7 @@ def divisions_of(rows: int) -> int:
     return next((often for most, often in DIVISIONS.items() if rows < most), 1)
 
 
-def folds_of(labels: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
+def shuffled_folds(labels: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
     """Return the fold of each row, shape (n,): the rows of every class are shuffled and dealt out in turn.
 
     Folds that were stratified by score as well would be alike in their noise too, and a map that follows noise
@@ -101,10 +100,10 @@ class HeldOut:
         for number, (rows, probs) in enumerate(parts):
             fold[rows] = number
             at = np.arange(rows.size)
-            for i, one in enumerate(probs):
-                own[rows, i] = one[at, labels[rows]]
+            for i, block in enumerate(probs):
+                own[rows, i] = block[at, labels[rows]]
                 for j in range(i + 1):
-                    inner = np.vecdot(one, probs[j]).astype(np.float64)
+                    inner = np.vecdot(block, probs[j]).astype(np.float64)
                     products[rows, i, j] = products[rows, j, i] = inner
         return cls(own, products, fold)
 
@@ -116,7 +115,8 @@ class HeldOut:
     @property
     def losses(self) -> FloatArray:
         """Log loss and Brier score (summed over the classes) of every row and method, shape (2, n, M)."""
-        nll = -np.log(np.maximum(self.own, LEAST))
+        # A probability of 0 counts as in the metric `nll`.
+        nll = -np.log(np.maximum(self.own, EPSILON))
         brier = np.einsum("nmm->nm", self.products) - 2 * self.own + 1
         return np.stack([nll, brier])
 
@@ -128,10 +128,12 @@ class HeldOut:
         weights : sequence of ndarray, shape (M,)
             Weights of the mixture of each fold, found on the other folds.
         """
-        of_row = np.array(weights)[self.fold]
-        mixed = np.vecdot(self.own, of_row)
-        squares = np.einsum("nij,ni,nj->n", self.products, of_row, of_row, optimize=True)
-        of_mixture = np.stack([-np.log(np.maximum(mixed, LEAST)), squares - 2 * mixed + 1])
+        weights_of_rows = np.array(weights)[self.fold]
+        mixed = np.vecdot(self.own, weights_of_rows)
+        squares = np.einsum(
+            "nij,ni,nj->n", self.products, weights_of_rows, weights_of_rows, optimize=True
+        )
+        of_mixture = np.stack([-np.log(np.maximum(mixed, EPSILON)), squares - 2 * mixed + 1])
         return np.asarray(self.losses[:, :, 0] - of_mixture)
 
 

@@ -332,3 +332,23 @@ def test_the_decorator_nearest_to_a_class_names_it_unless_its_body_does(monkeypa
     assert (Derived.key, Derived.needs) == ("c", "log-probabilities")
     assert not Derived.accuracy_preserving
     assert set(RECALIBRATORS._entries) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("key", ["isotonic", "venn-abers", "irm", "scaling-binning"])
+def test_saving_a_map_does_not_change_it(key, monkeypatch):
+    # Another thread may be applying it at the same time.
+    p, y = probabilities()
+    fitted = made(key).fit(p, y)
+
+    def refuse(self, name, value):
+        raise AssertionError(f"'{name}' was set")
+
+    monkeypatch.setattr(BaseRecalibrator, "__setattr__", refuse, raising=False)
+    assert fitted.to_dict()["method"] == key
+
+
+def test_parameters_that_a_method_lacks_are_not_passed_to_it():
+    floored = RECALIBRATORS["temperature"].make_with(input="logits", floor=0.1, cap=False)
+    assert (floored.input, floored.floor) == ("logits", 0.1)
+    capped = RECALIBRATORS["isotonic"].make_with(input="logits", floor=0.1, cap=False)
+    assert (capped.input, capped.cap) == ("logits", False)
