@@ -102,9 +102,9 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         weights = self._check_weights(sample_weight, array)
         if weights is not None and not weights.all():
             # Rows of weight 0 are dropped.
-            kept = np.flatnonzero(weights)
-            array, weights = array[kept], weights[kept] / weights[kept].mean()
-            labels = self._check_labels(labels[kept], array)
+            rows = np.flatnonzero(weights)
+            array, weights = array[rows], weights[rows] / weights[rows].mean()
+            labels = self._check_labels(labels[rows], array)
         with one_blas_thread():
             if weights is None:
                 self._fit(self._scores(array), labels)
@@ -241,13 +241,13 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _warn(self, sentence: str) -> None:
         self._notes.append(sentence)
 
-    def _warn_absent(self, counts: IntArray, what: str) -> None:
+    def _warn_absent(self, counts: IntArray, consequence: str) -> None:
         absent = np.flatnonzero(counts == 0)
         if absent.size:
             named = ", ".join(str(k) for k in absent[:10]) + (", ..." if absent.size > 10 else "")
             self._warn(
                 f"{absent.size} of {counts.size} classes have no calibration rows "
-                f"(column {named}): {what}."
+                f"(column {named}): {consequence}."
             )
 
     def describe(self) -> dict[str, Any]:
@@ -291,9 +291,12 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 )
         except ValueError as error:
             # The first line says what is wrong.
-            said = str(error).strip().splitlines()[0].removesuffix(":").removesuffix(" instead")
-            flat = "Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)"
-            raise InputError(said, remedy=flat if "got 1D array" in said else None) from None
+            message = str(error).strip().splitlines()[0].removesuffix(":").removesuffix(" instead")
+            reshape = (
+                "Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)"
+            )
+            remedy = reshape if "got 1D array" in message else None
+            raise InputError(message, remedy=remedy) from None
         if self.input == "probabilities":
             check_probabilities(array)
         else:
@@ -329,14 +332,14 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def _find_floor(self, array: FloatArray, labels: IntArray) -> Floor:
-        given = getattr(self, "floor", None)
-        check_floor(given)
+        choice = getattr(self, "floor", None)
+        check_floor(choice)
         if self.input == "logits" or not self._takes_logarithms():
             return NO_FLOOR
-        if given == "auto":
-            found = automatic_floor(array, labels)
-            return replace(found, value=found.least(array.dtype))
-        return Floor(smallest_normal(array.dtype) if given is None else float(given))
+        if choice == "auto":
+            floor = automatic_floor(array, labels)
+            return replace(floor, value=floor.least(array.dtype))
+        return Floor(smallest_normal(array.dtype) if choice is None else float(choice))
 
     def _warn_of_zeros(self, array: FloatArray, labels: IntArray) -> None:
         effect = self._effect_of_zeros()
@@ -360,8 +363,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.needs != "probabilities"
 
     def _scores(self, array: FloatArray) -> Scores:
-        wanted = self.needs
-        return Scores(array, self.input, wanted, self._floor)
+        return Scores(array, self.input, self.needs, self._floor)
 
     @property
     def _floor(self) -> Floor:
@@ -454,12 +456,12 @@ def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
     """
 
     def work(rows: slice) -> None:
-        won = before[rows].argmax(axis=1)
+        predicted = before[rows].argmax(axis=1)
         block = after[rows]
-        changed = np.flatnonzero(block.argmax(axis=1) != won)
+        changed = np.flatnonzero(block.argmax(axis=1) != predicted)
         if changed.size:
             top = block[changed].max(axis=1)
-            block[changed, won[changed]] = np.nextafter(top, np.asarray(2, dtype=top.dtype))
+            block[changed, predicted[changed]] = np.nextafter(top, np.asarray(2, dtype=top.dtype))
 
     for_row_blocks(after, work)
 

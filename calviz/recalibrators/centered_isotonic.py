@@ -55,8 +55,8 @@ class CenteredIsotonicRecalibrator(OneVsRest):
         self.smooth = smooth
         self.input = input
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        positives = Positives.of(column[own])
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        positives = Positives.of(column[hit_rows])
         column.sort()
         pieces = constant_pieces(ScoresAroundPositives.of(column, positives))
         return centred_map(pieces, column, smooth=self.smooth)

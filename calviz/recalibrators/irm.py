@@ -77,8 +77,8 @@ class MulticlassIsotonic(OneMap):
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
         whole = scores.whole()
         hit = labels[:, None] == np.arange(whole.shape[1])
-        every = whole.ravel(), hit.ravel(), np.repeat(weights, whole.shape[1])
-        self.map_ = through_pieces(weighted_pieces(*every), cap=self.cap)
+        pairs = whole.ravel(), hit.ravel(), np.repeat(weights, whole.shape[1])
+        self.map_ = through_pieces(weighted_pieces(*pairs), cap=self.cap)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)

@@ -53,8 +53,8 @@ class IsotonicRecalibrator(OneVsRest):
         self.cap = cap
         self.input = input
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        positives = Positives.of(column[own])
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        positives = Positives.of(column[hit_rows])
         column.sort()
         return isotonic_map(ScoresAroundPositives.of(column, positives), cap=self.cap)
 

@@ -34,7 +34,7 @@ class BinMeans(OneVsRest):
         self.bins = bins
         self.input = input
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         ordered = np.sort(column)
         edges = equal_mass_edges(ordered, self.bins, is_sorted=True)
         bin_of = np.searchsorted(edges[1:-1], column)

@@ -68,7 +68,7 @@ class StrengthSearch(Generic[S]):
         self.reached = [start] * folds
         self.losses: list[float] = []
 
-    def best(self, paths: Sequence[S], what: str) -> S:
+    def best(self, paths: Sequence[S], name: str) -> S:
         """Return the best of these strengths; after the loss has risen twice in a row, weaker ones are not tried."""
         losses = self.losses = []
         lowest, reached = np.inf, self.reached
@@ -81,7 +81,7 @@ class StrengthSearch(Generic[S]):
             losses.append(0.0)
             for fold, (part, held_out) in enumerate(zip(self.fitted, self.held_out, strict=True)):
                 checkpoint(
-                    f"cross-validating the {what}: strength {at} of at most {len(paths)}, "
+                    f"cross-validating the {name}: strength {at} of at most {len(paths)}, "
                     f"fold {fold + 1} of {len(self.fitted)}"
                 )
                 part.penalty = self.penalty(part, strengths)

@@ -77,8 +77,8 @@ class VennAbers(OneVsRest):
         del self._pairs
         self.lower_, self.upper_ = [p.lower for p in pairs], [p.upper for p in pairs]
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        pair = self._pairs[k] = venn_abers(ordered_events(column, own))
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        pair = self._pairs[k] = venn_abers(ordered_events(column, hit_rows))
         return pair.merged()
 
     def _weighted_column(

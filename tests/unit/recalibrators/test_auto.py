@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.metrics import log_loss
 
 from calviz.core.errors import InputError, OptionError
-from calviz.recalibrators.auto import FEW_ROWS, RAMP, AutomaticRecalibrator, more_needed
+from calviz.recalibrators.auto import FEW_ROWS, RAMP, AutomaticRecalibrator, extra_standard_errors
 from calviz.recalibrators.fitting.held_out import (
     HeldOut,
     best_shares,
@@ -98,7 +98,7 @@ def test_few_rows_leave_the_model_alone_and_say_so():
     ("rows", "more"), [(50, 2.4), (200, 1.2), (400, 0.6), (800, 0), (10_000, 0)]
 )
 def test_few_rows_ask_for_more(rows, more):
-    assert more_needed(rows) == pytest.approx(more)
+    assert extra_standard_errors(rows) == pytest.approx(more)
 
 
 def test_the_limits_in_the_description_are_those_that_are_used():
@@ -106,7 +106,8 @@ def test_the_limits_in_the_description_are_those_that_are_used():
     assert f"all of it from {RAMP[1]:g} standard errors, none below {RAMP[0]:g}," in words
     assert f"with fewer than {FEW_ROWS} rows both limits are higher" in words
     assert (
-        f"by {more_needed(350):.1f} with 350 rows and by {more_needed(200):.1f} with 200" in words
+        f"by {extra_standard_errors(350):.1f} with 350 rows and by {extra_standard_errors(200):.1f} with 200"
+        in words
     )
 
 
