@@ -33,8 +33,8 @@ class StructuredMaps(BaseRecalibrator):
     """Base of structured vector and matrix scaling (Berta et al. 2026): a map of M, shape (n, K), near the identity.
 
     M holds the logarithms of the probabilities after temperature scaling, mixed with the uniform distribution
-    (`MixedTemperature`). A subclass defines its parameters x by `_problem`, `_rates`, `_start` and `_set_map`, and how they map a block
-    by `_linear`.
+    (`MixedTemperature`). A subclass defines its parameters x by `_problem`, `_rates`, `_start` and `_set_map`, and how they map a
+    block by `_linear`.
     """
 
     fitted = ("temperature_", "rows_", "weights_", "intercepts_", "strength_", "searched_")

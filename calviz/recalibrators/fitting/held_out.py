@@ -26,8 +26,8 @@ def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
     probs : ndarray of float, shape (n, K)
     labels : ndarray of int, shape (n,)
     """
-    own = probs[np.arange(labels.size), labels]
-    keys = (np.vecdot(probs, probs), probs.max(axis=1), own)
+    true_probs = probs[np.arange(labels.size), labels]
+    keys = (np.vecdot(probs, probs), probs.max(axis=1), true_probs)
     # Rounded, because the same row may be given in single precision, or as logits with another constant.
     return np.lexsort([np.round(key.astype(np.float64), 6) for key in keys])
 
@@ -70,7 +70,7 @@ class HeldOut:
 
     Attributes
     ----------
-    own : ndarray, shape (n, M)
+    true_probs : ndarray, shape (n, M)
         Probability of the true class.
     products : ndarray, shape (n, M, M)
         Inner products of the probabilities of every pair of methods, which the Brier score of a mixture needs.
@@ -78,7 +78,7 @@ class HeldOut:
         The fold that each row was held out in.
     """
 
-    own: FloatArray
+    true_probs: FloatArray
     products: FloatArray
     fold: IntArray
 
@@ -95,17 +95,17 @@ class HeldOut:
         labels : ndarray of int, shape (n,)
         """
         n, methods = labels.size, len(parts[0][1])
-        own, fold = np.empty((n, methods)), np.empty(n, dtype=np.intp)
+        true_probs, fold = np.empty((n, methods)), np.empty(n, dtype=np.intp)
         products = np.empty((n, methods, methods))
         for number, (rows, probs) in enumerate(parts):
             fold[rows] = number
             at = np.arange(rows.size)
             for i, block in enumerate(probs):
-                own[rows, i] = block[at, labels[rows]]
+                true_probs[rows, i] = block[at, labels[rows]]
                 for j in range(i + 1):
                     inner = np.vecdot(block, probs[j]).astype(np.float64)
                     products[rows, i, j] = products[rows, j, i] = inner
-        return cls(own, products, fold)
+        return cls(true_probs, products, fold)
 
     @property
     def folds(self) -> range:
@@ -116,8 +116,8 @@ class HeldOut:
     def losses(self) -> FloatArray:
         """Log loss and Brier score (summed over the classes) of every row and method, shape (2, n, M)."""
         # A probability of 0 counts as in the metric `nll`.
-        nll = -np.log(np.maximum(self.own, EPSILON))
-        brier = np.einsum("nmm->nm", self.products) - 2 * self.own + 1
+        nll = -np.log(np.maximum(self.true_probs, EPSILON))
+        brier = np.einsum("nmm->nm", self.products) - 2 * self.true_probs + 1
         return np.stack([nll, brier])
 
     def gains(self, weights: Sequence[FloatArray]) -> FloatArray:
@@ -129,7 +129,7 @@ class HeldOut:
             Weights of the mixture of each fold, found on the other folds.
         """
         weights_of_rows = np.array(weights)[self.fold]
-        mixed = np.vecdot(self.own, weights_of_rows)
+        mixed = np.vecdot(self.true_probs, weights_of_rows)
         squares = np.einsum(
             "nij,ni,nj->n", self.products, weights_of_rows, weights_of_rows, optimize=True
         )

@@ -202,10 +202,10 @@ def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> Piecewise:
     """Piecewise linear map through the ends of constant pieces; see `isotonic_map`."""
     value = pieces.value
     if cap:
-        held = supported(value, pieces.rows)
+        limited = supported(value, pieces.rows)
         if value.size > 1:  # no further than the next piece: the map stays increasing
-            held[0], held[-1] = min(held[0], value[1]), max(held[-1], value[-2])
-        value = held
+            limited[0], limited[-1] = min(limited[0], value[1]), max(limited[-1], value[-2])
+        value = limited
     # Both ends of every piece.
     return through(np.stack([pieces.first, pieces.last], axis=1).ravel(), np.repeat(value, 2))
 

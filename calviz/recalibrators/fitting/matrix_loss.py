@@ -89,11 +89,11 @@ class MatrixProblem(SoftmaxProblem):
             z = self._inputs(rows)
             u = z @ turned
             u += b
-            own = None if self.weights is None else self.weights[rows]
-            p, loss = probabilities(u, self.labels[rows], own)
+            weights = None if self.weights is None else self.weights[rows]
+            p, loss = probabilities(u, self.labels[rows], weights)
             p[np.arange(p.shape[0]), self.labels[rows]] -= 1
-            if own is not None:
-                p *= own[:, None].astype(p.dtype)
+            if weights is not None:
+                p *= weights[:, None].astype(p.dtype)
             sums = np.empty(k * (k + 1) + 1)
             gradient = sums[:-1].reshape(k, k + 1)
             gradient[:, :-1] = p.T @ z
@@ -117,10 +117,10 @@ class MatrixProblem(SoftmaxProblem):
         Kronecker product.
         """
         if self.dense:
-            return self._dense(*self._some(x))
+            return self._dense(*self._sampled(x))
         if self.in_blocks:
             return self.by_class(self.blocks(x))
-        return self._kronecker(*self._some(x))
+        return self._kronecker(*self._sampled(x))
 
     def _part(self, rows: int) -> Self:
         """Return the problem on about this many of the rows, in the same precision."""
@@ -128,7 +128,7 @@ class MatrixProblem(SoftmaxProblem):
         part.dtype = self.dtype
         return part
 
-    def _some(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _sampled(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         part = self._part(max(HESSIAN_ROWS, 4 * self.k))
         return part._inputs_and_probabilities(x, slice(0, part.n))
 
@@ -197,14 +197,14 @@ class MatrixProblem(SoftmaxProblem):
         part.dtype = np.float32
         lower = np.tril_indices(self.k + 1)
         blocks = np.zeros((self.k, lower[0].size), dtype=np.float32)
-        for some in row_blocks(self.scores.array[: part.n], block_bytes=_HESSIAN_BYTES):
-            inputs, p = part._inputs_and_probabilities(x, some)
+        for run in row_blocks(self.scores.array[: part.n], block_bytes=_HESSIAN_BYTES):
+            inputs, p = part._inputs_and_probabilities(x, run)
             # The root of p (1 - p): each block is then the product of a matrix with its own transpose, at half the cost.
             root = np.sqrt(p * (1 - p), out=p)
-            for block, own in zip(blocks, root.T, strict=True):
-                rows = np.flatnonzero(own > 3e-3)
+            for block, root_of_class in zip(blocks, root.T, strict=True):
+                rows = np.flatnonzero(root_of_class > 3e-3)
                 weighted = inputs[rows]
-                weighted *= own[rows, None]
+                weighted *= root_of_class[rows, None]
                 block += (weighted.T @ weighted)[lower]
         blocks /= part.n
         return blocks
@@ -215,10 +215,10 @@ class MatrixProblem(SoftmaxProblem):
         ridge = 2 * self.penalty.weights + 1e-5 / d
         inverses = np.empty((self.k, d, d), dtype=np.float32)
         lower = np.tril_indices(d)
-        for held, block, own in zip(inverses, blocks, ridge, strict=True):
-            held[lower] = held.T[lower] = block
-            held[np.arange(d), np.arange(d)] += own
-            held[:] = np.linalg.inv(held)
+        for inverse, block, class_ridge in zip(inverses, blocks, ridge, strict=True):
+            inverse[lower] = inverse.T[lower] = block
+            inverse[np.arange(d), np.arange(d)] += class_ridge
+            inverse[:] = np.linalg.inv(inverse)
 
         def solve(g: FloatArray) -> FloatArray:
             # g is scaled first, so that it stays within the range of single precision.

@@ -124,10 +124,10 @@ def exponentiate(
     """Turn a block into numerators of its softmax, in place; return their row sums, and the (weighted) sum of -log p of the labels."""
     u -= u.max(axis=1, keepdims=True)
     of_label = u[np.arange(labels.size), labels]
-    own = of_label.sum(dtype=np.float64)
+    label_sum = of_label.sum(dtype=np.float64)
     raise_to(-80, u)
     np.exp(u, out=u)
     total = row_sums(u)
     if weights is not None:
         return total, float(weights @ (np.log(total) - of_label).astype(np.float64))
-    return total, float(np.log(total).sum(dtype=np.float64) - own)
+    return total, float(np.log(total).sum(dtype=np.float64) - label_sum)

@@ -87,8 +87,8 @@ class VectorProblem(SoftmaxProblem):
         z = self._scores(rows)
         e = z * w
         e += b
-        own = None if self.weights is None else self.weights[rows]
-        total, loss = exponentiate(e, self.labels[rows], own)
+        weights = None if self.weights is None else self.weights[rows]
+        total, loss = exponentiate(e, self.labels[rows], weights)
         return z, e, total, loss
 
     def inverse(self, x: FloatArray) -> Inverse:
@@ -106,12 +106,16 @@ class VectorProblem(SoftmaxProblem):
             z, labels = part._scores(rows), part.labels
             p, _ = probabilities(z * w + b, labels[rows])
             pz = p * z
-            own = p if part.weights is None else p * part.weights[rows, None].astype(p.dtype)
-            own_z = own * z
-            diagonal += np.einsum("ij,ij->j", own_z, z), own_z.sum(axis=0), own.sum(axis=0)
-            h[:k, :k] -= own_z.T @ pz
-            h[:k, k:] -= own_z.T @ p
-            h[k:, k:] -= own.T @ p
+            weighted = p if part.weights is None else p * part.weights[rows, None].astype(p.dtype)
+            weighted_z = weighted * z
+            diagonal += (
+                np.einsum("ij,ij->j", weighted_z, z),
+                weighted_z.sum(axis=0),
+                weighted.sum(axis=0),
+            )
+            h[:k, :k] -= weighted_z.T @ pz
+            h[:k, k:] -= weighted_z.T @ p
+            h[k:, k:] -= weighted.T @ p
         at = np.arange(k)
         h[at, at] += diagonal[0]
         h[at, k + at] += diagonal[1]

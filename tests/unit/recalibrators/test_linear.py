@@ -331,12 +331,12 @@ def test_vector_scaling_of_many_classes_is_that_of_few(monkeypatch, together):
         lambda self, x: (ways.append(self.classwise_hessian), inverse(self, x))[1],
     )
     monkeypatch.setattr(vector_loss, "TOGETHER", 1)
-    monkeypatch.setattr(linear_scaling, "_APART", 3)
+    monkeypatch.setattr(linear_scaling, "_CLASSWISE_PASSES", 3)
     found = VectorScaling(input="logits").fit(z, y)
     # Three passes are not enough: it goes on with what the classes share.
     assert ways == [True, False]
     np.testing.assert_allclose(found.weights_, plain.weights_, rtol=1e-3, atol=1e-3)
-    monkeypatch.setattr(linear_scaling, "_APART", 300)
+    monkeypatch.setattr(linear_scaling, "_CLASSWISE_PASSES", 300)
     found = VectorScaling(input="logits").fit(z, y)
     assert ways == [True, False, True]
     np.testing.assert_allclose(found.weights_, plain.weights_, rtol=1e-3, atol=1e-3)
