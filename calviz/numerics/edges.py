@@ -75,12 +75,12 @@ def weighted_mass_edges(
     if counted:
         size, larger = divmod(int(upto[-1]), bins)
         m = np.arange(1, bins)
-        wanted = m * size + np.minimum(m, larger)
-        wanted = wanted[wanted > 0].astype(np.float64)
+        cut_weights = m * size + np.minimum(m, larger)
+        cut_weights = cut_weights[cut_weights > 0].astype(np.float64)
     else:
         # Sums of weights that should be equal may differ by rounding.
-        wanted = upto[-1] * np.arange(1, bins) / bins * (1 - 1e-12)
-    return _with_ends(ordered[np.searchsorted(upto, wanted)], ordered)
+        cut_weights = upto[-1] * np.arange(1, bins) / bins * (1 - 1e-12)
+    return _with_ends(ordered[np.searchsorted(upto, cut_weights)], ordered)
 
 
 def _with_ends(inner: FloatArray, ordered: FloatArray) -> FloatArray:

@@ -51,11 +51,11 @@ def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[IsotonicFits]
     rows = max(1, FITTED_AT_ONCE // max(1, count.shape[-1]))
     for start in range(0, len(hits), rows):
         samples = slice(start, min(start + rows, len(hits)))
-        some, right = count[samples], hits[samples]
-        used = some > 0
-        sample = np.repeat(np.arange(len(some)), np.count_nonzero(used, axis=1))
-        some, right = some[used], right[used]
-        fitted = isotonic_regression(right / some + 2 * sample, weights=some)
+        used_count, used_hits = count[samples], hits[samples]
+        used = used_count > 0
+        sample = np.repeat(np.arange(len(used_count)), np.count_nonzero(used, axis=1))
+        used_count, used_hits = used_count[used], used_hits[used]
+        fitted = isotonic_regression(used_hits / used_count + 2 * sample, weights=used_count)
         first = fitted.blocks
-        level = np.add.reduceat(right, first[:-1]) / fitted.weights
+        level = np.add.reduceat(used_hits, first[:-1]) / fitted.weights
         yield IsotonicFits(samples, used, level, fitted.weights, first, sample[first[:-1]])

@@ -51,10 +51,10 @@ def complement(probs: FloatArray) -> FloatArray:
     rest = 1 - probs
     rows = np.arange(probs.shape[0])
     top = probs.argmax(axis=1)
-    kept = probs[rows, top]
+    largest = probs[rows, top]
     probs[rows, top] = 0
     rest[rows, top] = row_sums(probs)
-    probs[rows, top] = kept
+    probs[rows, top] = largest
     return rest
 
 

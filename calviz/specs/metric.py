@@ -334,14 +334,14 @@ class MetricRegistry(Registry[Metric]):
     """Metrics by key, family by family; a family that `FAMILIES` does not name comes last."""
 
     def _place(self, entry: Metric) -> tuple[int, str]:
-        known = entry.family in FAMILIES
-        return FAMILIES.index(entry.family) if known else len(FAMILIES), entry.value.__module__
+        is_listed = entry.family in FAMILIES
+        return FAMILIES.index(entry.family) if is_listed else len(FAMILIES), entry.value.__module__
 
     def in_table(self, table: Table) -> tuple[str, ...]:
         """Keys of the metrics of a table with room for only a few."""
         return tuple(m.key for m in self if table in m.tables)
 
-    def asked(
+    def selection(
         self, metrics: Iterable[str] | Literal["all"] | None, table: Table
     ) -> tuple[str, ...] | None:
         """Keys of the metrics that a comparison measures: by default those of a table; None stands for all metrics."""

@@ -65,10 +65,10 @@ class FitFacts:
     @property
     def few(self) -> str:
         """A sentence if there are too few rows per class for one map per class, else ""."""
-        each = self.rows / self.classes
-        if each >= ROWS_PER_CLASS:
+        rows_per_class = self.rows / self.classes
+        if rows_per_class >= ROWS_PER_CLASS:
             return ""
-        return f"{self.rows:,} rows for {self.classes:,} classes are {each:,.1f} each, fewer than {ROWS_PER_CLASS}"
+        return f"{self.rows:,} rows for {self.classes:,} classes are {rows_per_class:,.1f} each, fewer than {ROWS_PER_CLASS}"
 
 
 #: Why a method is not suggested for some data; "" if it is.

@@ -50,7 +50,8 @@ def squared_error_weights(gram: FloatArray, true_probs: FloatArray) -> FloatArra
 def likelihood_weights(true_probs: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """Return the w on the simplex that maximises ``sum log(true_probs @ w)``.
 
-    The probabilities of the true class have shape (n, J), row weights shape (n,). Newton's method inside each face; the likelihood is concave, so the best face has the maximum.
+    Probabilities of the true class have shape (n, J), row weights shape (n,). Newton's method is used inside each face; the likelihood
+    is concave, so the best face has the maximum.
     """
     count = true_probs.shape[1]
     best, highest = np.full(count, 1 / count), -np.inf
