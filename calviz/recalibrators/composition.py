@@ -143,11 +143,8 @@ class Composition(BaseRecalibrator):
         return self
 
     def _program(self, name: str) -> numpy_source.Program:
-        first, second = (
-            part._program(f"{name}_{at}")
-            for at, part in (("first", self.first_), ("second", self.second_))
-        )
-        return first.then(second)
+        first: numpy_source.Program = self.first_._program(f"{name}_first")
+        return first.then(self.second_._program(f"{name}_second"))
 
 
 def composed(
