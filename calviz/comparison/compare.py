@@ -104,7 +104,7 @@ def compare(
             seed=seed,
             in_sample=in_sample,
         ),
-        metrics=METRICS.asked(metrics, "methods"),
+        metrics=METRICS.selection(metrics, "methods"),
         reduction=reduction,
         bins=bins,
         scheme=scheme,

@@ -22,7 +22,7 @@ class Suggestion:
     methods : tuple of str
         Keys, in the order of the registry.
     usual : tuple of str
-        Those to start with if each method is fitted many times (`RecalibratorSpec.usual`).
+        Those to start with if each method is fitted many times (`RecalibratorSpec.preselected`).
     left_out : mapping of str to str
         Reason for each method that works on these data but is not suggested.
     impossible : mapping of str to str
@@ -65,12 +65,12 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
     group = evidence(facts.classes, fit_rows)
     winning = [key for key in group.ranking if key in possible][:BEST]
     specs = [RECALIBRATORS[key] for key in possible]
-    winning += [s.key for s in specs if s.usual and s.accuracy_preserving]
+    winning += [s.key for s in specs if s.preselected and s.accuracy_preserving]
     winning += [s.key for s in specs if s.family == "Automatic"]
     # Methods that the experiments do not include are suggested.
     methods = [key for key in possible if key in winning or key not in group.records]
     left_out |= {key: _rank(key, group) for key in possible if key not in methods}
-    usual = tuple(key for key in methods if RECALIBRATORS[key].usual)
+    usual = tuple(key for key in methods if RECALIBRATORS[key].preselected)
     return Suggestion(tuple(methods), usual, left_out, impossible)
 
 

@@ -83,7 +83,7 @@ def compare_models(
     """
     aligned = same_rows(models, split=split, where=where)
     reduction = Reduction.of(reduction, *aligned.models.values())
-    keys = METRICS.asked(metrics, "rivals")
+    keys = METRICS.selection(metrics, "rivals")
     results: dict[str, ModelResult] = {}
     for done, (name, data) in enumerate(aligned.models.items(), start=1):
         if stop is not None and stop():

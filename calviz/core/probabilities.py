@@ -14,6 +14,8 @@ from calviz.core.errors import InputError, Repair
 ROW_SUM_TOLERANCE = 0.02
 #: Scores up to this far outside [0, 1] are accepted as rounding where a profile or sample reads them in bulk.
 SCORE_SLACK = 1e-6
+#: Machine epsilon of float64, 2.2e-16: the value that an exact 0 counts as in scikit-learn's log loss and in this project's.
+EPSILON = float(np.finfo(np.float64).eps)
 #: Block size in bytes for passes over rows; blocks of this size stay in the CPU cache.
 BLOCK_BYTES = 1 << 19
 

@@ -197,11 +197,11 @@ def decision_loss(
         checkpoint()
         score_place = np.broadcast_to(place_of_score, fits.used.shape)[fits.used]
         p = np.broadcast_to(score, fits.used.shape)[fits.used]
-        q = fits.along(fits.level)
-        fitted_place = fits.along(np.searchsorted(cutoffs, fits.level, side="left"))
+        q = fits.per_step(fits.level)
+        fitted_place = fits.per_step(np.searchsorted(cutoffs, fits.level, side="left"))
         # Rows with p <= mu < q should be acted on but are not; rows with q <= mu < p should not be but are.
         weight = np.sign(q - p) * rows[fits.samples][fits.used]
-        first_cell = fits.along(fits.sample * wide)
+        first_cell = fits.per_step(fits.sample * wide)
         size = len(fits.used) * wide
         total = np.zeros((2, size))
         for ends, sign in (

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.zero_floor import EPSILON
+from calviz.core.probabilities import EPSILON
 from calviz.sample import cell_bounds_of_bins, cell_bounds_of_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums, binned

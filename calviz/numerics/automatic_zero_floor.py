@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.probabilities import EPSILON
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores, log_softmax
 from calviz.numerics.temperature import fit_temperature
-from calviz.numerics.zero_floor import EPSILON, Floor
+from calviz.numerics.zero_floor import Floor
 
 #: Largest automatic floor.
 MOST = 0.01
@@ -48,8 +49,8 @@ def automatic_floor(probs: FloatArray, labels: IntArray) -> Floor:
 
 def true_zeros(probs: FloatArray, labels: IntArray) -> int:
     """Count the rows whose true class has a score of 0, from scores (n, K) and labels (n,)."""
-    own = probs[np.arange(labels.size), labels]
-    return int(np.count_nonzero(own <= 0))
+    true_probs = probs[np.arange(labels.size), labels]
+    return int(np.count_nonzero(true_probs <= 0))
 
 
 def chosen_floor(probs: FloatArray, labels: IntArray) -> float:
@@ -66,9 +67,9 @@ def chosen_floor(probs: FloatArray, labels: IntArray) -> float:
     fitted.
     """
     n, k = probs.shape
-    own = probs[np.arange(n), labels]
+    true_probs = probs[np.arange(n), labels]
     step = -(-n // max(ROWS, ENTRIES // k))
-    order = np.lexsort((labels, own > 0))[::step]
+    order = np.lexsort((labels, true_probs > 0))[::step]
     array, y = probs[order].astype(np.float64), labels[order]
     # In this order every fold gets its share of the zeros, and of every class.
     fold = np.arange(y.size) % min(FOLDS, y.size)
@@ -76,9 +77,9 @@ def chosen_floor(probs: FloatArray, labels: IntArray) -> float:
     losses = np.zeros(len(candidates))
     for at, value in enumerate(candidates):
         logs = np.log(Floor(value).raise_zeros(array.copy()))
-        for one in range(int(fold.max()) + 1):
-            kept, held_out = fold != one, fold == one
-            fitted = fit_temperature(Scores(logs[kept], "logits", "logits"), y[kept])
-            block = log_softmax(logs[held_out] / fitted.value)
+        for number in range(int(fold.max()) + 1):
+            fitting, held_out = fold != number, fold == number
+            optimum = fit_temperature(Scores(logs[fitting], "logits", "logits"), y[fitting])
+            block = log_softmax(logs[held_out] / optimum.value)
             losses[at] -= block[np.arange(block.shape[0]), y[held_out]].sum()
     return float(candidates[int(np.argmin(losses))])

@@ -86,11 +86,11 @@ def _in_turns(work: Callable[[T], R], items: Sequence[T], threads: int) -> Itera
     has taken, and waits only for helpers that are at work: so `work` may itself call this function, and several callers can share
     the helpers.
     """
-    left, done = deque(enumerate(items)), dict[int, R]()
+    remaining, done = deque(enumerate(items)), dict[int, R]()
 
     def take_turn() -> bool:
         try:
-            index, item = left.popleft()
+            index, item = remaining.popleft()
         except IndexError:
             return False
         checkpoint()
@@ -102,7 +102,7 @@ def _in_turns(work: Callable[[T], R], items: Sequence[T], threads: int) -> Itera
             while take_turn():
                 pass
         except BaseException:
-            left.clear()  # stops the other threads
+            remaining.clear()  # stops the other threads
             raise
 
     helpers = [_helpers.submit(watched(take_turns)) for _ in range(min(threads, len(items)) - 1)]
@@ -114,15 +114,15 @@ def _in_turns(work: Callable[[T], R], items: Sequence[T], threads: int) -> Itera
                 _wait(helpers)
             yield done.pop(index)
     finally:
-        left.clear()
+        remaining.clear()
         _wait(helpers)
 
 
 def _wait(helpers: list[Future[None]]) -> None:
     """Wait for helpers that have started, and raise their errors."""
-    begun = [helper for helper in helpers if not helper.cancel()]
-    wait(begun)
-    for helper in begun:
+    started = [helper for helper in helpers if not helper.cancel()]
+    wait(started)
+    for helper in started:
         helper.result()
 
 

@@ -95,28 +95,28 @@ def rows_by_class(labels: IntArray, count: int) -> list[IntArray]:
     small = np.min_scalar_type(count)  # short integers are radix-sorted
     for rows in runs(0, labels.size):
         part = labels[rows].astype(small)
-        own = np.argsort(part, kind="stable")
+        order_in_run = np.argsort(part, kind="stable")
         counts = np.bincount(part, minlength=count)
         # Each class continues where its rows of earlier runs ended.
         place = np.repeat(free - (np.cumsum(counts) - counts), counts)
         place += np.arange(part.size)
-        order[place] = own + rows.start
+        order[place] = order_in_run + rows.start
         free += counts
     return np.split(order, ends[:-1])
 
 
-def ordered_events(column: FloatArray, own: IntArray) -> Ordered:
+def ordered_events(column: FloatArray, hit_rows: IntArray) -> Ordered:
     """Sort the probabilities of a class in place, and return them with their hits.
 
     Parameters
     ----------
     column : ndarray, shape (n,)
         It is overwritten by the sorted probabilities, to save memory.
-    own : ndarray of int, shape (m,)
+    hit_rows : ndarray of int, shape (m,)
         The rows with the label of the class.
     """
     hit = np.zeros(column.size, dtype=np.bool_)
-    hit[own] = True
+    hit[hit_rows] = True
     ordered = BinaryEvents(column, hit).ordered
     column[:] = ordered.score
     return Ordered(column, ordered.hit)

@@ -44,11 +44,7 @@ def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -
     size, larger = divmod(n, bins)
     m = np.arange(1, bins)
     cuts = m * size + np.minimum(m, larger)
-    inner = np.unique(ordered[cuts[(cuts > 0) & (cuts < n)] - 1])
-    inner = inner[inner < ordered[-1]]
-    # Rounding may leave scores a little outside [0, 1]; the edges still enclose them all.
-    ends = np.array([min(0, ordered[0]), max(1, ordered[-1])], dtype=ordered.dtype)
-    return np.concatenate([ends[:1], inner, ends[1:]])
+    return _with_ends(ordered[cuts[(cuts > 0) & (cuts < n)] - 1], ordered)
 
 
 def assign(score: FloatArray, edges: FloatArray) -> IntArray:
@@ -79,13 +75,19 @@ def weighted_mass_edges(
     if counted:
         size, larger = divmod(int(upto[-1]), bins)
         m = np.arange(1, bins)
-        wanted = m * size + np.minimum(m, larger)
-        wanted = wanted[wanted > 0].astype(np.float64)
+        cut_weights = m * size + np.minimum(m, larger)
+        cut_weights = cut_weights[cut_weights > 0].astype(np.float64)
     else:
         # Sums of weights that should be equal may differ by rounding.
-        wanted = upto[-1] * np.arange(1, bins) / bins * (1 - 1e-12)
-    inner = np.unique(ordered[np.searchsorted(upto, wanted)])
+        cut_weights = upto[-1] * np.arange(1, bins) / bins * (1 - 1e-12)
+    return _with_ends(ordered[np.searchsorted(upto, cut_weights)], ordered)
+
+
+def _with_ends(inner: FloatArray, ordered: FloatArray) -> FloatArray:
+    """Return distinct edges from the last scores of the bins but the last, with the ends 0 and 1; `ordered` are all scores, ascending."""
+    inner = np.unique(inner)
     inner = inner[inner < ordered[-1]]
+    # Rounding may leave scores a little outside [0, 1]; the edges still enclose them all.
     ends = np.array([min(0, ordered[0]), max(1, ordered[-1])], dtype=ordered.dtype)
     return np.concatenate([ends[:1], inner, ends[1:]])
 

@@ -14,7 +14,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 FITTED_AT_ONCE = 1 << 16
 
 
-class Fits(NamedTuple):
+class IsotonicFits(NamedTuple):
     """The levels of the isotonic fits of R samples of G steps each, one sample after the other.
 
     Attributes
@@ -38,12 +38,12 @@ class Fits(NamedTuple):
     first: IntArray
     sample: IntArray
 
-    def along(self, values: FloatArray | IntArray) -> FloatArray | IntArray:
+    def per_step(self, values: FloatArray | IntArray) -> FloatArray | IntArray:
         """Repeat values per level, shape (L,), for each of the steps that have rows, shape (used steps,)."""
         return np.asarray(np.repeat(values, np.diff(self.first)))
 
 
-def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[Fits]:
+def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[IsotonicFits]:
     """Fit R samples, given as rows and hits per ascending score, shape (R, G) each; yields the fits of some samples at a time.
 
     The samples are concatenated, each raised above the previous one, so that no level spans two of them.
@@ -51,11 +51,11 @@ def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[Fits]:
     rows = max(1, FITTED_AT_ONCE // max(1, count.shape[-1]))
     for start in range(0, len(hits), rows):
         samples = slice(start, min(start + rows, len(hits)))
-        some, right = count[samples], hits[samples]
-        used = some > 0
-        sample = np.repeat(np.arange(len(some)), np.count_nonzero(used, axis=1))
-        some, right = some[used], right[used]
-        fitted = isotonic_regression(right / some + 2 * sample, weights=some)
+        used_count, used_hits = count[samples], hits[samples]
+        used = used_count > 0
+        sample = np.repeat(np.arange(len(used_count)), np.count_nonzero(used, axis=1))
+        used_count, used_hits = used_count[used], used_hits[used]
+        fitted = isotonic_regression(used_hits / used_count + 2 * sample, weights=used_count)
         first = fitted.blocks
-        level = np.add.reduceat(right, first[:-1]) / fitted.weights
-        yield Fits(samples, used, level, fitted.weights, first, sample[first[:-1]])
+        level = np.add.reduceat(used_hits, first[:-1]) / fitted.weights
+        yield IsotonicFits(samples, used, level, fitted.weights, first, sample[first[:-1]])

@@ -33,11 +33,11 @@ def westfall_young(
     Westfall & Young 1993, algorithm 2.8 (step-down min-p); the sample itself counts as one of the draws, which makes
     the test exact (Davison & Hinkley 1997, section 4.2).
     """
-    both = np.column_stack([observed, drawn])
-    count = both.shape[1]
-    ordered = np.sort(both, axis=1)
-    p = np.empty(both.shape)
-    for t, row in enumerate(both):
+    statistics = np.column_stack([observed, drawn])
+    count = statistics.shape[1]
+    ordered = np.sort(statistics, axis=1)
+    p = np.empty(statistics.shape)
+    for t, row in enumerate(statistics):
         # Tolerates the rounding of another order of summation.
         below = row - 1e-9 * (1e-3 + np.abs(row))
         p[t] = (count - np.searchsorted(ordered[t], below, side="left")) / count

@@ -71,29 +71,29 @@ class Basis:
     def of(cls, z: FloatArray, rows: FloatArray, knots: int) -> Self:
         """Make a basis with at most this many knots, at quantiles of ascending places z (M,) that hold `rows` rows (M,)."""
         below = np.cumsum(rows) - rows / 2
-        at = z
-        if at.size > knots:
-            at = np.interp(np.linspace(0, rows.sum(), knots), below, z)
-        spread = at[-1] - at[0]
-        apart = np.append(True, np.diff(at) > _ROOM * spread)
-        at = at[apart]
-        if at.size < 2:
-            at = at[0] + np.array([-1.0, 1.0])
+        knot_places = z
+        if knot_places.size > knots:
+            knot_places = np.interp(np.linspace(0, rows.sum(), knots), below, z)
+        spread = knot_places[-1] - knot_places[0]
+        is_apart = np.append(True, np.diff(knot_places) > _ROOM * spread)
+        knot_places = knot_places[is_apart]
+        if knot_places.size < 2:
+            knot_places = knot_places[0] + np.array([-1.0, 1.0])
         centre = float(z @ rows / rows.sum())
         scale = float(np.sqrt((z - centre) ** 2 @ rows / rows.sum())) or 1.0
-        straight = np.stack([np.ones(at.size), (at - centre) / scale], axis=1)
-        penalty = roughness((at - centre) / scale)
+        straight = np.stack([np.ones(knot_places.size), (knot_places - centre) / scale], axis=1)
+        penalty = roughness((knot_places - centre) / scale)
         value, vector = np.linalg.eigh(penalty)
         # Two directions have no roughness: straight lines.
         bent = vector[:, 2:] / np.sqrt(value[2:])
         at_knots = np.concatenate([straight, bent], axis=1)
-        return cls(at, at_knots, np.append([0.0, 0.0], np.ones(bent.shape[1])))
+        return cls(knot_places, at_knots, np.append([0.0, 0.0], np.ones(bent.shape[1])))
 
     def at(self, z: FloatArray) -> FloatArray:
         """Return the values of the functions at log-odds (M,), within the knots or beyond; shape (M, D)."""
         return natural_spline(self.knots, self.at_knots, bends_of(self.knots, self.at_knots), z)
 
-    def along(self, z: FloatArray, weights: FloatArray) -> FloatArray:
+    def combined(self, z: FloatArray, weights: FloatArray) -> FloatArray:
         """Return ``at(z) @ weights`` for weights (D,), shape (M,), from the values of the sum at the knots."""
         values = (self.at_knots @ weights)[:, None]
         return natural_spline(self.knots, values, bends_of(self.knots, values), z)[:, 0]

@@ -26,9 +26,9 @@ def ends_of_ties(ordered: FloatArray) -> IntArray:
     ends = np.empty(int(np.count_nonzero(changed)), dtype=np.int32)
     done = 0
     for rows in runs(0, ordered.size):
-        found = np.flatnonzero(changed[rows])
-        ends[done : done + found.size] = found + rows.start + 1
-        done += found.size
+        run_ends = np.flatnonzero(changed[rows])
+        ends[done : done + run_ends.size] = run_ends + rows.start + 1
+        done += run_ends.size
     return ends
 
 

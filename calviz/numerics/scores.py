@@ -51,10 +51,10 @@ def complement(probs: FloatArray) -> FloatArray:
     rest = 1 - probs
     rows = np.arange(probs.shape[0])
     top = probs.argmax(axis=1)
-    kept = probs[rows, top]
+    largest = probs[rows, top]
     probs[rows, top] = 0
     rest[rows, top] = row_sums(probs)
-    probs[rows, top] = kept
+    probs[rows, top] = largest
     return rest
 
 
@@ -107,7 +107,7 @@ class Scores:
         self.raise_zeros(block)
         return np.log(block, out=block)
 
-    def look(self, rows: slice, dtype: type) -> FloatArray:
+    def read_only_block(self, rows: slice, dtype: type) -> FloatArray:
         """Return a block of rows in the wanted form, shape (b, K), for reading only: no copy is made if form and dtype are as given."""
         if self.as_given and self.array.dtype == dtype:
             return self.array[rows]

@@ -90,8 +90,8 @@ def fit_temperature(
     bend = 0.0
     for i, rows in enumerate(levels):
         step = max(1, n // rows)
-        own = None if weights is None else weights[::step]
-        problem = _Problem(scores.every(step), labels[::step], loss, own)
+        thinned_weights = None if weights is None else weights[::step]
+        problem = _Problem(scores.every(step), labels[::step], loss, thinned_weights)
         problem.bend = bend
         if i == 0:
             beta = problem.best_of_grid(low, high) if loss == "mse" else 1.0 / scale
@@ -130,14 +130,16 @@ class _Problem:
 
     def at(self, beta: float) -> Derivatives:
         """Return the mean loss and its derivatives, in one pass."""
-        few = self.scores.shape[1] <= _FEW_CLASSES
+        few_classes = self.scores.shape[1] <= _FEW_CLASSES
 
         def work(rows: slice) -> FloatArray:
-            block = self.scores.look(rows, self.dtype)
-            raw = np.ascontiguousarray(block.T) if few else block
-            z = raw - raw.max(axis=0 if few else 1, keepdims=True)
-            own = None if self.weights is None else self.weights[rows]
-            return _sums(z, self.labels[rows], beta, self.loss, 0 if few else 1, own)
+            block = self.scores.read_only_block(rows, self.dtype)
+            raw = np.ascontiguousarray(block.T) if few_classes else block
+            z = raw - raw.max(axis=0 if few_classes else 1, keepdims=True)
+            block_weights = None if self.weights is None else self.weights[rows]
+            return _sums(
+                z, self.labels[rows], beta, self.loss, 0 if few_classes else 1, block_weights
+            )
 
         total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
         return Derivatives(*(total / self.total).tolist())
@@ -147,10 +149,10 @@ class _Problem:
         grid = np.geomspace(low, high, 41)
         # Valleys are wide: few rows, in their own dtype, are enough to tell them apart.
         step = max(1, 2 * self.scores.shape[0] // FIRST_ROWS)
-        own = None if self.weights is None else self.weights[::step]
-        few = _Problem(self.scores.every(step), self.labels[::step], self.loss, own)
-        few.dtype = self.scores.array.dtype.type
-        return float(grid[int(np.argmin([few.at(b).value for b in grid]))])
+        thinned_weights = None if self.weights is None else self.weights[::step]
+        thinned = _Problem(self.scores.every(step), self.labels[::step], self.loss, thinned_weights)
+        thinned.dtype = self.scores.array.dtype.type
+        return float(grid[int(np.argmin([thinned.at(b).value for b in grid]))])
 
     def minimise(self, beta: float, low: float, high: float) -> tuple[float, Derivatives, int]:
         """Take Newton steps inside a bracket, which is narrowed by the sign of the slope."""
@@ -205,35 +207,35 @@ def _sums(
 ) -> FloatArray:
     """Sum the loss and its two derivatives over the rows of a block, whose classes lie along `axis`."""
 
-    def added(*parts: FloatArray) -> FloatArray:
+    def totals(*parts: FloatArray) -> FloatArray:
         return np.array([part.sum() if weights is None else weights @ part for part in parts])
 
     places = (labels, np.arange(labels.size)) if axis == 0 else (np.arange(labels.size), labels)
-    own = z[places].astype(np.float64)
+    label_scores = z[places].astype(np.float64)
     e = z * z.dtype.type(beta)
     raise_to(_DENORMAL, e)
     np.exp(e, out=e)
     s0 = _total(e, axis)
-    own_p = e[places] / s0
+    label_probs = e[places] / s0
     if loss == "nll":
         e *= z
         s1 = _total(e, axis) / s0
         s2 = _dot(e, z, axis) / s0
-        return added(np.log(s0) - beta * own, s1 - own, s2 - s1 * s1)
+        return totals(np.log(s0) - beta * label_scores, s1 - label_scores, s2 - s1 * s1)
     # p' = p (z - m) with m the mean of z under p; p'' = p ((z - m)^2 - v).
     e /= np.expand_dims(s0, axis).astype(e.dtype)
     m = _dot(e, z, axis)
     z -= np.expand_dims(m, axis).astype(z.dtype)
-    own -= m
+    label_scores -= m
     q0 = _dot(e, e, axis)
     ez = e * z
     v = _dot(ez, z, axis)
     q1 = _dot(e, ez, axis)
     q2 = _dot(ez, ez, axis)
-    return added(
-        q0 - 2 * own_p + 1,
-        2 * (q1 - own_p * own),
-        2 * (2 * q2 - v * q0 - own_p * (own * own - v)),
+    return totals(
+        q0 - 2 * label_probs + 1,
+        2 * (q1 - label_probs * label_scores),
+        2 * (2 * q2 - v * q0 - label_probs * (label_scores * label_scores - v)),
     )
 
 

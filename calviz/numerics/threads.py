@@ -18,8 +18,8 @@ _before: list[tuple[Any, int]] = []
 def _libraries() -> list[Any]:
     from threadpoolctl import ThreadpoolController
 
-    found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
-    return found
+    libraries: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return libraries
 
 
 def _set(library: Any, threads: int) -> None:

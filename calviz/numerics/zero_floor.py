@@ -10,9 +10,6 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 
-#: Machine epsilon of float64, 2.2e-16: the value that scikit-learn's log loss uses for an exact 0.
-EPSILON = float(np.finfo(np.float64).eps)
-
 
 def smallest_normal(dtype: npt.DTypeLike) -> float:
     """Smallest normal number of a dtype: its logarithm is -87 in float32, -708 in float64."""
@@ -74,5 +71,5 @@ def check_floor(given: object) -> None:
     if given is None or given == "auto" or (is_number and 0 < float(given) < 1):  # type: ignore[arg-type]
         return
     raise OptionError(
-        f"'floor' must be \"auto\" or a number that lies between 0 and 1, got {given!r}."
+        f"'floor' must be \"auto\", None or a number that lies between 0 and 1, got {given!r}."
     )

@@ -17,19 +17,19 @@ def _classes() -> dict[str, type[Any]]:
     from calviz.specs.recalibrator import RECALIBRATORS
 
     makers = (s.make.func if isinstance(s.make, partial) else s.make for s in RECALIBRATORS)
-    return {made.__name__: made for made in makers if isinstance(made, type)}
+    return {maker.__name__: maker for maker in makers if isinstance(maker, type)}
 
 
 def __getattr__(name: str) -> Any:
     # Importing a module of this folder imports this package first, so classes are looked up only on access.
     if name.startswith("_") or not name[:1].isupper():
         raise AttributeError(f"module 'calviz.recalibrators' has no attribute '{name}'")
-    found = _classes()
-    if name not in found:
+    classes = _classes()
+    if name not in classes:
         raise AttributeError(
-            f"there is no recalibrator '{name}'; known: {', '.join(sorted(found))}"
+            f"there is no recalibrator '{name}'; known: {', '.join(sorted(classes))}"
         )
-    return found[name]
+    return classes[name]
 
 
 def __dir__() -> list[str]:

@@ -33,5 +33,3 @@ class AffineScaling(PlattScaling):
     coefficients_ : ndarray, shape (2, C)
         Slopes a and intercepts b; C is K, or 1 for two classes.
     """
-
-    key = "affine"

@@ -19,9 +19,9 @@ from calviz.recalibrators.fitting.held_out import (
     HeldOut,
     best_shares,
     divisions_of,
-    folds_of,
     order_of_rows,
     rows_to_choose_on,
+    shuffled_folds,
 )
 from calviz.recalibrators.loading import load_map
 from calviz.recalibrators.saved_maps import check_map, plain, saved_parameters
@@ -101,8 +101,6 @@ class AutomaticRecalibrator(BaseRecalibrator):
     generalization, Neural Networks 5.
     """
 
-    key = "auto"
-    needs = "probabilities"
     weights_: FloatArray
     parts_: list[BaseRecalibrator]
     evidence_: dict[str, Any]
@@ -140,8 +138,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
         self._mix(scores, labels, weights)
 
-    def _mix(self, scores: Scores, labels: IntArray, of_rows: FloatArray | None) -> None:
-        """Choose the methods and fit them; `of_rows` holds the row weights, shape (n,), or None."""
+    def _mix(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        """Choose the methods and fit them; `weights` holds the row weights, shape (n,), or None."""
         array = scores.array
         if labels.size < LEAST_ROWS:
             self._warn(
@@ -150,15 +148,15 @@ class AutomaticRecalibrator(BaseRecalibrator):
             )
             self.weights_, self._keys = np.ones(1), [UNCALIBRATED]
             self.evidence_ = {"rows": 0, "taken": 0.0, "gain": {}, "methods": {}, "failed": {}}
-            self._fit_parts(array, labels, of_rows)
+            self._fit_parts(array, labels, weights)
             return
         order = order_of_rows(scores.block(slice(None)), labels)
         rows = order[rows_to_choose_on(labels.size)]
         specs = self._candidates(array.shape[1])
-        some = None if of_rows is None else of_rows[rows] / of_rows[rows].mean()
-        tried, held_out = self._held_out(specs, array[rows], labels[rows], some)
-        self._choose(tried, held_out, some)
-        self._fit_parts(array, labels, of_rows)
+        chosen_weights = None if weights is None else weights[rows] / weights[rows].mean()
+        tried, held_out = self._held_out(specs, array[rows], labels[rows], chosen_weights)
+        self._choose(tried, held_out, chosen_weights)
+        self._fit_parts(array, labels, weights)
 
     def _candidates(self, classes: int) -> list[RecalibratorSpec]:
         """Return the uncalibrated model, and every method that is tried with this number of classes."""
@@ -180,10 +178,10 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self._failed: dict[str, str] = {}
         divisions: list[list[tuple[IntArray, dict[str, FloatArray]]]] = []
         for _ in range(divisions_of(labels.size)):
-            fold_of = folds_of(labels, min(self.folds, labels.size), rng)
+            fold_of = shuffled_folds(labels, min(self.folds, labels.size), rng)
             divisions.append(
                 [
-                    self._on_fold(specs, array, labels, fold_of == f, weights)
+                    self._fold_probabilities(specs, array, labels, fold_of == f, weights)
                     for f in range(fold_of.max() + 1)
                 ]
             )
@@ -194,12 +192,12 @@ class AutomaticRecalibrator(BaseRecalibrator):
         ]
         return tried, held_out
 
-    def _on_fold(
+    def _fold_probabilities(
         self,
         specs: list[RecalibratorSpec],
         array: FloatArray,
         labels: IntArray,
-        held: BoolArray,
+        held_out: BoolArray,
         weights: FloatArray | None,
     ) -> tuple[IntArray, dict[str, FloatArray]]:
         """Return the rows of a fold, and their probabilities by each method, fitted to the other rows."""
@@ -208,31 +206,32 @@ class AutomaticRecalibrator(BaseRecalibrator):
             if spec.key in self._failed:
                 continue
             checkpoint(f"cross-validating {spec.label}")
-            begun = time.perf_counter()
+            started = time.perf_counter()
             try:
-                others = None if weights is None else weights[~held]
-                made = self._make(spec).fit(array[~held], labels[~held], others)
-                probs[spec.key] = made.transform(array[held])
+                others = None if weights is None else weights[~held_out]
+                fitted = self._make(spec).fit(array[~held_out], labels[~held_out], others)
+                probs[spec.key] = fitted.transform(array[held_out])
             except CalvizError as error:
                 self._failed[spec.key] = str(error)
-            self._seconds[spec.key] += time.perf_counter() - begun
-        return np.flatnonzero(held), probs
+            self._seconds[spec.key] += time.perf_counter() - started
+        return np.flatnonzero(held_out), probs
 
     def _choose(
         self,
         tried: list[RecalibratorSpec],
         held_out: list[HeldOut],
-        counted: FloatArray | None,
+        row_weights: FloatArray | None,
     ) -> None:
         """Set the weights of the methods, scaled by how much of their mixture is used, and `evidence_`."""
         rng = np.random.default_rng(SEED)
         losses = np.mean([division.losses for division in held_out], axis=0)
-        # Row weights have a mean of 1, so that plain means of weighted losses are weighted means.
-        times = np.ones(losses.shape[1]) if counted is None else counted
-        losses *= times[:, None]
+        if row_weights is None:
+            row_weights = np.ones(losses.shape[1])
+        # They have a mean of 1, so that plain means of weighted losses are weighted means.
+        losses *= row_weights[:, None]
         shares = best_shares(losses, rng)
         weights = self._weights(shares)
-        of_rows = np.mean(
+        row_gains = np.mean(
             [
                 division.gains(
                     [
@@ -246,18 +245,18 @@ class AutomaticRecalibrator(BaseRecalibrator):
             ],
             axis=0,
         )
-        gain = of_rows @ times / times.size
-        error = (times * (of_rows - gain[:, None])).std(axis=1) / np.sqrt(times.size)
-        needed = RAMP[0] + more_needed(times.size) + self.caution
-        taken = self._taken(gain, error, needed)
-        weights *= taken
-        weights[0] += 1 - taken
-        kept = np.flatnonzero(weights)
-        self.weights_ = weights[kept]
-        self._keys = [tried[i].key for i in kept]
+        gain = row_gains @ row_weights / row_weights.size
+        error = (row_weights * (row_gains - gain[:, None])).std(axis=1) / np.sqrt(row_weights.size)
+        needed = RAMP[0] + extra_standard_errors(row_weights.size) + self.caution
+        used_share = self._used_share(gain, error, needed)
+        weights *= used_share
+        weights[0] += 1 - used_share
+        used = np.flatnonzero(weights)
+        self.weights_ = weights[used]
+        self._keys = [tried[i].key for i in used]
         self.evidence_ = {
-            "rows": int(of_rows.shape[1]),
-            "taken": taken,
+            "rows": int(row_gains.shape[1]),
+            "taken": used_share,
             "counts_from": needed,
             "gain": {
                 score: {"mean": float(gain[at]), "standard_error": float(error[at])}
@@ -282,29 +281,28 @@ class AutomaticRecalibrator(BaseRecalibrator):
         weights = np.where(mean < LEAST_SHARE, 0.0, mean)
         return np.asarray(weights / weights.sum())
 
-    def _taken(self, gain: FloatArray, error: FloatArray, needed: float) -> float:
+    def _used_share(self, gain: FloatArray, error: FloatArray, needed: float) -> float:
         """Share of the mixture that is used: above 0 where the gains in both scores exceed `needed` standard errors."""
         if not gain.any():  # the mixture equals the model
             return 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            clear = np.where(error > 0, gain / error, np.sign(gain) * np.inf)
-        least = float(np.nan_to_num(clear, nan=0.0).min())
-        part = float(np.clip((least - needed) / (RAMP[1] - RAMP[0]), 0, 1))
-        return part if part >= LEAST_SHARE else 0.0
+            in_errors = np.where(error > 0, gain / error, np.sign(gain) * np.inf)
+        least = float(np.nan_to_num(in_errors, nan=0.0).min())
+        share = float(np.clip((least - needed) / (RAMP[1] - RAMP[0]), 0, 1))
+        return share if share >= LEAST_SHARE else 0.0
 
-    def _fit_parts(self, array: FloatArray, labels: IntArray, of_rows: FloatArray | None) -> None:
+    def _fit_parts(self, array: FloatArray, labels: IntArray, weights: FloatArray | None) -> None:
         self.parts_ = []
         for key in self._keys:
             checkpoint(f"fitting {RECALIBRATORS[key].label} on all rows")
-            part = self._make(RECALIBRATORS[key]).fit(array, labels, of_rows)
+            part = self._make(RECALIBRATORS[key]).fit(array, labels, weights)
             self.parts_.append(part)
             for sentence in part.warnings_:
                 if sentence not in self._notes:
                     self._warn(sentence)
 
     def _make(self, spec: RecalibratorSpec) -> Any:
-        floor = {"floor": self.floor} if any(p.name == "floor" for p in spec.parameters) else {}
-        return spec.make(input=self.input, **floor)
+        return spec.make_with(input=self.input, floor=self.floor)
 
     # ---------------------------------------------------------------- applying
 
@@ -345,20 +343,20 @@ class AutomaticRecalibrator(BaseRecalibrator):
         cost = f"{tried} methods, {self.folds} folds of {evidence['rows']:,} rows, {seconds:.2g} s."
         if evidence["taken"] == 0:
             needed = evidence.get("counts_from", 0)  # missing in maps saved by older versions
-            enough = (
+            shortfall = (
                 f"is not enough: both have to be above {needed:.1f} standard errors"
                 if needed > 0
                 else "is no gain in both scores"
             )
-            return f"The model is left as it is: on held-out rows the best mixture lowers {gains}, which {enough}. {cost}"
+            return f"The model is left as it is: on held-out rows the best mixture lowers {gains}, which {shortfall}. {cost}"
         chosen = ", ".join(
             f"{100 * w:.0f} % {RECALIBRATORS[part.key].label}"
             for w, part in sorted(
                 zip(self.weights_, self.parts_, strict=True), key=lambda pair: -pair[0]
             )
         )
-        part = "" if evidence["taken"] == 1 else f" {100 * evidence['taken']:.0f} % of it is taken."
-        return f"{chosen}: on held-out rows the mixture lowers {gains}.{part} {cost}"
+        used = "" if evidence["taken"] == 1 else f" {100 * evidence['taken']:.0f} % of it is taken."
+        return f"{chosen}: on held-out rows the mixture lowers {gains}.{used} {cost}"
 
     # ---------------------------------------------------------------- saving and export
 
@@ -378,7 +376,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
             raise InputError("this is not the map of an automatic mixture")
         self = cls(**saved_parameters(cls, record))
         self._check_parameters()
-        k = int(record["classes"])
+        self._restore_common(record)
         self.weights_ = np.asarray(fitted["weights"], dtype=np.float64)
         self.parts_ = [load_map(part) for part in fitted["parts"]]
         if (
@@ -386,17 +384,14 @@ class AutomaticRecalibrator(BaseRecalibrator):
             or not np.isfinite(self.weights_).all()
             or self.weights_.min(initial=1) < 0
             or abs(self.weights_.sum() - 1) > 1e-6
-            or any(part.classes_.size != k for part in self.parts_)
+            or any(part.classes_.size != self.classes_.size for part in self.parts_)
         ):
             raise InputError("the weights of this mixture do not fit its maps, or do not sum to 1")
         self.evidence_ = fitted["evidence"]
-        self.classes_, self.n_features_in_ = np.arange(k), k
-        self.floor_, self.floor_clips_ = 0.0, True
-        self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
         return self
 
-    def _program(self, name: str) -> numpy_source.Maps:
-        return numpy_source.Maps.mean(
+    def _program(self, name: str) -> numpy_source.Program:
+        return numpy_source.Program.mean(
             [
                 (float(w), part._program(f"{name}_{at}"))
                 for at, (w, part) in enumerate(zip(self.weights_, self.parts_, strict=True))
@@ -404,7 +399,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         )
 
 
-def more_needed(rows: int) -> float:
+def extra_standard_errors(rows: int) -> float:
     """Standard errors by which the limits in `RAMP` rise with this number of rows."""
     return FOR_FEW_ROWS * max(0.0, math.log(FEW_ROWS / rows, 4))
 

@@ -36,10 +36,13 @@ from calviz.specs.recalibrator import FloorChoice, Input, Needs
 class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of scikit-learn transformers from scores, shape (n, K), to calibrated probabilities, shape (n, K).
 
-    A subclass sets `needs` and `fitted`, and implements `_fit`, `_apply` and `_source`.
+    A subclass sets `fitted`, and implements `_fit`, `_apply` and `_source`; the decorator that registers it sets `key`, `needs` and
+    `accuracy_preserving`.
 
     Attributes
     ----------
+    key : str
+        The registry key; for a class with several, that of the decorator nearest to it.
     needs : {"probabilities", "logits", "log-probabilities"}
         The form of the scores that `_fit` and `_apply` receive.
     fitted : tuple of str
@@ -99,9 +102,9 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         weights = self._check_weights(sample_weight, array)
         if weights is not None and not weights.all():
             # Rows of weight 0 are dropped.
-            kept = np.flatnonzero(weights)
-            array, weights = array[kept], weights[kept] / weights[kept].mean()
-            labels = self._check_labels(labels[kept], array)
+            rows = np.flatnonzero(weights)
+            array, weights = array[rows], weights[rows] / weights[rows].mean()
+            labels = self._check_labels(labels[rows], array)
         with one_blas_thread():
             if weights is None:
                 self._fit(self._scores(array), labels)
@@ -238,13 +241,13 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _warn(self, sentence: str) -> None:
         self._notes.append(sentence)
 
-    def _warn_absent(self, counts: IntArray, what: str) -> None:
+    def _warn_absent(self, counts: IntArray, consequence: str) -> None:
         absent = np.flatnonzero(counts == 0)
         if absent.size:
             named = ", ".join(str(k) for k in absent[:10]) + (", ..." if absent.size > 10 else "")
             self._warn(
                 f"{absent.size} of {counts.size} classes have no calibration rows "
-                f"(column {named}): {what}."
+                f"(column {named}): {consequence}."
             )
 
     def describe(self) -> dict[str, Any]:
@@ -288,9 +291,12 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 )
         except ValueError as error:
             # The first line says what is wrong.
-            said = str(error).strip().splitlines()[0].removesuffix(":").removesuffix(" instead")
-            flat = "Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)"
-            raise InputError(said, remedy=flat if "got 1D array" in said else None) from None
+            message = str(error).strip().splitlines()[0].removesuffix(":").removesuffix(" instead")
+            reshape = (
+                "Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)"
+            )
+            remedy = reshape if "got 1D array" in message else None
+            raise InputError(message, remedy=remedy) from None
         if self.input == "probabilities":
             check_probabilities(array)
         else:
@@ -326,14 +332,14 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def _find_floor(self, array: FloatArray, labels: IntArray) -> Floor:
-        given = getattr(self, "floor", None)
-        check_floor(given)
+        choice = getattr(self, "floor", None)
+        check_floor(choice)
         if self.input == "logits" or not self._takes_logarithms():
             return NO_FLOOR
-        if given == "auto":
-            found = automatic_floor(array, labels)
-            return replace(found, value=found.least(array.dtype))
-        return Floor(smallest_normal(array.dtype) if given is None else float(given))
+        if choice == "auto":
+            floor = automatic_floor(array, labels)
+            return replace(floor, value=floor.least(array.dtype))
+        return Floor(smallest_normal(array.dtype) if choice is None else float(choice))
 
     def _warn_of_zeros(self, array: FloatArray, labels: IntArray) -> None:
         effect = self._effect_of_zeros()
@@ -357,8 +363,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.needs != "probabilities"
 
     def _scores(self, array: FloatArray) -> Scores:
-        wanted = self.needs
-        return Scores(array, self.input, wanted, self._floor)
+        return Scores(array, self.input, self.needs, self._floor)
 
     @property
     def _floor(self) -> Floor:
@@ -400,25 +405,28 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
-        known = {p.name for p in parameters_of(cls.__init__)}
+        names = {p.name for p in parameters_of(cls.__init__)}
         parameters = saved_parameters(cls, record)
-        if not set(parameters) <= known or set(record["fitted"]) != set(cls.fitted):
+        if not set(parameters) <= names or set(record["fitted"]) != set(cls.fitted):
             raise InputError(f"this map of '{cls.key}' has unknown entries, or lacks some")
         self = cls(**parameters)
         self._check_parameters()
+        self._restore_common(record)
+        for name in cls.fitted:
+            setattr(self, name, restored(record["fitted"][name]))
+        self._restored()
+        return self
+
+    def _restore_common(self, record: Mapping[str, Any]) -> None:
+        """Set the attributes that every fitted map has, whatever its method."""
         k = int(record["classes"])
-        self.classes_ = np.arange(k)
-        self.n_features_in_ = k
+        self.classes_, self.n_features_in_ = np.arange(k), k
         # Maps saved by earlier versions lack "floor_clips": their floors always clipped.
         self.floor_, self.floor_clips_ = (
             float(record["floor"]),
             bool(record.get("floor_clips", True)),
         )
-        for name in cls.fitted:
-            setattr(self, name, restored(record["fitted"][name]))
         self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
-        self._restored()
-        return self
 
     def _restored(self) -> None:
         """Check the attributes that were read, and rebuild what is derived from them."""
@@ -430,14 +438,14 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         or logits.
         """
         check_is_fitted(self, "classes_")
-        return numpy_source.program(self.key, self.input, self._program("mapped"))
+        return self._program("mapped").text(self.key, self.input)
 
-    def _program(self, name: str) -> numpy_source.Maps:
+    def _program(self, name: str) -> numpy_source.Program:
         """Return the functions that `snippet` writes; their names begin with `name`."""
-        piece = numpy_source.Pieces(
-            name, self.needs, self.input, self._floor, self._source(name), self.accuracy_preserving
+        source = numpy_source.MapSource(
+            name, self.needs, self.input, self._floor, self._source(name)
         )
-        return numpy_source.Maps.one(piece)
+        return numpy_source.Program.one(source)
 
 
 def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
@@ -448,12 +456,12 @@ def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
     """
 
     def work(rows: slice) -> None:
-        won = before[rows].argmax(axis=1)
+        predicted = before[rows].argmax(axis=1)
         block = after[rows]
-        changed = np.flatnonzero(block.argmax(axis=1) != won)
+        changed = np.flatnonzero(block.argmax(axis=1) != predicted)
         if changed.size:
             top = block[changed].max(axis=1)
-            block[changed, won[changed]] = np.nextafter(top, np.asarray(2, dtype=top.dtype))
+            block[changed, predicted[changed]] = np.nextafter(top, np.asarray(2, dtype=top.dtype))
 
     for_row_blocks(after, work)
 

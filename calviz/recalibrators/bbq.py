@@ -39,13 +39,11 @@ class BayesianBinning(OneVsRest):
     so that all weights add up to Kish's effective sample size: unequal weights are less evidence.
     """
 
-    key = "bbq"
-
     def __init__(self, *, input: Input = "probabilities") -> None:
         self.input = input
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        score, hit = ordered_events(column, own)
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        score, hit = ordered_events(column, hit_rows)
         # Cuts are only at the ends of groups of ties, so the order within a group does not matter.
         hits = np.zeros(column.size + 1, dtype=np.int32)
         np.cumsum(hit, out=hits[1:])
@@ -55,7 +53,12 @@ class BayesianBinning(OneVsRest):
     def _weighted_column(
         self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
     ) -> Piecewise:
-        ordered, own = ordered_rows(column, hit, weights)
-        own = own * (effective_number(own) / own.sum())
-        rows, hits = (np.append(0.0, np.cumsum(values)) for values in (own, own * ordered.hit))
+        ordered, ordered_weights = ordered_rows(column, hit, weights)
+        ordered_weights = ordered_weights * (
+            effective_number(ordered_weights) / ordered_weights.sum()
+        )
+        rows, hits = (
+            np.append(0.0, np.cumsum(values))
+            for values in (ordered_weights, ordered_weights * ordered.hit)
+        )
         return averaged_binnings(ordered.score, hits, rows)

@@ -17,7 +17,7 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     reference="Kull et al. 2017",
     formula=r"\sigma\left(a \log p - b \log(1 - p) + c\right),\ a, b \ge 0",
     left_out=reasons_to_leave_out.each_class_alone,
-    usual=True,
+    preselected=True,
     mixed_up_to=20,
 )
 class BetaCalibration(LogisticMaps):
@@ -34,7 +34,6 @@ class BetaCalibration(LogisticMaps):
         a, b (not negative) and c; C is K, or 1 for two classes.
     """
 
-    key = "beta"
     names = ("a", "b", "c")
     kind = "beta"
     start = (1.0, 1.0, 0.0)

@@ -8,8 +8,8 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.events import tied_scores
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.fitting.isotonic import (
-    Between,
     Positives,
+    ScoresAroundPositives,
     centred_map,
     constant_pieces,
     weighted_pieces,
@@ -51,16 +51,14 @@ class CenteredIsotonicRecalibrator(OneVsRest):
         The map of each class; with two classes, that of class 1 alone.
     """
 
-    key = "centered-isotonic"
-
     def __init__(self, *, smooth: bool = True, input: Input = "probabilities") -> None:
         self.smooth = smooth
         self.input = input
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        positives = Positives.of(column[own])
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        positives = Positives.of(column[hit_rows])
         column.sort()
-        pieces = constant_pieces(Between.of(column, positives))
+        pieces = constant_pieces(ScoresAroundPositives.of(column, positives))
         return centred_map(pieces, column, smooth=self.smooth)
 
     def _weighted_column(

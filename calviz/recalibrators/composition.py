@@ -82,11 +82,9 @@ class Composition(BaseRecalibrator):
     def _make(self) -> tuple[Any, Any]:
         composed(self.key)
         first, second = RECALIBRATORS[self.first], RECALIBRATORS[self.second]
-        floor = {"floor": self.floor} if any(p.name == "floor" for p in first.parameters) else {}
-        cap = {"cap": self.cap} if any(p.name == "cap" for p in second.parameters) else {}
         return (
-            first.make(input=self.input, **floor),
-            second.make(input="probabilities", **cap),
+            first.make_with(input=self.input, floor=self.floor),
+            second.make_with(input="probabilities", cap=self.cap),
         )
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
@@ -141,21 +139,17 @@ class Composition(BaseRecalibrator):
         first, second = self._make()
         self.first_ = type(first).from_dict(parts["first"])
         self.second_ = type(second).from_dict(parts["second"])
-        k = int(record["classes"])
-        self.classes_, self.n_features_in_ = np.arange(k), k
-        self.floor_, self.floor_clips_ = 0.0, True
-        self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
+        self._restore_common(record)
         return self
 
-    def _program(self, name: str) -> numpy_source.Maps:
-        first, second = (
-            part._program(f"{name}_{at}")
-            for at, part in (("first", self.first_), ("second", self.second_))
-        )
-        return numpy_source.Maps.then(first, second)
+    def _program(self, name: str) -> numpy_source.Program:
+        first: numpy_source.Program = self.first_._program(f"{name}_first")
+        return first.then(self.second_._program(f"{name}_second"))
 
 
-def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) -> RecalibratorSpec:
+def composed(
+    key: str, left_out: LeftOut = suggested, *, preselected: bool = False
+) -> RecalibratorSpec:
     """Return the registry entry of the composition named ``first+second`` (Zhang 2020, section 3.4).
 
     Raises
@@ -188,7 +182,7 @@ def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) ->
         formula=r"T_2(T_1(z))",
         make=partial(Composition, first=first.key, second=second.key),
         left_out=left_out,
-        usual=usual,
+        preselected=preselected,
         interval_columns=second.interval_columns,
     )
 
@@ -203,7 +197,7 @@ RECALIBRATORS.register(
     composed(
         f"{_T}+{_ISOTONIC}",
         lambda facts: follows_noise(facts) or close_to_simpler(facts),
-        usual=True,
+        preselected=True,
     )
 )
 RECALIBRATORS.register(composed(f"{_T}+{_IRM}", variant("a variant of IRM.")))

@@ -59,8 +59,6 @@ class ClasswiseTemperature(BaseRecalibrator):
     the paper does not cover, likelihood, means and ECE are weighted.
     """
 
-    key = "cwmcs-ts"
-    needs = "logits"
     fitted = ("temperature_", "gamma_", "temperatures_")
     temperature_: float
     gamma_: float
@@ -83,14 +81,16 @@ class ClasswiseTemperature(BaseRecalibrator):
         self._fit_weighted(scores, labels, None)
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
-        self.temperature_ = self._common(scores, labels, weights)
+        self.temperature_ = self._common_temperature(scores, labels, weights)
         direction = self._direction(self._miscalibration(scores, labels, weights))
         self.gamma_, _ = best_gamma(scores, labels, self.temperature_, direction, weights)
         self.temperatures_ = self.temperature_ * (1 + self.gamma_ * direction)
         counts = np.bincount(labels, minlength=scores.shape[1])
         self._warn_absent(counts, "they keep the common temperature")
 
-    def _common(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> float:
+    def _common_temperature(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> float:
         if self.temperature is not None:
             if not self.temperature > 0:
                 raise OptionError(f"'temperature' must be above 0, got {self.temperature!r}.")

@@ -37,6 +37,4 @@ class DirichletCalibration(LinearMaps):
     Parameters and attributes are those of `MatrixScaling`; the penalty strengths are in units of log-probabilities.
     """
 
-    key = "dirichlet"
-    needs = "log-probabilities"
     in_units_of_scores = False

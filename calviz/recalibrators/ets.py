@@ -31,7 +31,7 @@ _REACH = math.log(4)
     reference="Zhang et al. 2020, eq. 5",
     formula=r"w_1\,\mathrm{softmax}(z / T) + w_2\,\mathrm{softmax}(z) + w_3 / K",
     left_out=reasons_to_leave_out.close_to_simpler,
-    usual=True,
+    preselected=True,
     mixed_up_to=ANY_CLASSES,
 )
 class EnsembleTemperatureScaling(BaseRecalibrator):
@@ -57,10 +57,7 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         Weights of the tempered, the original and the uniform probabilities; they sum to 1.
     """
 
-    key = "ets"
-    needs = "logits"
     fitted = ("temperature_", "weights_")
-    accuracy_preserving = True
     temperature_: float
     weights_: FloatArray
 
@@ -83,15 +80,15 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
         self._mix(scores, labels, weights)
 
-    def _mix(self, scores: Scores, labels: IntArray, of_rows: FloatArray | None) -> None:
-        optimum = fit_temperature(scores, labels, self.loss, of_rows)
+    def _mix(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        optimum = fit_temperature(scores, labels, self.loss, weights)
         warning = bound_warning(optimum)
         if warning:
             self._warn(warning)
         self.temperature_ = optimum.value
-        self.weights_, value = self._weights(scores, labels, self.temperature_, of_rows)
+        self.weights_, value = self._weights(scores, labels, self.temperature_, weights)
         if self.joint:
-            self._refine(scores, labels, value, of_rows)
+            self._refine(scores, labels, value, weights)
         if self.weights_[2] > 1 - 1e-9:
             self._warn(
                 "the uniform distribution alone fits best: the scores say nothing about the labels."
@@ -102,26 +99,26 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         scores: Scores,
         labels: IntArray,
         temperature: float,
-        of_rows: FloatArray | None,
+        weights: FloatArray | None,
     ) -> tuple[FloatArray, float]:
         """Return the best weights at a temperature, and their loss (the squared error up to a constant)."""
         if self.loss == "mse":
-            return _by_squared_error(scores, labels, temperature, of_rows)
-        return _by_likelihood(scores, labels, temperature, of_rows)
+            return _by_squared_error(scores, labels, temperature, weights)
+        return _by_likelihood(scores, labels, temperature, weights)
 
     def _refine(
-        self, scores: Scores, labels: IntArray, value: float, of_rows: FloatArray | None
+        self, scores: Scores, labels: IntArray, value: float, weights: FloatArray | None
     ) -> None:
         start = math.log(self.temperature_)
-        found = minimize_scalar(
-            lambda t: self._weights(scores, labels, math.exp(t), of_rows)[1],
+        optimum = minimize_scalar(
+            lambda t: self._weights(scores, labels, math.exp(t), weights)[1],
             bounds=(start - _REACH, start + _REACH),
             method="bounded",
             options={"xatol": 1e-5},
         )
-        if found.fun < value:
-            self.temperature_ = math.exp(found.x)
-            self.weights_, _ = self._weights(scores, labels, self.temperature_, of_rows)
+        if optimum.fun < value:
+            self.temperature_ = math.exp(optimum.x)
+            self.weights_, _ = self._weights(scores, labels, self.temperature_, weights)
 
     def _effect_of_zeros(self) -> str:
         # The squared error is bounded, and the uniform component lifts zeros.
@@ -147,28 +144,30 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         )
 
 
-def _parts(scores: Scores, rows: slice, temperature: float) -> tuple[FloatArray, FloatArray]:
+def _tempered_and_plain(
+    scores: Scores, rows: slice, temperature: float
+) -> tuple[FloatArray, FloatArray]:
     block = scores.block(rows)
     return tempered(block.copy(), temperature), softmax(block)
 
 
 def _by_squared_error(
-    scores: Scores, labels: IntArray, temperature: float, of_rows: FloatArray | None
+    scores: Scores, labels: IntArray, temperature: float, weights: FloatArray | None
 ) -> tuple[FloatArray, float]:
     n, k = scores.shape
 
     def work(rows: slice) -> FloatArray:
-        warm, plain = _parts(scores, rows, temperature)
-        own = np.arange(warm.shape[0]), labels[rows]
+        warm, plain = _tempered_and_plain(scores, rows, temperature)
+        true_class = np.arange(warm.shape[0]), labels[rows]
         per_row = (
             np.vecdot(warm, warm),
             np.vecdot(warm, plain),
             np.vecdot(plain, plain),
-            warm[own],
-            plain[own],
+            warm[true_class],
+            plain[true_class],
         )
-        if of_rows is not None:
-            return np.array([of_rows[rows] @ values.astype(np.float64) for values in per_row])
+        if weights is not None:
+            return np.array([weights[rows] @ values.astype(np.float64) for values in per_row])
         return np.array([values.sum(dtype=np.float64) for values in per_row])
 
     a, b, c, d, e = (sum_over_blocks(scores.array, work) / n).tolist()
@@ -179,14 +178,14 @@ def _by_squared_error(
 
 
 def _by_likelihood(
-    scores: Scores, labels: IntArray, temperature: float, of_rows: FloatArray | None
+    scores: Scores, labels: IntArray, temperature: float, weights: FloatArray | None
 ) -> tuple[FloatArray, float]:
-    own = np.empty((scores.shape[0], 3))
-    own[:, 2] = 1 / scores.shape[1]
+    true_probs = np.empty((scores.shape[0], 3))
+    true_probs[:, 2] = 1 / scores.shape[1]
     for rows in row_blocks(scores.array):
-        warm, plain = _parts(scores, rows, temperature)
-        at = np.arange(warm.shape[0]), labels[rows]
-        own[rows, 0], own[rows, 1] = warm[at], plain[at]
-    w = likelihood_weights(own, of_rows)
-    logs = np.log(np.maximum(own @ w, np.finfo(np.float64).tiny))
-    return w, -float(np.average(logs, weights=of_rows))
+        warm, plain = _tempered_and_plain(scores, rows, temperature)
+        true_class = np.arange(warm.shape[0]), labels[rows]
+        true_probs[rows, 0], true_probs[rows, 1] = warm[true_class], plain[true_class]
+    w = likelihood_weights(true_probs, weights)
+    logs = np.log(np.maximum(true_probs @ w, np.finfo(np.float64).tiny))
+    return w, -float(np.average(logs, weights=weights))

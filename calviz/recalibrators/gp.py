@@ -52,8 +52,6 @@ class GaussianProcess(BaseRecalibrator):
         Posterior mean and standard deviation of the departure from the prior mean, on a grid of ``-log(1 - log(p) / T)``.
     """
 
-    key = "gp"
-    needs = "log-probabilities"
     fitted = ("scale_", "grid_", "latent_", "deviation_")
     scale_: float
     grid_: FloatArray
@@ -79,22 +77,26 @@ class GaussianProcess(BaseRecalibrator):
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
         step = max(1, -(-n * k // self.max_pairs))
-        some, own = scores.every(step), labels[::step]
+        thinned_scores, thinned_labels = scores.every(step), labels[::step]
         if step > 1:
             self._warn(
-                f"fitted on one row in {step} ({own.size:,} of {n:,}), to limit the time it takes."
+                f"fitted on one row in {step} ({thinned_labels.size:,} of {n:,}), to limit the time it takes."
             )
-        each = None if weights is None else weights[::step]
-        if each is not None:
-            each = each * (effective_number(each) / each.sum())
-        warm = fit_temperature(some, own, weights=each)
+        thinned_weights = None if weights is None else weights[::step]
+        if thinned_weights is not None:
+            thinned_weights = thinned_weights * (
+                effective_number(thinned_weights) / thinned_weights.sum()
+            )
+        warm = fit_temperature(thinned_scores, thinned_labels, weights=thinned_weights)
         warning = bound_warning(warm)
         if warning:
             self._warn(warning)
         self.scale_ = 1 / warm.value
-        x = some.block(slice(0, own.size), np.float32)
+        x = thinned_scores.block(slice(0, thinned_labels.size), np.float32)
         x *= np.float32(self.scale_)
-        latent = LatentProblem(x, own, self.inducing, each).fit(max_passes=300)
+        latent = LatentProblem(x, thinned_labels, self.inducing, thinned_weights).fit(
+            max_passes=300
+        )
         self.grid_, self.latent_, self.deviation_ = latent.grid, latent.mean, latent.deviation
         if not latent.converged:
             self._warn(f"not converged after {latent.passes} passes.")

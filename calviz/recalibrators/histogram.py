@@ -63,8 +63,6 @@ class HistogramBinning(OneVsRest):
     An equal-width bin without calibration rows has its centre as its value.
     """
 
-    key = "histogram"
-
     def __init__(
         self,
         *,
@@ -97,11 +95,11 @@ class HistogramBinning(OneVsRest):
             hits.sum(axis=1).astype(np.intp), "their probabilities are only normalised"
         )
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         ordered = np.sort(column)
         edges = equal_mass_edges(ordered, self.bins, is_sorted=True)
         rows = np.bincount(np.searchsorted(edges[1:-1], column), minlength=edges.size - 1)
-        hits = np.bincount(np.searchsorted(edges[1:-1], column[own]), minlength=edges.size - 1)
+        hits = np.bincount(np.searchsorted(edges[1:-1], column[hit_rows]), minlength=edges.size - 1)
         return steps_merged(halfway(ordered, edges[1:-1]), self._share(hits, rows))
 
     def _weighted_column(
@@ -119,8 +117,8 @@ class HistogramBinning(OneVsRest):
             for values in (weights, weights * hit)
         )
         centres = (edges[1:].astype(np.float64) + edges[:-1]) / 2
-        some = np.where(rows > 0, rows, 1.0)
-        return steps_merged(inner, np.where(rows > 0, self._share(hits, some), centres))
+        divisors = np.where(rows > 0, rows, 1.0)
+        return steps_merged(inner, np.where(rows > 0, self._share(hits, divisors), centres))
 
     def _share(self, hits: IntArray | FloatArray, rows: IntArray | FloatArray) -> FloatArray:
         """Share of hits of each bin; all `rows` must be above 0."""

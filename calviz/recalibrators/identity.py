@@ -29,9 +29,6 @@ class Identity(BaseRecalibrator):
         What X holds.
     """
 
-    key = "identity"
-    needs = "probabilities"
-    accuracy_preserving = True
     _needs_two_classes = False
 
     def __init__(self, *, input: Input = "probabilities") -> None:

@@ -11,8 +11,8 @@ from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.fitting.isotonic import (
-    Between,
     Positives,
+    ScoresAroundPositives,
     isotonic_map,
     through_pieces,
     weighted_pieces,
@@ -34,7 +34,7 @@ _RUN_BYTES = 1 << 23
     reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
     formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
     left_out=reasons_to_leave_out.close_to_simpler,
-    usual=True,
+    preselected=True,
 )
 class MulticlassIsotonic(OneMap):
     """One increasing function for all n times K pairs of a probability and a hit (whether its class is the true one); then each row is normalised.
@@ -57,10 +57,6 @@ class MulticlassIsotonic(OneMap):
     map_ : Piecewise
     """
 
-    key = "irm"
-    needs = "probabilities"
-    accuracy_preserving = True
-
     def __init__(
         self, *, epsilon: float = EPSILON, cap: bool = True, input: Input = "probabilities"
     ) -> None:
@@ -73,16 +69,16 @@ class MulticlassIsotonic(OneMap):
         n = whole.shape[0]
         positives = Positives.of(whole[np.arange(n), labels])
         runs = (
-            Between.of(np.sort(whole[rows], axis=None), positives)
+            ScoresAroundPositives.of(np.sort(whole[rows], axis=None), positives)
             for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
         )
-        self.map_ = isotonic_map(reduce(Between.merged, runs), cap=self.cap)
+        self.map_ = isotonic_map(reduce(ScoresAroundPositives.merged, runs), cap=self.cap)
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
         whole = scores.whole()
         hit = labels[:, None] == np.arange(whole.shape[1])
-        every = whole.ravel(), hit.ravel(), np.repeat(weights, whole.shape[1])
-        self.map_ = through_pieces(weighted_pieces(*every), cap=self.cap)
+        pairs = whole.ravel(), hit.ravel(), np.repeat(weights, whole.shape[1])
+        self.map_ = through_pieces(weighted_pieces(*pairs), cap=self.cap)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.fitting.isotonic import (
-    Between,
     Positives,
+    ScoresAroundPositives,
     isotonic_map,
     through_pieces,
     weighted_pieces,
@@ -26,7 +26,7 @@ from calviz.specs.recalibrator import Input, recalibrator
     reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
     left_out=reasons_to_leave_out.follows_noise,
-    usual=True,
+    preselected=True,
 )
 class IsotonicRecalibrator(OneVsRest):
     """The best-fitting increasing function for each class (pool-adjacent-violators algorithm); then each row is normalised.
@@ -49,16 +49,14 @@ class IsotonicRecalibrator(OneVsRest):
         The map of each class; with two classes, that of class 1 alone.
     """
 
-    key = "isotonic"
-
     def __init__(self, *, cap: bool = True, input: Input = "probabilities") -> None:
         self.cap = cap
         self.input = input
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        positives = Positives.of(column[own])
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        positives = Positives.of(column[hit_rows])
         column.sort()
-        return isotonic_map(Between.of(column, positives), cap=self.cap)
+        return isotonic_map(ScoresAroundPositives.of(column, positives), cap=self.cap)
 
     def _weighted_column(
         self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray

@@ -41,7 +41,6 @@ class LinearScaling(LogisticMaps):
         Slopes a, and a row of zeros; C is K, or 1 for two classes.
     """
 
-    key = "linear"
     names = ("a",)
     kind = "log-odds"
     start = (1.0, 0.0)

@@ -15,7 +15,7 @@ from calviz.numerics.temperature import fit_temperature
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.linear_scaling import fit_linear, seconds_of_a_pass
-from calviz.recalibrators.fitting.matrix_loss import DENSE, MatrixProblem
+from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
 from calviz.recalibrators.fitting.minimise import Minimum
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.strength_search import GRID, SHORT_PASSES, StrengthSearch
@@ -74,21 +74,21 @@ class LinearMaps(BaseRecalibrator):
         n, k = scores.shape
         self._check_strengths()
         counts = np.bincount(labels, minlength=k)
-        present, some, own = present_classes(scores, labels, counts)
-        if present.size * (present.size + 1) <= DENSE:
+        present, present_scores, present_labels = present_classes(scores, labels, counts)
+        if present.size * (present.size + 1) <= MatrixProblem.most_dense:
             # With so few classes, logarithms cost as much as the matrix product: take them only once. The copy is small.
-            some = Scores(some.whole(), "logits", "logits")
+            present_scores = Scores(present_scores.whole(), "logits", "logits")
         step = max(1, n // 20_000)
         warm = fit_temperature(scores.every(step), labels[::step])
-        scale = 1 / _spread(some) if self.in_units_of_scores else 1.0
-        few = present.size
-        start = np.zeros((few, few + 1))
-        start[:, :-1] = np.eye(few) / (warm.value * scale)
-        penalty = self._penalty(few, (0.0, 0.0))
-        problem = MatrixProblem(some, own, penalty, scale, weights=weights)
+        scale = 1 / _spread(present_scores) if self.in_units_of_scores else 1.0
+        present_count = present.size
+        start = np.zeros((present_count, present_count + 1))
+        start[:, :-1] = np.eye(present_count) / (warm.value * scale)
+        penalty = self._penalty(present_count, (0.0, 0.0))
+        problem = MatrixProblem(present_scores, present_labels, penalty, scale, weights=weights)
         self._refuse_if_slow(problem, start)
         strengths = self._strengths(problem, start)
-        problem.penalty = self._penalty(few, strengths)
+        problem.penalty = self._penalty(present_count, strengths)
         least = separated_below(warm.loss)
         checkpoint("fitting the map")
         minimum = fit_linear(problem, start, least=least)
@@ -99,7 +99,7 @@ class LinearMaps(BaseRecalibrator):
         self._warn_absent(counts, "they keep the common temperature and no offset")
         self._warn_about(minimum, n, k, separated=minimum.value < 10 * least)
 
-    def _warn_about(self, found: Minimum, n: int, k: int, *, separated: bool) -> None:
+    def _warn_about(self, minimum: Minimum, n: int, k: int, *, separated: bool) -> None:
         if separated:
             self._warn(
                 "the calibration rows are separable: larger weights always fit better, the search was "
@@ -109,8 +109,8 @@ class LinearMaps(BaseRecalibrator):
             self._warn(
                 f"{k * (k + 1):,} parameters from {n:,} calibration rows: expect overfitting."
             )
-        if not found.converged and not separated:
-            self._warn(f"not converged after {found.passes} passes.")
+        if not minimum.converged and not separated:
+            self._warn(f"not converged after {minimum.passes} passes.")
 
     # ---------------------------------------------------------------- penalties
 
@@ -148,8 +148,8 @@ class LinearMaps(BaseRecalibrator):
             paths = [(s, 1.0 if intercept is None else intercept) for s in GRID]
             off_diagonal = search.best(paths, "off-diagonal")[0]
         if intercept is None:
-            both = [(off_diagonal, s) for s in GRID]
-            intercept = search.best(both, "intercepts")[1]
+            paths = [(off_diagonal, s) for s in GRID]
+            intercept = search.best(paths, "intercepts")[1]
         return off_diagonal, intercept
 
     def _refuse_if_slow(self, problem: MatrixProblem, start: FloatArray) -> None:

@@ -21,9 +21,9 @@ def load_map(record: Any) -> BaseRecalibrator:
     check_map(record)
     try:
         cls = type(RECALIBRATORS[str(record["method"])].make())
-        found: BaseRecalibrator = cls.from_dict(record)
+        loaded: BaseRecalibrator = cls.from_dict(record)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(f"the map of '{record['method']}' is damaged ({error})") from None
     except OptionError as error:
         raise InputError(f"the map cannot be read: {error}".rstrip(".")) from None
-    return found
+    return loaded

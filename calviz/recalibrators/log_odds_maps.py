@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.per_class_logistic import log_parts
-from calviz.specs.recalibrator import Needs
 
 #: Largest absolute margin, by dtype, whose sigmoid is a normal (not a subnormal) number.
 FARTHEST: dict[Any, float] = {np.float32: 80.0, np.float64: 700.0}
@@ -24,8 +23,6 @@ class LogOddsMaps(BaseRecalibrator):
 
     With two classes only class 1 has a map, and class 0 gets the remaining probability.
     """
-
-    needs: ClassVar[Needs] = "probabilities"
 
     def _takes_logarithms(self) -> bool:
         return True

@@ -34,7 +34,7 @@ class LogisticMaps(LogOddsMaps):
     intercept: ClassVar[bool] = True
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._keep(self._fit_maps(scores, labels), scores, labels)
+        self._set_maps(self._fit_maps(scores, labels), scores, labels)
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
         cls = type(self)
@@ -47,9 +47,9 @@ class LogisticMaps(LogOddsMaps):
             non_negative=cls.non_negative,
             intercept=cls.intercept,
         )
-        self._keep(maps, scores, labels)
+        self._set_maps(maps, scores, labels)
 
-    def _keep(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
+    def _set_maps(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
         self.coefficients_ = maps.parameters
         self._warn_absent(
             np.bincount(labels, minlength=scores.shape[1]),

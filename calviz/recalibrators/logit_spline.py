@@ -58,7 +58,6 @@ class LogisticSpline(LogOddsMaps):
         Penalty strengths; 0 stands for a straight line.
     """
 
-    key = "logit-spline"
     fitted = ("knots_", "values_", "bends_", "strengths_")
     knots_: list[FloatArray]
     values_: list[FloatArray]
@@ -109,7 +108,7 @@ class LogisticSpline(LogOddsMaps):
                 )
 
         for_columns(log_odds, work, wide=True)
-        self._keep(splines)
+        self._set_splines(splines)
         self._warn_absent(counts, "their probabilities are only normalised")
 
     def _check_options(self) -> None:
@@ -122,7 +121,7 @@ class LogisticSpline(LogOddsMaps):
         if self.strength is not None and not self.strength > 0:
             raise OptionError(f"'strength' must be above 0, got {self.strength!r}.")
 
-    def _keep(self, splines: list[LogitSpline]) -> None:
+    def _set_splines(self, splines: list[LogitSpline]) -> None:
         self._splines = splines
         self.knots_ = [s.knots for s in splines]
         self.values_ = [s.values for s in splines]
@@ -137,10 +136,10 @@ class LogisticSpline(LogOddsMaps):
                 spline.check()
         except (InputError, AttributeError, TypeError, ValueError) as error:
             raise InputError(f"a map of 'logit-spline' is damaged: {error}") from None
-        wanted = 1 if self.classes_.size == 2 else self.classes_.size
-        if len(splines) != wanted:
-            raise InputError(f"'logit-spline' has {len(splines)} maps for {wanted}")
-        self._keep(splines)
+        map_count = 1 if self.classes_.size == 2 else self.classes_.size
+        if len(splines) != map_count:
+            raise InputError(f"'logit-spline' has {len(splines)} maps for {map_count}")
+        self._set_splines(splines)
 
     def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
         z = np.subtract(log_p, log_rest)
@@ -165,8 +164,8 @@ class LogisticSpline(LogOddsMaps):
 
     def _constants(self, name: str) -> str:
         parts = [
-            f"{name}_{what} = {numpy_source.arrays(values)}"
-            for what, values in (
+            f"{name}_{part} = {numpy_source.arrays(values)}"
+            for part, values in (
                 ("knots", self.knots_),
                 ("values", self.values_),
                 ("bends", self.bends_),

@@ -59,6 +59,4 @@ class MatrixScaling(LinearMaps):
         Strengths of the two penalties (for "l2", both are that of the ridge penalty).
     """
 
-    key = "matrix"
-    needs = "logits"
     in_units_of_scores = True

@@ -24,8 +24,8 @@ def softmax(z):
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """One map of a program.
+class MapSource:
+    """The source of one map of a program.
 
     Attributes
     ----------
@@ -37,8 +37,6 @@ class Pieces:
         Zero floor that is applied before taking logarithms of probabilities.
     body : str
         Source that defines ``<name>_of``, a function from scores in the form `needs` to probabilities.
-    accuracy_preserving : bool
-        Whether the map keeps the predicted class.
     """
 
     name: str
@@ -46,7 +44,6 @@ class Pieces:
     given: Input
     floor: Floor
     body: str
-    accuracy_preserving: bool
 
     def text(self) -> str:
         """Return the source of the function of the scores."""
@@ -62,58 +59,56 @@ class Pieces:
 
 
 @dataclass(frozen=True)
-class Maps:
-    """The maps of a program: a single map, a chain of maps, or a weighted mean of maps.
+class Program:
+    """A program that applies a single map, a chain of maps, or a weighted mean of maps.
 
     Attributes
     ----------
-    pieces : tuple of Pieces
-        The functions, with distinct names.
+    maps : tuple of MapSource
+        The maps, with distinct names.
     call : str
-        Expression in ``scores`` that calls them.
+        Expression in ``scores`` that calls their functions.
     """
 
-    pieces: tuple[Pieces, ...]
+    maps: tuple[MapSource, ...]
     call: str
 
     @classmethod
-    def one(cls, piece: Pieces) -> Maps:
+    def one(cls, source: MapSource) -> Program:
         """Make a program of a single map."""
-        return cls((piece,), f"{piece.name}(scores)")
+        return cls((source,), f"{source.name}(scores)")
 
-    def then(self, second: Maps) -> Maps:
+    def then(self, second: Program) -> Program:
         """Chain: apply these maps, then `second` to their probabilities."""
-        return Maps(
-            (*self.pieces, *second.pieces), second.call.replace("(scores)", f"({self.call})")
+        return Program(
+            (*self.maps, *second.maps), second.call.replace("(scores)", f"({self.call})")
         )
 
     @classmethod
-    def mean(cls, weighted: Sequence[tuple[float, Maps]]) -> Maps:
-        """Weighted mean of the probabilities of several maps; the weights sum to 1."""
-        pieces = tuple(piece for _, maps in weighted for piece in maps.pieces)
+    def mean(cls, weighted: Sequence[tuple[float, Program]]) -> Program:
+        """Weighted mean of the probabilities of several programs; the weights sum to 1."""
         if len(weighted) == 1:
             return weighted[0][1]
-        return cls(pieces, " + ".join(f"{w!r} * {maps.call}" for w, maps in weighted))
+        maps = tuple(source for _, program in weighted for source in program.maps)
+        return cls(maps, " + ".join(f"{w!r} * {program.call}" for w, program in weighted))
 
-
-def program(key: str, given: Input, maps: Maps) -> str:
-    """Return the source of a program that applies these maps."""
-    what = "probabilities" if given == "probabilities" else "logits"
-    return "\n".join(
-        [
-            f'"""Recalibration map \'{key}\', fitted by calviz: {what}, shape (n, K), in; '
-            'calibrated probabilities out."""',
-            "",
-            "import numpy as np",
-            "",
-            _SOFTMAX,
-            *(piece.text() + "\n" for piece in maps.pieces),
-            "def recalibrate(scores):",
-            "    scores = np.asarray(scores, dtype=float)",
-            f"    return {maps.call}",
-            "",
-        ]
-    )
+    def text(self, key: str, given: Input) -> str:
+        """Return the source of the program, for the method with this key and scores that are given in this form."""
+        return "\n".join(
+            [
+                f'"""Recalibration map \'{key}\', fitted by calviz: {given}, shape (n, K), in; '
+                'calibrated probabilities out."""',
+                "",
+                "import numpy as np",
+                "",
+                _SOFTMAX,
+                *(source.text() + "\n" for source in self.maps),
+                "def recalibrate(scores):",
+                "    scores = np.asarray(scores, dtype=float)",
+                f"    return {self.call}",
+                "",
+            ]
+        )
 
 
 def array(values: npt.ArrayLike) -> str:

@@ -27,11 +27,8 @@ class OneMap(BaseRecalibrator):
         """Return the map at scores of any shape, before normalisation."""
         return self.map_(np.asarray(score))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fitted map as plain values, ready for JSON."""
-        record = super().to_dict()
-        record["fitted"]["map_"] = self.map_.to_dict()
-        return record
+    def _saved(self) -> dict[str, Any]:
+        return {"map_": self.map_.to_dict()}
 
     def _restored(self) -> None:
         try:

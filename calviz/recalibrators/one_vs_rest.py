@@ -15,7 +15,6 @@ from calviz.numerics.zero_floor import Floor
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
-from calviz.specs.recalibrator import Needs
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 would have no distribution.
@@ -31,7 +30,6 @@ class OneVsRest(BaseRecalibrator):
     With two classes only class 1 has a map, and class 0 gets the remaining probability.
     """
 
-    needs: ClassVar[Needs] = "probabilities"
     #: Each of these attributes is a list with one `Piecewise` per map.
     fitted: ClassVar[tuple[str, ...]] = ("maps_",)
     #: Multiple of the original probability that is added before normalising.
@@ -39,29 +37,29 @@ class OneVsRest(BaseRecalibrator):
     #: One map per class; with two classes, the map of class 1 alone.
     maps_: list[Piecewise]
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        """Fit the map of class k to its probabilities, shape (n,), which may be overwritten; `own` are the rows labelled k."""
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        """Fit the map of class k to its probabilities, shape (n,), which may be overwritten; `hit_rows` are the rows labelled k."""
         raise NotImplementedError
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         count = scores.shape[1]
-        own = rows_by_class(labels, count)
+        hit_rows = rows_by_class(labels, count)
         start = 1 if count == 2 else 0
         maps: list[Piecewise] = [UNCHANGED] * (count - start)
 
         def work(k: int, column: FloatArray) -> None:
-            if own[k].size:
-                maps[k - start] = self._fit_column(k, column, own[k])
+            if hit_rows[k].size:
+                maps[k - start] = self._fit_column(k, column, hit_rows[k])
 
         for_columns(scores.whole(), work, start=start, wide=True)
         self.maps_ = maps
         self._warn_absent(
-            np.array([rows.size for rows in own]), "their probabilities are only normalised"
+            np.array([rows.size for rows in hit_rows]), "their probabilities are only normalised"
         )
-        few = self._rows_needed()
-        if few and (small := sum(0 < rows.size < few for rows in own)):
+        rows_needed = self._rows_needed()
+        if rows_needed and (small := sum(0 < rows.size < rows_needed for rows in hit_rows)):
             self._warn(
-                f"{small} of {count} classes have fewer than {few} calibration rows: "
+                f"{small} of {count} classes have fewer than {rows_needed} calibration rows: "
                 "their maps follow single rows."
             )
 
@@ -142,28 +140,18 @@ class OneVsRest(BaseRecalibrator):
         """Return the map of class k (with two classes, of class 1) at scores of any shape, before normalisation."""
         return self.maps_[0 if len(self.maps_) == 1 else k](np.asarray(score))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fitted map as plain values, ready for JSON."""
-        fitted = {name: getattr(self, name) for name in self.fitted}
-        try:
-            for name in fitted:
-                setattr(self, name, [])
-            record = super().to_dict()
-        finally:
-            for name, maps in fitted.items():
-                setattr(self, name, maps)
-        record["fitted"] = {name: [m.to_dict() for m in maps] for name, maps in fitted.items()}
-        return record
+    def _saved(self) -> dict[str, Any]:
+        return {name: [m.to_dict() for m in getattr(self, name)] for name in self.fitted}
 
     def _restored(self) -> None:
-        wanted = 1 if self.classes_.size == 2 else self.classes_.size
+        map_count = 1 if self.classes_.size == 2 else self.classes_.size
         for name in self.fitted:
             try:
                 maps = [Piecewise.from_dict(m) for m in getattr(self, name)]
             except (KeyError, TypeError, ValueError) as error:
                 raise InputError(f"a map of '{self.key}' is damaged: {error}") from None
-            if len(maps) != wanted:
-                raise InputError(f"'{self.key}' has {len(maps)} maps for {wanted}")
+            if len(maps) != map_count:
+                raise InputError(f"'{self.key}' has {len(maps)} maps for {map_count}")
             setattr(self, name, maps)
 
     def _source(self, name: str) -> str:

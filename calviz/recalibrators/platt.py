@@ -17,7 +17,7 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     reference="Platt 1999; Guo et al. 2017, section 4.1",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
     left_out=reasons_to_leave_out.each_class_alone,
-    usual=True,
+    preselected=True,
 )
 class PlattScaling(LogisticMaps):
     """A logistic regression of the label on the log-odds; with more than two classes fitted one-vs-rest, then normalised.
@@ -37,7 +37,6 @@ class PlattScaling(LogisticMaps):
         Slopes a and intercepts b; C is K, or 1 for two classes.
     """
 
-    key = "platt"
     names = ("a", "b")
     kind = "log-odds"
     start = (1.0, 0.0)

@@ -48,7 +48,6 @@ class QuadraticScaling(LogisticMaps):
         The smallest and the largest log-odds of the calibration rows.
     """
 
-    key = "quadratic"
     names = ("b", "c", "a")
     kind = "quadratic"
     start = (1.0, 0.0, 0.0)
@@ -59,8 +58,8 @@ class QuadraticScaling(LogisticMaps):
         self.floor = floor
         self.input = input
 
-    def _keep(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
-        super()._keep(maps, scores, labels)
+    def _set_maps(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
+        super()._set_maps(maps, scores, labels)
         low, high = np.inf, -np.inf
         for rows in row_blocks(scores.array):
             z = np.subtract(*log_parts(scores, rows))
@@ -71,26 +70,26 @@ class QuadraticScaling(LogisticMaps):
     def turns(self) -> FloatArray:
         """Return the log-odds at which the map of each class turns, shape (C,); nan where that is outside the calibration rows."""
         b, c = self.coefficients_[:2]
-        at = np.full(b.shape, np.nan)
-        np.divide(-b, 2 * c, out=at, where=c != 0)
+        turns = np.full(b.shape, np.nan)
+        np.divide(-b, 2 * c, out=turns, where=c != 0)
         low, high = self.range_
-        at[~((low < at) & (at < high))] = np.nan
-        return at
+        turns[~((low < turns) & (turns < high))] = np.nan
+        return turns
 
     def _warn_of_turns(self) -> None:
-        at = self.turns()
-        turned = np.flatnonzero(~np.isnan(at))
-        if not turned.size:
+        turns = self.turns()
+        columns = np.flatnonzero(~np.isnan(turns))
+        if not columns.size:
             return
-        k = int(turned[0])
-        which = (
+        k = int(columns[0])
+        subject = (
             "the map is not monotone: it turns"
-            if at.size == 1
-            else f"the maps of {turned.size} of {at.size} classes are not monotone: that of column {k} turns"
+            if turns.size == 1
+            else f"the maps of {columns.size} of {turns.size} classes are not monotone: that of column {k} turns"
         )
         side = "below" if self.coefficients_[1, k] > 0 else "above"
         self._warn(
-            f"{which} at a score of {_score(at[k]):.4g}, and reverses the order of scores {side} that."
+            f"{subject} at a score of {_score(turns[k]):.4g}, and reverses the order of scores {side} that."
         )
 
     def _described(self) -> dict[str, Any]:

@@ -17,8 +17,8 @@ MAP_VERSION = 1
 
 def check_map(record: Any) -> None:
     """Raise InputError unless this is a map that this version can read."""
-    wanted = {"calviz_map", "method", "classes", "parameters", "floor", "fitted"}
-    if not isinstance(record, Mapping) or not wanted <= set(record):
+    required = {"calviz_map", "method", "classes", "parameters", "floor", "fitted"}
+    if not isinstance(record, Mapping) or not required <= set(record):
         raise InputError("this is not the map of a recalibrator that calviz wrote")
     if record["calviz_map"] != MAP_VERSION:
         raise InputError(
@@ -28,8 +28,8 @@ def check_map(record: Any) -> None:
 
 def saved_parameters(cls: type[BaseEstimator], record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a saved map; maps saved before the parameter `cap` existed have ``cap=False``."""
-    known = {p.name for p in parameters_of(cls.__init__)}
-    return ({"cap": False} if "cap" in known else {}) | dict(record["parameters"])
+    names = {p.name for p in parameters_of(cls.__init__)}
+    return ({"cap": False} if "cap" in names else {}) | dict(record["parameters"])
 
 
 def plain(value: Any) -> Any:

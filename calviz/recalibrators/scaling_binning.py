@@ -26,6 +26,7 @@ class BinMeans(OneVsRest):
     """
 
     key = "bin-means"
+    needs = "probabilities"
     #: Nothing needs to be added: bin means of positive probabilities are positive.
     epsilon = 0.0
 
@@ -33,7 +34,7 @@ class BinMeans(OneVsRest):
         self.bins = bins
         self.input = input
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         ordered = np.sort(column)
         edges = equal_mass_edges(ordered, self.bins, is_sorted=True)
         bin_of = np.searchsorted(edges[1:-1], column)
@@ -78,9 +79,6 @@ class ScalingBinning(Composition):
         What X holds.
     """
 
-    key = "scaling-binning"
-    accuracy_preserving = False
-
     def __init__(
         self,
         *,
@@ -98,7 +96,7 @@ class ScalingBinning(Composition):
         spec = RECALIBRATORS[self.base]
         if spec.family != "Parametric":
             raise OptionError(f"'base' must be a parametric recalibrator, '{self.base}' is not.")
-        return spec.make(input=self.input, floor=self.floor), BinMeans(bins=self.bins)
+        return spec.make_with(input=self.input, floor=self.floor), BinMeans(bins=self.bins)
 
     def describe(self) -> dict[str, Any]:
         """Return the fitted parameters of both parts."""

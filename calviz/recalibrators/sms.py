@@ -58,7 +58,6 @@ class StructuredMatrixScaling(StructuredMaps):
     K (diagonal of D, and c) or by K (K - 1) (off-diagonal of D): the more classes, the less they mix.
     """
 
-    key = "sms"
     fitted = StructuredMaps.fitted
 
     def __init__(
@@ -85,7 +84,7 @@ class StructuredMatrixScaling(StructuredMaps):
     def _start(self, k: int) -> FloatArray:
         return np.eye(k, k + 1)
 
-    def _keep(self, x: FloatArray, present: IntArray, classes: int) -> None:
+    def _set_map(self, x: FloatArray, present: IntArray, classes: int) -> None:
         self.weights_, self.intercepts_ = np.eye(classes), np.zeros(classes)
         self.weights_[np.ix_(present, present)] = x[:, :-1]
         self.intercepts_[present] = x[:, -1]
@@ -97,10 +96,10 @@ class StructuredMatrixScaling(StructuredMaps):
         seconds = seconds_of_a_pass(problem, start) * passes
         if seconds > self.max_seconds:
             k = problem.k
-            spare = ", or give a number as 'strength'" if self.strength == "cv" else ""
+            alternative = ", or give a number as 'strength'" if self.strength == "cv" else ""
             raise NotAvailable(
                 f"fitting {k * (k + 1):,} parameters to {problem.n:,} rows would take about {seconds:,.0f} seconds, "
-                f"above the limit of {self.max_seconds:,.0f}; raise 'max_seconds'{spare}."
+                f"above the limit of {self.max_seconds:,.0f}; raise 'max_seconds'{alternative}."
             )
 
     def _linear(self, block: FloatArray) -> FloatArray:

@@ -60,9 +60,6 @@ class SplineRecalibrator(OneMap):
     map_ : Piecewise
     """
 
-    key = "spline"
-    needs = "probabilities"
-
     def __init__(
         self,
         *,
@@ -97,10 +94,10 @@ class SplineRecalibrator(OneMap):
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         # Only the sorted events are kept: the unsorted ones would need as much memory again.
-        self._through(BinaryEvents(*self._events(scores, labels)).ordered, None)
+        self._fit_map(BinaryEvents(*self._events(scores, labels)).ordered, None)
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self._through(*ordered_rows(*self._events(scores, labels), weights))
+        self._fit_map(*ordered_rows(*self._events(scores, labels), weights))
 
     def _events(self, scores: Scores, labels: IntArray) -> tuple[FloatArray, BoolArray]:
         """Return the score to recalibrate of each row, and whether its label is among these classes, shape (n,) each."""
@@ -126,7 +123,7 @@ class SplineRecalibrator(OneMap):
             )
         return score, hit
 
-    def _through(self, ordered: Ordered, weights: FloatArray | None) -> None:
+    def _fit_map(self, ordered: Ordered, weights: FloatArray | None) -> None:
         curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=weights)
         n = ordered.score.size
         self.map_ = curve.within(1 / (2 * (n + 1))) if self.cap else curve
@@ -142,9 +139,9 @@ class SplineRecalibrator(OneMap):
         if self.floor_:
             self._floor.raise_zeros(block)
         others = row_sums(np.where(inside, 0, block)).astype(np.float64)
-        held = row_sums(np.where(inside, block, 0)).astype(np.float64)
+        top_sum = row_sums(np.where(inside, block, 0)).astype(np.float64)
         out = block.astype(np.float64)
-        out *= np.where(inside, (new / held)[:, None], 0)
+        out *= np.where(inside, (new / top_sum)[:, None], 0)
         # Where the other classes have nothing to rescale, or too little, they share the rest evenly.
         even = others < smallest_normal(np.float64)
         factor = np.where(even, 0, (1 - new) / np.where(even, 1, others))
@@ -156,9 +153,11 @@ class SplineRecalibrator(OneMap):
         out = out.astype(block.dtype)
         if r == 1:
             # On a tie, the predicted class must stay the predicted one, despite rounding.
-            won = top[:, 0]
-            lost = np.flatnonzero((out.argmax(axis=1) != won) & (new >= 1 / k))
-            out[lost, won[lost]] = np.nextafter(out[lost].max(axis=1), out.dtype.type(2))
+            predicted = top[:, 0]
+            overtaken = np.flatnonzero((out.argmax(axis=1) != predicted) & (new >= 1 / k))
+            out[overtaken, predicted[overtaken]] = np.nextafter(
+                out[overtaken].max(axis=1), out.dtype.type(2)
+            )
         return out
 
     def _source(self, name: str) -> str:
@@ -176,7 +175,7 @@ def {name}_of(p):
     new = np.interp(np.minimum(np.where(inside, p, 0).sum(axis=1), 1), {name}_x, {name}_y){read}
     held = np.where(inside, p, 0).sum(axis=1)
     others = np.where(inside, 0, p).sum(axis=1)
-    even = others <= 0
+    even = others < {smallest_normal(np.float64)!r}
     factor = np.where(even, 0, (1 - new) / np.where(even, 1, others))
     rest = p * factor[:, None] + np.where(even, (1 - new) / (k - r), 0)[:, None]
     rest = np.where(inside, 0, rest)

@@ -41,8 +41,6 @@ class ClasswiseSpline(OneVsRest):
         What X holds.
     """
 
-    key = "spline-classwise"
-
     def __init__(
         self,
         *,
@@ -60,24 +58,26 @@ class ClasswiseSpline(OneVsRest):
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         super()._fit(scores, labels)
-        self._hold(*scores.shape)
+        self._limit_maps(*scores.shape)
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
         super()._fit_weighted(scores, labels, weights)
-        self._hold(*scores.shape)
+        self._limit_maps(*scores.shape)
 
-    def _hold(self, n: int, k: int) -> None:
+    def _limit_maps(self, n: int, k: int) -> None:
         if self.cap:
             margin = 1 / (k * (n + 1))
             self.maps_ = [m if m is UNCHANGED else m.within(margin) for m in self.maps_]
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         return spline_map(
-            ordered_events(column, own), self.knots, self.run_out, bounded=self.bounded
+            ordered_events(column, hit_rows), self.knots, self.run_out, bounded=self.bounded
         )
 
     def _weighted_column(
         self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
     ) -> Piecewise:
-        ordered, own = ordered_rows(column, hit, weights)
-        return spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=own)
+        ordered, ordered_weights = ordered_rows(column, hit, weights)
+        return spline_map(
+            ordered, self.knots, self.run_out, bounded=self.bounded, weights=ordered_weights
+        )

@@ -53,7 +53,7 @@ class StrengthSearch(Generic[S]):
     ) -> None:
         self.problem, self.penalty = problem, penalty
         folds = min(folds, problem.labels.size)  # no fold is empty
-        fold_of = _folds(problem.labels, folds)
+        fold_of = _folds_in_order(problem.labels, folds)
         self.fitted = [problem.of_rows(np.flatnonzero(fold_of != fold)) for fold in range(folds)]
         self.held_out = [problem.of_rows(np.flatnonzero(fold_of == fold)) for fold in range(folds)]
         for part in (*self.fitted, *self.held_out):
@@ -68,7 +68,7 @@ class StrengthSearch(Generic[S]):
         self.reached = [start] * folds
         self.losses: list[float] = []
 
-    def best(self, paths: Sequence[S], what: str) -> S:
+    def best(self, paths: Sequence[S], name: str) -> S:
         """Return the best of these strengths; after the loss has risen twice in a row, weaker ones are not tried."""
         losses = self.losses = []
         lowest, reached = np.inf, self.reached
@@ -81,7 +81,7 @@ class StrengthSearch(Generic[S]):
             losses.append(0.0)
             for fold, (part, held_out) in enumerate(zip(self.fitted, self.held_out, strict=True)):
                 checkpoint(
-                    f"cross-validating the {what}: strength {at} of at most {len(paths)}, "
+                    f"cross-validating the {name}: strength {at} of at most {len(paths)}, "
                     f"fold {fold + 1} of {len(self.fitted)}"
                 )
                 part.penalty = self.penalty(part, strengths)
@@ -105,8 +105,8 @@ class StrengthSearch(Generic[S]):
         return paths[int(np.argmin(losses))]
 
 
-def _folds(labels: IntArray, folds: int) -> IntArray:
-    """Return the fold of each row; the rows of every class are dealt out in turn."""
+def _folds_in_order(labels: IntArray, folds: int) -> IntArray:
+    """Return the fold of each row; the rows of every class are dealt out in turn, in their own order."""
     order = np.argsort(labels, kind="stable")
     fold = np.empty(labels.size, dtype=np.intp)
     fold[order] = np.arange(labels.size) % folds

@@ -33,11 +33,10 @@ class StructuredMaps(BaseRecalibrator):
     """Base of structured vector and matrix scaling (Berta et al. 2026): a map of M, shape (n, K), near the identity.
 
     M holds the logarithms of the probabilities after temperature scaling, mixed with the uniform distribution
-    (`MixedTemperature`). A subclass defines its parameters x by `_problem`, `_rates`, `_start` and `_keep`, and how they map a block
-    by `_linear`.
+    (`MixedTemperature`). A subclass defines its parameters x by `_problem`, `_rates`, `_start` and `_set_map`, and how they map a
+    block by `_linear`.
     """
 
-    needs = "logits"
     fitted = ("temperature_", "rows_", "weights_", "intercepts_", "strength_", "searched_")
     temperature_: float
     rows_: int
@@ -73,7 +72,7 @@ class StructuredMaps(BaseRecalibrator):
         """Return the parameters of the identity."""
         raise NotImplementedError
 
-    def _keep(self, x: FloatArray, present: IntArray, classes: int) -> None:
+    def _set_map(self, x: FloatArray, present: IntArray, classes: int) -> None:
         """Set `weights_` and `intercepts_`; classes without rows keep those of the identity."""
         raise NotImplementedError
 
@@ -88,14 +87,14 @@ class StructuredMaps(BaseRecalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        given = self.strength
-        if isinstance(given, str):
-            fine = given == "cv"
+        value = self.strength
+        if isinstance(value, str):
+            is_allowed = value == "cv"
         else:
-            number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
-            fine = number and 0 < float(given) < np.inf
-        if not fine:
-            raise OptionError(f"'strength' must be a number above 0 or \"cv\", got {given!r}.")
+            is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            is_allowed = is_number and 0 < float(value) < np.inf
+        if not is_allowed:
+            raise OptionError(f"'strength' must be a number above 0 or \"cv\", got {value!r}.")
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         self._fit_weighted(scores, labels, None)
@@ -112,8 +111,8 @@ class StructuredMaps(BaseRecalibrator):
         self.temperature_, self.rows_ = mixed.temperature, mixed.rows
         logs = Scores(mixed.whole(scores), "logits", "logits")
         del scores
-        present, logs, own = present_classes(logs, labels, counts)
-        problem, start = self._problem(logs, own, weights), self._start(present.size)
+        present, logs, present_labels = present_classes(logs, labels, counts)
+        problem, start = self._problem(logs, present_labels, weights), self._start(present.size)
         rates = self._rates(present.size, classes)
 
         def penalty(part: LinearProblem, strength: float) -> Penalty:
@@ -126,16 +125,16 @@ class StructuredMaps(BaseRecalibrator):
             self.strength_ = search.best(MULTIPLES, "strength of the penalties")
             self.searched_ = np.array(list(zip(MULTIPLES, search.losses, strict=False)))
             if self.strength_ in (MULTIPLES[0], MULTIPLES[-1]):
-                which = "greatest" if self.strength_ == MULTIPLES[0] else "least"
+                extreme = "greatest" if self.strength_ == MULTIPLES[0] else "least"
                 self._warn(
-                    f"the chosen strength, {self.strength_:g}, is the {which} of those that are tried."
+                    f"the chosen strength, {self.strength_:g}, is the {extreme} of those that are tried."
                 )
         else:
             self.strength_, self.searched_ = float(self.strength), np.zeros((0, 2))
         problem.penalty = penalty(problem, self.strength_)
         checkpoint("fitting the map")
         minimum = fit_penalised(problem, start)
-        self._keep(minimum.x, present, classes)
+        self._set_map(minimum.x, present, classes)
         self._warn_absent(counts, "they keep the common temperature and no offset")
         if not minimum.converged:
             self._warn(f"not converged after {minimum.passes} passes.")
@@ -153,14 +152,16 @@ class StructuredMaps(BaseRecalibrator):
 
     def _described(self) -> dict[str, Any]:
         """Return the temperature, the share of the uniform distribution, the strength, and its cross-validated losses."""
-        found: dict[str, Any] = {
+        description: dict[str, Any] = {
             "temperature": self.temperature_,
             "uniform_share": 1 / (self.rows_ + 1),
             "strength": self.strength_,
         }
         if self.searched_.size:
-            found["cross_validated_nll"] = {f"{s:g}": nll for s, nll in self.searched_.tolist()}
-        return found
+            description["cross_validated_nll"] = {
+                f"{s:g}": nll for s, nll in self.searched_.tolist()
+            }
+        return description
 
     def _arrays(self, name: str) -> str:
         """Return source that defines the arrays of the map."""

@@ -55,8 +55,6 @@ class StructuredVectorScaling(StructuredMaps):
     log-probabilities give the same map.
     """
 
-    key = "svs"
-
     def _problem(
         self, scores: Scores, labels: IntArray, weights: FloatArray | None
     ) -> VectorProblem:
@@ -68,7 +66,7 @@ class StructuredVectorScaling(StructuredMaps):
     def _start(self, k: int) -> FloatArray:
         return np.stack([np.ones(k), np.zeros(k)])
 
-    def _keep(self, x: FloatArray, present: IntArray, classes: int) -> None:
+    def _set_map(self, x: FloatArray, present: IntArray, classes: int) -> None:
         self.weights_, self.intercepts_ = self._start(classes)
         self.weights_[present], self.intercepts_[present] = x
 

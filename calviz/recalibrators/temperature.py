@@ -33,7 +33,7 @@ from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibra
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(z / T)",
     preset={"loss": "nll"},
-    usual=True,
+    preselected=True,
     mixed_up_to=ANY_CLASSES,
 )
 class TemperatureScaling(BaseRecalibrator):
@@ -56,10 +56,7 @@ class TemperatureScaling(BaseRecalibrator):
         T.
     """
 
-    key = "temperature"
-    needs = "logits"
     fitted = ("temperature_",)
-    accuracy_preserving = True
     temperature_: float
 
     def __init__(
@@ -74,12 +71,12 @@ class TemperatureScaling(BaseRecalibrator):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._take(fit_temperature(scores, labels, self.loss))
+        self._set_temperature(fit_temperature(scores, labels, self.loss))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self._take(fit_temperature(scores, labels, self.loss, weights))
+        self._set_temperature(fit_temperature(scores, labels, self.loss, weights))
 
-    def _take(self, optimum: Temperature) -> None:
+    def _set_temperature(self, optimum: Temperature) -> None:
         self.temperature_ = optimum.value
         warning = bound_warning(optimum)
         if warning:
@@ -97,16 +94,16 @@ class TemperatureScaling(BaseRecalibrator):
         return f"def {name}_of(z):\n    return softmax(z / {self.temperature_!r})\n"
 
 
-def bound_warning(found: Temperature) -> str | None:
+def bound_warning(optimum: Temperature) -> str | None:
     """Return a warning if the temperature is at a bound of its range, else None."""
-    if found.bound == "low":
+    if optimum.bound == "low":
         return (
-            f"T = {found.value:.3g} is the lower bound of its range ({RANGE:,.0f} times below the scale "
+            f"T = {optimum.value:.3g} is the lower bound of its range ({RANGE:,.0f} times below the scale "
             "of the scores): the calibration rows are separable, any sharper map fits better."
         )
-    if found.bound == "high":
+    if optimum.bound == "high":
         return (
-            f"T = {found.value:.3g} is the upper bound of its range ({RANGE:,.0f} times above the scale "
+            f"T = {optimum.value:.3g} is the upper bound of its range ({RANGE:,.0f} times above the scale "
             "of the scores): the scores say nothing about the labels of the calibration rows."
         )
     return None

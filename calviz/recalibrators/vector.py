@@ -44,8 +44,6 @@ class VectorScaling(BaseRecalibrator):
     is multiplied by a different factor in each class.
     """
 
-    key = "vector"
-    needs = "logits"
     fitted = ("weights_", "intercepts_")
     weights_: FloatArray
     intercepts_: FloatArray
@@ -63,9 +61,9 @@ class VectorScaling(BaseRecalibrator):
         step = max(1, scores.shape[0] // 20_000)
         warm = fit_temperature(scores.every(step), labels[::step])
         # Starting at 1/T makes the search independent of scale: logits times 100 take the same steps.
-        present, some, own = present_classes(scores, labels, counts)
+        present, present_scores, present_labels = present_classes(scores, labels, counts)
         start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
-        problem = VectorProblem(some.whole(), own, weights=weights)
+        problem = VectorProblem(present_scores.whole(), present_labels, weights=weights)
         least = separated_below(warm.loss)
         minimum = fit_linear(problem, start, least=least)
         self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)
@@ -103,8 +101,8 @@ def present_classes(
     present = np.flatnonzero(counts)
     if present.size == counts.size:
         return present, scores, labels
-    some = np.ascontiguousarray(scores.whole()[:, present])
-    return present, Scores(some, "logits", "logits"), np.searchsorted(present, labels)
+    array = np.ascontiguousarray(scores.whole()[:, present])
+    return present, Scores(array, "logits", "logits"), np.searchsorted(present, labels)
 
 
 def separated_below(loss: float) -> float:

@@ -53,7 +53,6 @@ class VennAbers(OneVsRest):
     differs from a calibration score by rounding only counts as equal to it.
     """
 
-    key = "venn-abers"
     fitted = ("lower_", "upper_")
     #: Nothing needs to be added: no probability is 0.
     epsilon = 0.0
@@ -78,8 +77,8 @@ class VennAbers(OneVsRest):
         del self._pairs
         self.lower_, self.upper_ = [p.lower for p in pairs], [p.upper for p in pairs]
 
-    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        pair = self._pairs[k] = venn_abers(ordered_events(column, own))
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        pair = self._pairs[k] = venn_abers(ordered_events(column, hit_rows))
         return pair.merged()
 
     def _weighted_column(

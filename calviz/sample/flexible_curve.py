@@ -177,7 +177,7 @@ def _spline(view: Steps, of_sample: bool) -> FloatArray:
     of = _places(view.of_sample)
     if of_sample:
         z = logistic_recalibration.log_odds(view)
-        return np.asarray(expit(z + of.basis.along(z, _sample_fit(view.of_sample))))
+        return np.asarray(expit(z + of.basis.combined(z, _sample_fit(view.of_sample))))
     return np.asarray(expit(of.z + _resampled_fits(view, of) @ of.x.T))
 
 

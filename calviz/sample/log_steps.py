@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.zero_floor import EPSILON
+from calviz.core.probabilities import EPSILON
 from calviz.sample.error_bars import Draw
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import over_steps, steps

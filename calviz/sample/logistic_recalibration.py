@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import ndtri, xlogy
 
 from calviz.core.arrays import BoolArray, FloatArray
+from calviz.core.probabilities import EPSILON
 from calviz.numerics.automatic_zero_floor import ENTRIES, MOST, UNDERFLOW, chosen_floor
-from calviz.numerics.zero_floor import EPSILON
 from calviz.sample.steps import MAX_STEPS, Steps
 from calviz.sample.view_caches import once_per_view
 

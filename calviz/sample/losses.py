@@ -13,9 +13,8 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import BLOCK_BYTES
+from calviz.core.probabilities import BLOCK_BYTES, EPSILON
 from calviz.numerics.blocks import for_row_blocks, row_blocks
-from calviz.numerics.zero_floor import EPSILON
 from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import RowSums

@@ -126,8 +126,8 @@ class Conventions:
     @property
     def span(self) -> tuple[float, float]:
         """The smallest and the largest value of all, calviz's included."""
-        found = [self.ece, *(v.value for v in self.values if v.available)]
-        return min(found), max(found)
+        values = [self.ece, *(v.value for v in self.values if v.available)]
+        return min(values), max(values)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per convention: value, difference from calviz's ECE, noise, rule, why it differs."""

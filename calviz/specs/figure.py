@@ -54,9 +54,9 @@ def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T
     The views that it is made from refuse weighted rows and profiles where they do not support them; the figure itself does not.
     """
 
-    def register(made: T) -> T:
-        takes_weights(made.compute.__func__)
-        FIGURES.register(FigureSpec(key, label, summary, reference, made.compute))
-        return made
+    def register(cls: T) -> T:
+        takes_weights(cls.compute.__func__)
+        FIGURES.register(FigureSpec(key, label, summary, reference, cls.compute))
+        return cls
 
     return register

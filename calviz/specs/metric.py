@@ -234,8 +234,8 @@ class Metric:
         ``value(view)`` returns the value, with the view's leading axis of resamples if it has one.
     tail : {"upper", "two-sided"}
         Which values count as at least as extreme as the observed one in the noise-floor p-value.
-    interval : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out"}
-        How its interval is made. Percentiles suit means and ratios. An error that cannot fall below 0 is
+    interval : IntervalMethod
+        How its interval is made; that of a `closed_interval` is "closed". Percentiles suit means and ratios. An error that cannot fall below 0 is
         biased upwards by noise, and its resamples twice: "inverted" for averages of many gaps,
         "half-inverted" for a largest gap or a few numbers, "inverted-unbiased" where the
         estimator is already corrected, "held-out" where fitting on other rows makes the value too small.
@@ -334,14 +334,14 @@ class MetricRegistry(Registry[Metric]):
     """Metrics by key, family by family; a family that `FAMILIES` does not name comes last."""
 
     def _place(self, entry: Metric) -> tuple[int, str]:
-        known = entry.family in FAMILIES
-        return FAMILIES.index(entry.family) if known else len(FAMILIES), entry.value.__module__
+        is_listed = entry.family in FAMILIES
+        return FAMILIES.index(entry.family) if is_listed else len(FAMILIES), entry.value.__module__
 
     def in_table(self, table: Table) -> tuple[str, ...]:
         """Keys of the metrics of a table with room for only a few."""
         return tuple(m.key for m in self if table in m.tables)
 
-    def asked(
+    def selection(
         self, metrics: Iterable[str] | Literal["all"] | None, table: Table
     ) -> tuple[str, ...] | None:
         """Keys of the metrics that a comparison measures: by default those of a table; None stands for all metrics."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
+from calviz.core.probabilities import EPSILON
 from calviz.specs.metric import Parameter, parameters_of
 from calviz.specs.registry import Registry
 
@@ -24,8 +25,6 @@ Needs = Literal["probabilities", "logits", "log-probabilities"]
 FloorChoice: TypeAlias = float | Literal["auto"] | None
 Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition", "Automatic"]
 
-#: Floors up to this value are those of calibration rows without zeros.
-_EPSILON = 2.220446049250313e-16
 #: The headings that recalibrators are listed under, in display order.
 FAMILIES = ("Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition")
 
@@ -66,10 +65,10 @@ class FitFacts:
     @property
     def few(self) -> str:
         """A sentence if there are too few rows per class for one map per class, else ""."""
-        each = self.rows / self.classes
-        if each >= ROWS_PER_CLASS:
+        rows_per_class = self.rows / self.classes
+        if rows_per_class >= ROWS_PER_CLASS:
             return ""
-        return f"{self.rows:,} rows for {self.classes:,} classes are {each:,.1f} each, fewer than {ROWS_PER_CLASS}"
+        return f"{self.rows:,} rows for {self.classes:,} classes are {rows_per_class:,.1f} each, fewer than {ROWS_PER_CLASS}"
 
 
 #: Why a method is not suggested for some data; "" if it is.
@@ -121,10 +120,10 @@ def zero_words(params: Mapping[str, Any]) -> str | None:
         The result of `Recalibrator.describe`; for a composition, those of both parts.
     """
     for name, value in params.items():
-        if name == "floor" and value > _EPSILON:
+        if name == "floor" and value > EPSILON:  # up to it, no calibration row has a zero
             return f"an exact probability of 0 counts as {value:.3g}"
-        if isinstance(value, Mapping) and (said := zero_words(value)):
-            return said
+        if isinstance(value, Mapping) and (words := zero_words(value)):
+            return words
     return None
 
 
@@ -158,9 +157,9 @@ class RecalibratorSpec:
         ``make(input=..., **parameters)`` returns an unfitted recalibrator.
     left_out : callable
         ``left_out(facts)`` returns why the method is not suggested for such data; "" if it is.
-    usual : bool
-        Whether the method, if it is suggested, is also one of the few that are preselected where each method is fitted many times: to
-        several models, or to different numbers of labels.
+    preselected : bool
+        Whether the method, if it is suggested, is also one of the few that are selected at first where each method is fitted many
+        times: to several models, or to different numbers of labels.
     mixed_up_to : int
         The largest number of classes with which the automatic mixture tries it; 0 if it never does.
     interval_columns : tuple of str
@@ -179,7 +178,7 @@ class RecalibratorSpec:
     formula: str
     make: Callable[..., Any] = field(repr=False)
     left_out: LeftOut = field(default=suggested, repr=False)
-    usual: bool = False
+    preselected: bool = False
     mixed_up_to: int = 0
     interval_columns: tuple[str, str] | tuple[()] = ()
 
@@ -194,6 +193,11 @@ class RecalibratorSpec:
         # The annotations of a class are those of its constructor.
         function = plain.__init__ if inspect.isclass(plain) else plain
         return parameters_of(partial(function, **{**preset, "input": None}))
+
+    def make_with(self, *, input: Input, **values: Any) -> Any:
+        """Return an unfitted recalibrator with those of these parameters that it has: not every method has a floor, or a cap."""
+        names = {p.name for p in self.parameters}
+        return self.make(input=input, **{name: v for name, v in values.items() if name in names})
 
 
 class RecalibratorRegistry(Registry[RecalibratorSpec]):
@@ -244,17 +248,22 @@ def recalibrator(
     summary: str | None = None,
     preset: Mapping[str, Any] | None = None,
     left_out: LeftOut = suggested,
-    usual: bool = False,
+    preselected: bool = False,
     mixed_up_to: int = 0,
     interval_columns: tuple[str, str] | tuple[()] = (),
 ) -> Callable[[C], C]:
     """Register the decorated class; its docstring's first paragraph is the summary.
 
-    With a `preset` of parameters, one class can be registered under several keys.
+    The class gets the attributes `key`, `needs` and `accuracy_preserving`, unless its body sets them. With a `preset` of parameters,
+    one class can be registered under several keys: its own attributes are those of the decorator nearest to it.
     """
 
     def register(cls: C) -> C:
         text = inspect.getdoc(cls) or ""
+        attributes = {"key": key, "needs": needs, "accuracy_preserving": accuracy_preserving}
+        for name, value in attributes.items():
+            if name not in vars(cls):
+                setattr(cls, name, value)
         RECALIBRATORS.register(
             RecalibratorSpec(
                 key=key,
@@ -268,7 +277,7 @@ def recalibrator(
                 formula=formula,
                 make=partial(cls, **preset) if preset else cls,
                 left_out=left_out,
-                usual=usual,
+                preselected=preselected,
                 mixed_up_to=mixed_up_to,
                 interval_columns=interval_columns,
             )

@@ -85,15 +85,15 @@ class Registry(Generic[T]):
 
     def _load_plugins(self) -> None:
         """Add the entries of other packages; what a broken plugin has registered is removed again."""
-        whole = dict(self._entries)
+        loaded_entries = dict(self._entries)
 
         def undo() -> None:
             self._entries.clear()
-            self._entries.update(whole)
+            self._entries.update(loaded_entries)
 
         def loaded() -> None:
-            whole.clear()
-            whole.update(self._entries)
+            loaded_entries.clear()
+            loaded_entries.update(self._entries)
 
         load_plugins(self.kind, undo=undo, done=loaded)
 

@@ -28,7 +28,7 @@ def isotonic_band(drawn: Steps, score: FloatArray, level: float) -> tuple[FloatA
     above = np.minimum(below + 1, drawn.size - 1)
     for fits in isotonic_fits(drawn.count, drawn.hits):
         checkpoint("fitting isotonic curves again")
-        fitted = np.asarray(fits.along(fits.level))
+        fitted = np.asarray(fits.per_step(fits.level))
         if fits.used.all():
             along = fitted.reshape(fits.used.shape)
             low = along[:, below]

@@ -50,7 +50,7 @@ def averaged_binnings(
     """
     counts = np.array(bin_counts(ordered.size if below is None else max(1, round(below[-1]))))
     groups = np.split(counts, np.flatnonzero(np.diff(np.cumsum(counts) // _BINS_AT_A_TIME)) + 1)
-    score = np.concatenate([_Bins.of(ordered, hits, some, below).evidence() for some in groups])
+    score = np.concatenate([_Bins.of(ordered, hits, group, below).evidence() for group in groups])
     weight = np.exp(score - score.max())
     weight[weight < _NEGLIGIBLE] = 0
     weight /= weight.sum()
@@ -105,8 +105,8 @@ class _Bins:
         parts = -log_rising(self.alpha + self.beta, self.rows)
         # With many classes, most bins of a class have no hits at all.
         for prior, count in ((self.alpha, self.won), (self.beta, self.rows - self.won)):
-            some = np.flatnonzero(count)
-            parts[some] += log_rising(prior[some], count[some])
+            nonempty = np.flatnonzero(count)
+            parts[nonempty] += log_rising(prior[nonempty], count[nonempty])
         return np.asarray(np.bincount(self.model, weights=parts))
 
 

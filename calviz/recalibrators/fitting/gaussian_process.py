@@ -81,13 +81,13 @@ class LatentProblem:
             # Slightly inside, so that the right neighbour is on the grid too.
             at = (warp(x[rows]) - low) * ((GRID - 1) / -low)
             self.place[rows] = np.clip(at, 0, GRID - 1.001)
-        self.labelled = self._labelled()
+        self.label_counts = self._count_labels()
         self.passes = 0
 
-    def _labelled(self) -> FloatArray:
-        own = self.place[np.arange(self.labels.size), self.labels]
-        left = own.astype(np.intp)
-        right = own - left
+    def _count_labels(self) -> FloatArray:
+        place = self.place[np.arange(self.labels.size), self.labels]
+        left = place.astype(np.intp)
+        right = place - left
         on_left = 1 - right
         if self.weights is not None:
             on_left, right = on_left * self.weights, right * self.weights
@@ -116,8 +116,8 @@ class LatentProblem:
             logs = np.log(total)
             u /= total[:, None]
             if self.weights is not None:
-                each = self.weights[rows]
-                logs, top, u = logs * each, top * each, u * each[:, None]
+                weights = self.weights[rows]
+                logs, top, u = logs * weights, top * weights, u * weights[:, None]
             flat = left.ravel()
             on_right = (u * right).ravel()
             sums = np.zeros(GRID + 1)
@@ -146,25 +146,25 @@ class LatentProblem:
         """Return the negative evidence lower bound per row, and its gradient."""
         m = self.inducing
         mean, lower = theta[:m], np.zeros((m, m))
-        at = np.tril_indices(m)
-        lower[at] = theta[m:-2]
+        triangle = np.tril_indices(m)
+        lower[triangle] = theta[m:-2]
         diagonal = np.diag_indices(m)
         lower[diagonal] = np.exp(lower[diagonal])
-        a, left = self.features(theta[-2], theta[-1])
+        a, remaining = self.features(theta[-2], theta[-1])
         spread = a @ lower
-        variance = left + np.vecdot(spread, spread)
+        variance = remaining + np.vecdot(spread, spread)
         latent = a @ mean
         logs, r = self.responsibilities(latent + variance / 2)
         kl = 0.5 * (np.vdot(lower, lower) + mean @ mean - m) - np.log(lower[diagonal]).sum()
         # A wide prior on the kernel keeps it in a sensible range where the data say nothing.
         prior = 0.5 * ((theta[-2] - 0.0) ** 2 + (theta[-1] + 1.0) ** 2) / 4
-        value = logs - self.labelled @ latent + kl + prior
-        by_latent, by_variance = r - self.labelled, r / 2
+        value = logs - self.label_counts @ latent + kl + prior
+        by_latent, by_variance = r - self.label_counts, r / 2
         gradient = np.empty_like(theta)
         gradient[:m] = a.T @ by_latent + mean
         by_lower = 2 * a.T @ (by_variance[:, None] * spread) + lower
         by_lower[diagonal] = by_lower[diagonal] * lower[diagonal] - 1
-        gradient[m:-2] = by_lower[at]
+        gradient[m:-2] = by_lower[triangle]
         for i, centre in ((-2, 0.0), (-1, -1.0)):
             moved = []
             for sign in (1, -1):
@@ -196,12 +196,12 @@ class LatentProblem:
         lower = np.zeros((m, m))
         lower[np.tril_indices(m)] = minimum.x[m:-2]
         lower[np.diag_indices(m)] = np.exp(lower[np.diag_indices(m)])
-        a, left = self.features(minimum.x[-2], minimum.x[-1])
+        a, remaining = self.features(minimum.x[-2], minimum.x[-1])
         spread = a @ lower
         return LatentFit(
             self.grid,
             a @ minimum.x[:m],
-            np.sqrt(left + np.vecdot(spread, spread)),
+            np.sqrt(remaining + np.vecdot(spread, spread)),
             bool(minimum.success),
             self.passes,
         )

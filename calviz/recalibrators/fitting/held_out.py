@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.probabilities import EPSILON
 
 #: Largest number of rows to choose on: more would not improve the choice.
 MOST_ROWS = 20_000
@@ -15,8 +16,6 @@ MOST_ROWS = 20_000
 RESAMPLES, AT_ONCE = 1_000, 50
 #: Below this many rows, they are divided into folds this many times: the division affects the choice, and fits take milliseconds.
 DIVISIONS = {1_000: 3, 2_000: 2}
-#: Lower limit of held-out probabilities in the log loss, as in the metric `nll`.
-LEAST = np.finfo(np.float64).eps
 
 
 def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
@@ -27,8 +26,8 @@ def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
     probs : ndarray of float, shape (n, K)
     labels : ndarray of int, shape (n,)
     """
-    own = probs[np.arange(labels.size), labels]
-    keys = (np.vecdot(probs, probs), probs.max(axis=1), own)
+    true_probs = probs[np.arange(labels.size), labels]
+    keys = (np.vecdot(probs, probs), probs.max(axis=1), true_probs)
     # Rounded, because the same row may be given in single precision, or as logits with another constant.
     return np.lexsort([np.round(key.astype(np.float64), 6) for key in keys])
 
@@ -43,7 +42,7 @@ def divisions_of(rows: int) -> int:
     return next((often for most, often in DIVISIONS.items() if rows < most), 1)
 
 
-def folds_of(labels: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
+def shuffled_folds(labels: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
     """Return the fold of each row, shape (n,): the rows of every class are shuffled and dealt out in turn.
 
     Folds that were stratified by score as well would be alike in their noise too, and a map that follows noise
@@ -71,7 +70,7 @@ class HeldOut:
 
     Attributes
     ----------
-    own : ndarray, shape (n, M)
+    true_probs : ndarray, shape (n, M)
         Probability of the true class.
     products : ndarray, shape (n, M, M)
         Inner products of the probabilities of every pair of methods, which the Brier score of a mixture needs.
@@ -79,7 +78,7 @@ class HeldOut:
         The fold that each row was held out in.
     """
 
-    own: FloatArray
+    true_probs: FloatArray
     products: FloatArray
     fold: IntArray
 
@@ -96,17 +95,17 @@ class HeldOut:
         labels : ndarray of int, shape (n,)
         """
         n, methods = labels.size, len(parts[0][1])
-        own, fold = np.empty((n, methods)), np.empty(n, dtype=np.intp)
+        true_probs, fold = np.empty((n, methods)), np.empty(n, dtype=np.intp)
         products = np.empty((n, methods, methods))
         for number, (rows, probs) in enumerate(parts):
             fold[rows] = number
             at = np.arange(rows.size)
-            for i, one in enumerate(probs):
-                own[rows, i] = one[at, labels[rows]]
+            for i, block in enumerate(probs):
+                true_probs[rows, i] = block[at, labels[rows]]
                 for j in range(i + 1):
-                    inner = np.vecdot(one, probs[j]).astype(np.float64)
+                    inner = np.vecdot(block, probs[j]).astype(np.float64)
                     products[rows, i, j] = products[rows, j, i] = inner
-        return cls(own, products, fold)
+        return cls(true_probs, products, fold)
 
     @property
     def folds(self) -> range:
@@ -116,8 +115,9 @@ class HeldOut:
     @property
     def losses(self) -> FloatArray:
         """Log loss and Brier score (summed over the classes) of every row and method, shape (2, n, M)."""
-        nll = -np.log(np.maximum(self.own, LEAST))
-        brier = np.einsum("nmm->nm", self.products) - 2 * self.own + 1
+        # A probability of 0 counts as in the metric `nll`.
+        nll = -np.log(np.maximum(self.true_probs, EPSILON))
+        brier = np.einsum("nmm->nm", self.products) - 2 * self.true_probs + 1
         return np.stack([nll, brier])
 
     def gains(self, weights: Sequence[FloatArray]) -> FloatArray:
@@ -128,10 +128,12 @@ class HeldOut:
         weights : sequence of ndarray, shape (M,)
             Weights of the mixture of each fold, found on the other folds.
         """
-        of_row = np.array(weights)[self.fold]
-        mixed = np.vecdot(self.own, of_row)
-        squares = np.einsum("nij,ni,nj->n", self.products, of_row, of_row, optimize=True)
-        of_mixture = np.stack([-np.log(np.maximum(mixed, LEAST)), squares - 2 * mixed + 1])
+        weights_of_rows = np.array(weights)[self.fold]
+        mixed = np.vecdot(self.true_probs, weights_of_rows)
+        squares = np.einsum(
+            "nij,ni,nj->n", self.products, weights_of_rows, weights_of_rows, optimize=True
+        )
+        of_mixture = np.stack([-np.log(np.maximum(mixed, EPSILON)), squares - 2 * mixed + 1])
         return np.asarray(self.losses[:, :, 0] - of_mixture)
 
 

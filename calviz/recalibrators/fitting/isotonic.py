@@ -57,7 +57,7 @@ class Positives:
 
 
 @dataclass(frozen=True, eq=False)
-class Between:
+class ScoresAroundPositives:
     """Position of all scores relative to the distinct scores of the positives, as mergeable sums and extremes.
 
     Attributes
@@ -84,7 +84,7 @@ class Between:
     n: int
 
     @classmethod
-    def of(cls, ordered: FloatArray, positives: Positives) -> Between:
+    def of(cls, ordered: FloatArray, positives: Positives) -> ScoresAroundPositives:
         """Make from one run of ascending scores."""
         n = ordered.size
         below = np.searchsorted(ordered, positives.low, side="left")
@@ -94,9 +94,9 @@ class Between:
         ends = float(ordered[0]), float(ordered[-1])
         return cls(positives, below, upto, under, over, *ends, n)
 
-    def merged(self, other: Between) -> Between:
+    def merged(self, other: ScoresAroundPositives) -> ScoresAroundPositives:
         """Merge with another run of scores."""
-        return Between(
+        return ScoresAroundPositives(
             self.positives,
             self.below + other.below,
             self.upto + other.upto,
@@ -109,7 +109,7 @@ class Between:
 
 
 @dataclass(frozen=True, eq=False)
-class Constant:
+class ConstantPieces:
     """The constant pieces of an isotonic regression, in ascending order.
 
     Attributes
@@ -128,9 +128,9 @@ class Constant:
     first: FloatArray
     last: FloatArray
 
-    def joined(self, value: FloatArray, starts: IntArray) -> Constant:
+    def joined(self, value: FloatArray, starts: IntArray) -> ConstantPieces:
         """Join the pieces from each start to the next, and give them new values; `value` and `starts` have shape (B',)."""
-        return Constant(
+        return ConstantPieces(
             value,
             np.add.reduceat(self.rows, starts),
             np.add.reduceat(self.hits, starts),
@@ -139,7 +139,7 @@ class Constant:
         )
 
 
-def constant_pieces(between: Between) -> Constant:
+def constant_pieces(between: ScoresAroundPositives) -> ConstantPieces:
     """Isotonic regression of the hits: constant pieces whose values are their shares of hits."""
     at = between.positives.at
     m = at.size
@@ -158,22 +158,22 @@ def constant_pieces(between: Between) -> Constant:
     last[0:-1:2], last[-1] = between.under, between.highest
     filled = weight > 0
     weight, hits, first, last = (v[filled] for v in (weight, hits, first, last))
-    return pooled(Constant(hits / weight, weight, hits, first, last), weight)
+    return pooled(ConstantPieces(hits / weight, weight, hits, first, last), weight)
 
 
-def pooled(pieces: Constant, weight: FloatArray, rounding: float = 0.0) -> Constant:
+def pooled(pieces: ConstantPieces, weight: FloatArray, rounding: float = 0.0) -> ConstantPieces:
     """Pool adjacent violators, with weights of shape (B,), so that values ascend by more than `rounding`."""
     y = np.asarray(isotonic_regression(pieces.value, weights=weight).x)
     starts = np.append(0, np.flatnonzero(y[1:] - y[:-1] > rounding) + 1)
     return pieces.joined(y[starts], starts)
 
 
-def isotonic_map(between: Between, *, cap: bool = False) -> Piecewise:
+def isotonic_map(between: ScoresAroundPositives, *, cap: bool = False) -> Piecewise:
     """Isotonic regression, as a piecewise linear map through the ends of its constant pieces.
 
     Parameters
     ----------
-    between : Between
+    between : ScoresAroundPositives
     cap : bool
         Whether to limit the outermost pieces to what their rows support (see `supported`), but not beyond the next piece.
 
@@ -186,7 +186,7 @@ def isotonic_map(between: Between, *, cap: bool = False) -> Piecewise:
     return through_pieces(constant_pieces(between), cap=cap)
 
 
-def weighted_pieces(score: FloatArray, hit: BoolArray, weights: FloatArray) -> Constant:
+def weighted_pieces(score: FloatArray, hit: BoolArray, weights: FloatArray) -> ConstantPieces:
     """Isotonic regression of hits on scores with row weights above 0; all of shape (n,), in any order."""
     order = np.argsort(score, kind="stable")
     tied = tied_scores(score[order])
@@ -195,17 +195,17 @@ def weighted_pieces(score: FloatArray, hit: BoolArray, weights: FloatArray) -> C
     hits = np.add.reduceat((weights * hit)[order], starts)
     at = tied[starts].astype(np.float64)
     # Equal shares may differ by the rounding of the weights.
-    return pooled(Constant(hits / rows, rows, hits, at, at), rows, rounding=1e-12)
+    return pooled(ConstantPieces(hits / rows, rows, hits, at, at), rows, rounding=1e-12)
 
 
-def through_pieces(pieces: Constant, *, cap: bool = False) -> Piecewise:
+def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> Piecewise:
     """Piecewise linear map through the ends of constant pieces; see `isotonic_map`."""
     value = pieces.value
     if cap:
-        held = supported(value, pieces.rows)
+        limited = supported(value, pieces.rows)
         if value.size > 1:  # no further than the next piece: the map stays increasing
-            held[0], held[-1] = min(held[0], value[1]), max(held[-1], value[-2])
-        value = held
+            limited[0], limited[-1] = min(limited[0], value[1]), max(limited[-1], value[-2])
+        value = limited
     # Both ends of every piece.
     return through(np.stack([pieces.first, pieces.last], axis=1).ravel(), np.repeat(value, 2))
 
@@ -217,7 +217,7 @@ def through(x: FloatArray, y: FloatArray) -> Piecewise:
 
 
 def centred_map(
-    pieces: Constant, ordered: FloatArray, *, smooth: bool, weights: FloatArray | None = None
+    pieces: ConstantPieces, ordered: FloatArray, *, smooth: bool, weights: FloatArray | None = None
 ) -> Piecewise:
     """Centered isotonic regression (Oron and Flournoy 2017): lines through one point per piece, at its mean score and value.
 
@@ -225,7 +225,7 @@ def centred_map(
 
     Parameters
     ----------
-    pieces : Constant
+    pieces : ConstantPieces
     ordered : ndarray, shape (n,)
         All scores, ascending.
     smooth : bool

@@ -24,7 +24,7 @@ TOLERANCE_SINGLE = 1e-7
 #: products with the Hessian counted as passes.
 _EASY, _HARD = 50, 4
 #: Largest number of passes in which the classes are treated as independent.
-_APART = 15
+_CLASSWISE_PASSES = 15
 #: A hard fit ends when the possible gain is below this, in nats over all rows: far below a standard error of its parameters.
 _NATS = 0.1
 #: Large data are first fitted to a part of their rows: at least about this many.
@@ -60,9 +60,9 @@ def warm_start(problem: LinearProblem, start: FloatArray, least: float = -np.inf
     rows = max(_WARM_ROWS, 100 * problem.k)
     if problem.n < 3 * rows:
         return start
-    few = problem.every(problem.n // rows)
+    part = problem.every(problem.n // rows)
     # Only to within their own noise: their minimum is not that of all rows.
-    return _in_phases(few, start, (1e-3,), 30, least).x
+    return _in_phases(part, start, (1e-3,), 30, least).x
 
 
 def _in_phases(
@@ -75,35 +75,40 @@ def _in_phases(
     passes = 0
     minimum = Minimum(start, np.inf, False, 0)
     exact = problem.dtype
-    many = isinstance(problem, MatrixProblem) and problem.in_blocks
+    in_blocks = isinstance(problem, MatrixProblem) and problem.in_blocks
     hard = False
     for tolerance in tolerances:
         # Single precision is enough on the way; the last phase has the precision of the data.
         problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
         accuracy: dict[str, Any] = {"least": least, "rounding": rounding_of(problem.dtype)}
-        if isinstance(problem, VectorProblem) and problem.apart:
+        if isinstance(problem, VectorProblem) and problem.classwise_hessian:
             minimum = minimise(
                 problem.at,
                 minimum.x,
                 problem.inverse(minimum.x),
                 # The gain that such a Hessian predicts is less than the possible gain.
                 tolerance=0.1 * tolerance,
-                max_passes=min(_APART, max_passes),
+                max_passes=min(_CLASSWISE_PASSES, max_passes),
                 **accuracy,
             )
             passes += minimum.passes
             # If not converged, some classes move together, and their common curvature is needed.
-            problem.apart = minimum.converged
+            problem.classwise_hessian = minimum.converged
             if minimum.converged:
                 continue
         if not hard:
-            few = min(_EASY, max_passes) if many else max_passes - passes
+            pass_limit = min(_EASY, max_passes) if in_blocks else max_passes - passes
             inverse = problem.inverse(minimum.x)
             minimum = minimise(
-                problem.at, minimum.x, inverse, tolerance=tolerance, max_passes=few, **accuracy
+                problem.at,
+                minimum.x,
+                inverse,
+                tolerance=tolerance,
+                max_passes=pass_limit,
+                **accuracy,
             )
             passes += minimum.passes
-            hard = many and not minimum.converged
+            hard = in_blocks and not minimum.converged
         if hard and isinstance(problem, MatrixProblem):
             minimum = truncated_newton(
                 problem.at,

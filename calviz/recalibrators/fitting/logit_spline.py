@@ -85,42 +85,44 @@ class Cells:
     ) -> Self:
         """Make from log-odds, hits and weights above 0, shape (n,) each; rows are dealt to the folds in the order of log-odds and hit."""
         if weights is None:
-            return cls._counted(z, hit, folds)
+            return cls._of_unweighted(z, hit, folds)
         n = z.size
         order = np.lexsort((hit, z))
         z, hit = z[order], hit[order]
-        own = weights[order]
+        ordered_weights = weights[order]
         cell = np.append(0, np.cumsum(z[1:] > z[:-1]))
         if cell[-1] >= CELLS:
             # Half of the cells by rank, half by value: no cell is wide, and none has many rows.
             by_rank = np.arange(n) * (CELLS // 2) // n
             by_value = ((z - z[0]) * (CELLS // 2 / (z[-1] - z[0]))).astype(np.intp)
-            both = np.append(0, np.cumsum((np.diff(by_rank) > 0) | (np.diff(by_value) > 0)))
+            cell_of_row = np.append(0, np.cumsum((np.diff(by_rank) > 0) | (np.diff(by_value) > 0)))
             # Equal log-odds stay together.
             start = np.append(True, z[1:] > z[:-1])
-            cell = np.append(0, np.cumsum(np.diff(both[start]) > 0))[np.cumsum(start) - 1]
+            cell = np.append(0, np.cumsum(np.diff(cell_of_row[start]) > 0))[np.cumsum(start) - 1]
         place = cell * folds + np.arange(n) % folds
         shape = (int(cell[-1]) + 1, folds)
         size = shape[0] * folds
         rows, hits = (
             np.bincount(place, v, minlength=size).reshape(shape).astype(np.float64)
-            for v in (own, own * hit)
+            for v in (ordered_weights, ordered_weights * hit)
         )
-        return cls(np.bincount(cell, own * z) / np.bincount(cell, own), rows, hits)
+        return cls(
+            np.bincount(cell, ordered_weights * z) / np.bincount(cell, ordered_weights), rows, hits
+        )
 
     @classmethod
-    def _counted(cls, z: FloatArray, hit: IntArray, folds: int) -> Self:
+    def _of_unweighted(cls, z: FloatArray, hit: IntArray, folds: int) -> Self:
         """Make the same cells for unweighted rows; the sorted log-odds are all the memory that it takes."""
-        ordered, of_hits = np.sort(z), np.sort(z[hit.astype(np.bool_)])
+        ordered, hit_z = np.sort(z), np.sort(z[hit.astype(np.bool_)])
         starts = cls._starts(ordered)
         ends = np.append(starts[1:], z.size)
-        rows = _dealt(ends, folds) - _dealt(starts, folds)
+        rows = _rows_dealt(ends, folds) - _rows_dealt(starts, folds)
         hits = np.zeros(rows.size)
-        for part in runs(0, of_hits.size):
-            own = of_hits[part]
+        for part in runs(0, hit_z.size):
+            run_z = hit_z[part]
             # Among equal log-odds hits come last.
-            after = np.searchsorted(of_hits, own, side="right") - np.arange(part.start, part.stop)
-            place = np.searchsorted(ordered, own, side="right") - after
+            after = np.searchsorted(hit_z, run_z, side="right") - np.arange(part.start, part.stop)
+            place = np.searchsorted(ordered, run_z, side="right") - after
             cell = np.searchsorted(starts, place, side="right") - 1
             hits += np.bincount(cell * folds + place % folds, minlength=rows.size)
         size = ends - starts
@@ -137,25 +139,27 @@ class Cells:
             int(np.count_nonzero(np.diff(z[part.start : part.stop + 1]))) for part in runs(0, n)
         )
         low, width = float(z[0]), float(z[-1]) - float(z[0])
-        found, before = [], (-1, -1)
+        starts, before = [], (-1, -1)
         for part in runs(0, n):
             run = z[max(part.start - 1, 0) : part.stop]
-            at = np.flatnonzero(np.diff(run)) + max(part.start, 1)
+            places = np.flatnonzero(np.diff(run)) + max(part.start, 1)
             if part.start == 0:
-                at = np.append(0, at)
-            if distinct > CELLS and at.size:
+                places = np.append(0, places)
+            if distinct > CELLS and places.size:
                 # Half of the cells by rank, half by value: no cell is wide, and none has many rows.
-                by_rank = at * (CELLS // 2) // n
-                by_value = ((z[at].astype(np.float64) - low) * (CELLS // 2 / width)).astype(np.intp)
+                by_rank = places * (CELLS // 2) // n
+                by_value = ((z[places].astype(np.float64) - low) * (CELLS // 2 / width)).astype(
+                    np.intp
+                )
                 new = np.diff(by_rank, prepend=before[0]) > 0
                 new |= np.diff(by_value, prepend=before[1]) > 0
                 before = int(by_rank[-1]), int(by_value[-1])
-                at = at[new]
-            found.append(at)
-        return np.concatenate(found)
+                places = places[new]
+            starts.append(places)
+        return np.concatenate(starts)
 
 
-def _dealt(rows: IntArray, folds: int) -> IntArray:
+def _rows_dealt(rows: IntArray, folds: int) -> IntArray:
     """Return how many of the first `rows` rows, shape (M,), each fold gets when they are dealt out in turn, shape (M, F)."""
     return (rows[:, None] + np.arange(folds - 1, -1, -1)) // folds
 
@@ -239,18 +243,23 @@ class _Problem:
         return np.asarray(self._fit(rows, hits, strength, np.zeros((1, self.x.shape[1])), _FINE)[0])
 
     def _fit(
-        self, rows: FloatArray, hits: FloatArray, strength: float, theta: FloatArray, enough: float
+        self,
+        rows: FloatArray,
+        hits: FloatArray,
+        strength: float,
+        theta: FloatArray,
+        decrement: float,
     ) -> FloatArray:
         """Fit all subsets at once by Newton's method: rows and hits (M, F), weights of the basis (F, D)."""
         z = self.cells.z[:, None]
-        own = rows * (self.own_rows / np.maximum(rows.sum(axis=0), 1))
-        weight, target = rows + own, hits + own * expit(z)
+        added = rows * (self.own_rows / np.maximum(rows.sum(axis=0), 1))
+        weight, target = rows + added, hits + added * expit(z)
         free = self.bent == 0 if np.isinf(strength) else np.ones(self.bent.size, dtype=np.bool_)
         x = self.x[:, free]
         penalty = self.bent[free] * (0.0 if np.isinf(strength) else strength) + _RIDGE
 
         out = np.zeros_like(theta)
         out[:, free] = penalised_logistic(
-            x, self.cells.z, weight, target, penalty, theta[:, free], enough
+            x, self.cells.z, weight, target, penalty, theta[:, free], decrement
         )
         return out

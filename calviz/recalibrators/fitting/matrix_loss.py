@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.linalg import eigh
@@ -16,21 +16,22 @@ from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.softmax_loss import (
     BLOCK_BYTES,
     HESSIAN_ROWS,
+    SoftmaxProblem,
     dense_inverse,
     probabilities,
-    working_type,
 )
 
-#: Up to this many parameters the whole Hessian is computed.
-DENSE = 2_600
 #: Up to this many classes the Hessian has one block per class, and L-BFGS learns the rest; above, it is a Kronecker product.
 BLOCKS = 200
 _ROWS_PER_CLASS = 100
 _HESSIAN_BYTES = 1 << 20
 
 
-class MatrixProblem:
+class MatrixProblem(SoftmaxProblem):
     """Mean NLL of ``softmax(W z + b)``; parameters have shape (K, K + 1): W, with b as the last column."""
+
+    #: Up to this many parameters the whole Hessian is computed.
+    most_dense: ClassVar[int] = 2_600
 
     def __init__(
         self,
@@ -41,18 +42,13 @@ class MatrixProblem:
         rows: IntArray | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        #: Row weights, shape (n,); None if all are equal.
-        self.weights = weights
-        #: The rows to use, or None for all; they are converted block by block, never copied as a whole.
-        self.rows = rows
-        self.scores, self.labels, self.penalty, self.scale = scores, labels, penalty, scale
-        self.n, self.k = labels.size, scores.shape[1]
-        self.dtype = working_type(scores.array)
+        super().__init__(scores.array, labels, penalty, rows, weights)
+        self.scores, self.scale = scores, scale
 
     @property
     def dense(self) -> bool:
         """Whether the whole Hessian is computed."""
-        return self.k * (self.k + 1) <= DENSE
+        return self.k * (self.k + 1) <= self.most_dense
 
     @property
     def in_blocks(self) -> bool:
@@ -66,32 +62,22 @@ class MatrixProblem:
             return (1e-3,)
         return (1e-6,) if self.in_blocks else ()
 
-    def every(self, step: int) -> Self:
-        """Return the problem on every `step`-th row."""
-        if self.rows is not None:
-            return self.of_rows(np.arange(0, self.n, step))
-        own = None if self.weights is None else self.weights[::step]
-        some = self.scores.every(step), self.labels[::step]
-        return type(self)(*some, self.penalty, self.scale, weights=own)
-
-    def of_rows(self, rows: IntArray) -> Self:
-        """Return the problem on some of these rows."""
-        own = rows if self.rows is None else self.rows[rows]
-        weights = None if self.weights is None else self.weights[rows]
-        return type(self)(self.scores, self.labels[rows], self.penalty, self.scale, own, weights)
+    def _restricted(
+        self,
+        labels: IntArray,
+        weights: FloatArray | None,
+        *,
+        step: int = 1,
+        rows: IntArray | None = None,
+    ) -> Self:
+        scores = self.scores.every(step)
+        return type(self)(scores, labels, self.penalty, self.scale, rows, weights)
 
     def _inputs(self, rows: slice) -> FloatArray:
-        own = rows if self.rows is None else self.rows[rows]
-        z: FloatArray = self.scores.block(own).astype(self.dtype, copy=False)
+        z: FloatArray = self.scores.block(self._stored(rows)).astype(self.dtype, copy=False)
         if self.scale != 1:
             z *= self.dtype(self.scale)
         return z
-
-    def at(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return the penalised mean loss and its gradient."""
-        loss, gradient = self.likelihood(x)
-        loss, gradient = self.penalty.add(x, loss, gradient)
-        return loss, gradient
 
     def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss and its gradient, without the penalty."""
@@ -103,11 +89,11 @@ class MatrixProblem:
             z = self._inputs(rows)
             u = z @ turned
             u += b
-            own = None if self.weights is None else self.weights[rows]
-            p, loss = probabilities(u, self.labels[rows], own)
+            weights = None if self.weights is None else self.weights[rows]
+            p, loss = probabilities(u, self.labels[rows], weights)
             p[np.arange(p.shape[0]), self.labels[rows]] -= 1
-            if own is not None:
-                p *= own[:, None].astype(p.dtype)
+            if weights is not None:
+                p *= weights[:, None].astype(p.dtype)
             sums = np.empty(k * (k + 1) + 1)
             gradient = sums[:-1].reshape(k, k + 1)
             gradient[:, :-1] = p.T @ z
@@ -131,10 +117,10 @@ class MatrixProblem:
         Kronecker product.
         """
         if self.dense:
-            return self._dense(*self._some(x))
+            return self._dense(*self._sampled(x))
         if self.in_blocks:
             return self.by_class(self.blocks(x))
-        return self._kronecker(*self._some(x))
+        return self._kronecker(*self._sampled(x))
 
     def _part(self, rows: int) -> Self:
         """Return the problem on about this many of the rows, in the same precision."""
@@ -142,7 +128,7 @@ class MatrixProblem:
         part.dtype = self.dtype
         return part
 
-    def _some(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _sampled(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         part = self._part(max(HESSIAN_ROWS, 4 * self.k))
         return part._inputs_and_probabilities(x, slice(0, part.n))
 
@@ -211,14 +197,14 @@ class MatrixProblem:
         part.dtype = np.float32
         lower = np.tril_indices(self.k + 1)
         blocks = np.zeros((self.k, lower[0].size), dtype=np.float32)
-        for some in row_blocks(self.scores.array[: part.n], block_bytes=_HESSIAN_BYTES):
-            inputs, p = part._inputs_and_probabilities(x, some)
+        for run in row_blocks(self.scores.array[: part.n], block_bytes=_HESSIAN_BYTES):
+            inputs, p = part._inputs_and_probabilities(x, run)
             # The root of p (1 - p): each block is then the product of a matrix with its own transpose, at half the cost.
             root = np.sqrt(p * (1 - p), out=p)
-            for block, own in zip(blocks, root.T, strict=True):
-                rows = np.flatnonzero(own > 3e-3)
+            for block, root_of_class in zip(blocks, root.T, strict=True):
+                rows = np.flatnonzero(root_of_class > 3e-3)
                 weighted = inputs[rows]
-                weighted *= own[rows, None]
+                weighted *= root_of_class[rows, None]
                 block += (weighted.T @ weighted)[lower]
         blocks /= part.n
         return blocks
@@ -229,10 +215,10 @@ class MatrixProblem:
         ridge = 2 * self.penalty.weights + 1e-5 / d
         inverses = np.empty((self.k, d, d), dtype=np.float32)
         lower = np.tril_indices(d)
-        for held, block, own in zip(inverses, blocks, ridge, strict=True):
-            held[lower] = held.T[lower] = block
-            held[np.arange(d), np.arange(d)] += own
-            held[:] = np.linalg.inv(held)
+        for inverse, block, class_ridge in zip(inverses, blocks, ridge, strict=True):
+            inverse[lower] = inverse.T[lower] = block
+            inverse[np.arange(d), np.arange(d)] += class_ridge
+            inverse[:] = np.linalg.inv(inverse)
 
         def solve(g: FloatArray) -> FloatArray:
             # g is scaled first, so that it stays within the range of single precision.

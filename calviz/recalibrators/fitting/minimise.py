@@ -51,7 +51,7 @@ def minimise(
     memory: int = 12,
     least: float = -np.inf,
     rounding: float = 1e-14,
-    known: Pairs | None = None,
+    earlier_pairs: Pairs | None = None,
     last_step: bool = False,
 ) -> Minimum:
     """Minimise a smooth convex function by preconditioned L-BFGS with step halving.
@@ -72,7 +72,7 @@ def minimise(
         Value below which the search ends.
     rounding : float
         Relative error of the values; a step with a smaller predicted decrease is not shortened any more.
-    known : list, optional
+    earlier_pairs : list, optional
         `pairs` of an earlier search with the same preconditioner, in another precision.
     last_step : bool
         Whether to take the last step too, whose predicted decrease is below the tolerance; the value is then that before it.
@@ -80,7 +80,7 @@ def minimise(
     x: FloatArray = np.array(start, dtype=np.float64)
     value, gradient = function(x)
     passes = 1
-    pairs: Pairs = list(known or ())
+    pairs: Pairs = list(earlier_pairs or ())
     while passes < max_passes:
         checkpoint()
         if value < least:
@@ -159,8 +159,8 @@ def descend(
             return Descent(trial, new_value, gradient, lower, passes)
         # The minimum of the parabola through both values and the slope.
         bend = new_value - value - length * slope
-        wanted = -slope * length**2 / (2 * bend) if np.isfinite(bend) else 0.0
-        length = float(np.clip(wanted, 0.1 * length, 0.5 * length))
+        shorter = -slope * length**2 / (2 * bend) if np.isfinite(bend) else 0.0
+        length = float(np.clip(shorter, 0.1 * length, 0.5 * length))
 
 
 def _two_loops(gradient: FloatArray, pairs: Pairs, inverse: Inverse) -> FloatArray:

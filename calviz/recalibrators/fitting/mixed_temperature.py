@@ -70,12 +70,12 @@ def fit_mixed_temperature(
     weights : ndarray, shape (n,), optional
         Row weights, with a mean of 1.
     """
-    found = fit_temperature(scores, labels, weights=weights)
-    value, warning = found.value, ""
-    if found.bound == "low":
+    optimum = fit_temperature(scores, labels, weights=weights)
+    value, warning = optimum.value, ""
+    if optimum.bound == "low":
         value = min(value, math.exp(-FURTHEST))
         warning = "the calibration rows are separable: before the map is fitted, the scores are made as sharp as possible."
-    elif found.bound == "high":
+    elif optimum.bound == "high":
         value = max(value, math.exp(FURTHEST))
         warning = "the scores say nothing about the labels of the calibration rows: before the map is fitted, they are made nearly uniform."
     return MixedTemperature(value, labels.size), warning

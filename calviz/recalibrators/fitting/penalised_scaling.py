@@ -44,19 +44,19 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
     for _ in range(_HESSIANS):
         problem.dtype = np.float32
         inverse = problem.inverse(minimum.x)
-        known = None
-        for problem.dtype, enough in stages:
+        pairs = None
+        for problem.dtype, stage_tolerance in stages:
             minimum = minimise(
                 problem.at,
                 minimum.x,
                 inverse,
-                tolerance=enough,
+                tolerance=stage_tolerance,
                 max_passes=_PATIENCE,
                 rounding=rounding_of(problem.dtype),
-                known=known,
+                earlier_pairs=pairs,
                 last_step=True,
             )
-            known = minimum.pairs
+            pairs = minimum.pairs
             passes += minimum.passes
             if not minimum.converged:
                 break
@@ -64,6 +64,6 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
             break
         if isinstance(problem, VectorProblem):
             # Some classes move together, and their common curvature is needed.
-            problem.apart = False
+            problem.classwise_hessian = False
     problem.dtype = exact
     return Minimum(minimum.x, minimum.value, minimum.converged, passes)

@@ -37,8 +37,8 @@ def log_parts(
 ) -> tuple[FloatArray, FloatArray]:
     """Return log p and log(1 - p) of every class, shape (b, K); with two classes, of class 1 alone, shape (b, 1)."""
     if scores.shape[1] == 2:
-        both = Scores(scores.array, scores.given, "log-probabilities", scores.floor)
-        block = both.block(rows, dtype)
+        log_probs = Scores(scores.array, scores.given, "log-probabilities", scores.floor)
+        block = log_probs.block(rows, dtype)
         return block[:, 1:], block[:, :1]
     probs = Scores(scores.array, scores.given, "probabilities").block(rows, dtype)
     rest = complement(probs)
@@ -122,7 +122,7 @@ def fit_logistic(
     for step in (100, 10):
         if n < 2_000 * step:
             continue
-        few = _Problem(
+        thinned = _Problem(
             scores.every(step),
             labels[::step],
             features,
@@ -130,10 +130,12 @@ def fit_logistic(
             scores.shape[1],
             intercept=intercept,
         )
-        begun = few.maximise(theta, few.free(), DECREMENT_OF_SOME)
-        enough = (few.positives >= _ENOUGH) & (few.n - few.positives >= _ENOUGH)
-        enough &= ~begun.separated
-        theta[:, enough] = begun.parameters[:, enough]
+        first_fit = thinned.maximise(theta, thinned.free(), DECREMENT_OF_SOME)
+        has_enough_rows = (thinned.positives >= _ENOUGH) & (
+            thinned.n - thinned.positives >= _ENOUGH
+        )
+        has_enough_rows &= ~first_fit.separated
+        theta[:, has_enough_rows] = first_fit.parameters[:, has_enough_rows]
     free = problem.free()
     maximum = problem.maximise(theta, free)
     zero = np.zeros_like(free)
@@ -144,7 +146,7 @@ def fit_logistic(
             break
         free &= ~negative
         zero |= negative
-        maximum = problem.maximise(problem.better(maximum.parameters, theta, zero), free)
+        maximum = problem.maximise(problem.restart_point(maximum.parameters, theta, zero), free)
     return maximum
 
 
@@ -168,22 +170,22 @@ class _Problem:
         occurring = np.bincount(labels, minlength=classes)
         self.positives = occurring[1:] if classes == 2 else occurring
         # With two classes the features are kept: they are no larger than the scores.
-        self.kept: FloatArray | None = None
+        self.stored_features: FloatArray | None = None
         if classes == 2:
-            kept = np.empty((self.size - 1, self.n, 1), dtype=self.dtype)
+            stored = np.empty((self.size - 1, self.n, 1), dtype=self.dtype)
             for rows in row_blocks(scores.array, block_bytes=_BLOCK_BYTES):
-                kept[:, rows] = self._features(rows)
-            self.kept = kept
+                stored[:, rows] = self._features(rows)
+            self.stored_features = stored
         self.block_bytes = _BLOCK_BYTES
         self.hits = sum_over_blocks(scores.array, self._hits, block_bytes=_BLOCK_BYTES)
 
-    def only(self, classes: IntArray) -> _Problem:
+    def of_classes(self, classes: IntArray) -> _Problem:
         """Return the problem of a few of the classes, with their features kept in memory."""
         other = copy(self)
-        kept = np.empty((self.size - 1, self.n, classes.size), dtype=self.dtype)
+        stored = np.empty((self.size - 1, self.n, classes.size), dtype=self.dtype)
         for rows in row_blocks(self.scores.array, block_bytes=self.block_bytes):
-            kept[:, rows] = self._block(rows)[:, :, classes]
-        other.kept, other.count = kept, classes.size
+            stored[:, rows] = self._block(rows)[:, :, classes]
+        other.stored_features, other.count = stored, classes.size
         other.positives, other.hits = self.positives[classes], self.hits[:, classes]
         # Blocks hold as many entries as before.
         other.block_bytes = self.block_bytes * self.count // classes.size
@@ -200,7 +202,9 @@ class _Problem:
         return self.features(*log_parts(self.scores, rows, self.dtype))
 
     def _block(self, rows: slice) -> FloatArray:
-        return self.kept[:, rows] if self.kept is not None else self._features(rows)
+        if self.stored_features is None:
+            return self._features(rows)
+        return self.stored_features[:, rows]
 
     def _hits(self, rows: slice) -> FloatArray:
         """Sums of the features over the positives of each class, shape (D, C)."""
@@ -210,9 +214,9 @@ class _Problem:
             total[:-1, 0] = x[:, :, 0] @ labels.astype(x.dtype)
             total[-1] = np.count_nonzero(labels)
         else:
-            own = x[:, np.arange(labels.size), labels]
+            true_class_features = x[:, np.arange(labels.size), labels]
             for d in range(self.size - 1):
-                total[d] = np.bincount(labels, weights=own[d], minlength=self.count)
+                total[d] = np.bincount(labels, weights=true_class_features[d], minlength=self.count)
             total[-1] = np.bincount(labels, minlength=self.count)
         return total
 
@@ -242,33 +246,35 @@ class _Problem:
                     sums[1 + size + d * size + c] = sums[1 + size + c * size + d] = product
             return sums
 
-        def work_of_one(rows: slice) -> FloatArray:
+        def work_of_one_class(rows: slice) -> FloatArray:
             # For one class, matrix products do the same in half the time.
-            assert self.kept is not None
-            return _sums_of_one(self.kept[:, rows, 0], weights[:, 0])
+            assert self.stored_features is not None
+            return _sums_of_one_class(self.stored_features[:, rows, 0], weights[:, 0])
 
-        one = self.count == 1 and self.kept is not None
+        has_one_class = self.count == 1 and self.stored_features is not None
         total = sum_over_blocks(
-            self.scores.array, work_of_one if one else work, block_bytes=self.block_bytes
+            self.scores.array,
+            work_of_one_class if has_one_class else work,
+            block_bytes=self.block_bytes,
         )
         loss = total[0] - (theta * self.hits).sum(axis=0)
         hessian = total[1 + size :].reshape(size, size, self.count)
         return loss, total[1 : 1 + size] - self.hits, hessian
 
-    def better(self, found: FloatArray, begun: FloatArray, zero: BoolArray) -> FloatArray:
-        """Return where to continue when parameters are set to 0: at the point found, or at the start if that has a lower loss.
+    def restart_point(self, reached: FloatArray, start: FloatArray, zero: BoolArray) -> FloatArray:
+        """Return where to continue when parameters are set to 0: at the point reached, or at the start if that has a lower loss.
 
         For steep maps that nearly separate the classes, the point without one of the parameters may be so far off
         that its Hessian vanishes.
         """
-        first, second = np.where(zero, 0.0, found), np.where(zero, 0.0, begun)
+        first, second = np.where(zero, 0.0, reached), np.where(zero, 0.0, start)
         return np.where(self.at(first)[0] <= self.at(second)[0], first, second)
 
     def maximise(
-        self, theta: FloatArray, free: BoolArray, enough: float | None = None
+        self, theta: FloatArray, free: BoolArray, least_decrement: float | None = None
     ) -> LogisticFit:
-        if enough is None:
-            enough = min(DECREMENT, DECREMENT_PER_ROW * self.n)
+        if least_decrement is None:
+            least_decrement = min(DECREMENT, DECREMENT_PER_ROW * self.n)
         done = ~free.any(axis=0)
         separated = np.zeros(self.count, dtype=np.bool_)
         loss, gradient, hessian = self.at(theta)
@@ -279,9 +285,11 @@ class _Problem:
                 return LogisticFit(theta, separated, True)
             if _FEW * (rest := np.flatnonzero(~done)).size <= self.count:
                 # The last classes take many passes, which then read only their own columns.
-                found = self.only(rest).maximise(theta[:, rest], free[:, rest], enough)
-                theta[:, rest], separated[rest] = found.parameters, found.separated
-                return LogisticFit(theta, separated, found.converged)
+                rest_fit = self.of_classes(rest).maximise(
+                    theta[:, rest], free[:, rest], least_decrement
+                )
+                theta[:, rest], separated[rest] = rest_fit.parameters, rest_fit.separated
+                return LogisticFit(theta, separated, rest_fit.converged)
             length[done] = 0
             trial = np.clip(theta + length * step, -BOUND, BOUND)
             new_loss, new_gradient, new_hessian = self.at(trial)
@@ -300,26 +308,26 @@ class _Problem:
             done |= separated | (length < 1e-9)
             # The quadratic model is accurate by now: one more step, without an evaluation, squares the error. What then remains
             # is the squared decrement divided by the number of uncertain rows.
-            last = ~done & (decrement < np.maximum(enough, _PER_DOUBT * hessian[-1, -1]))
+            last = ~done & (decrement < np.maximum(least_decrement, _PER_DOUBT * hessian[-1, -1]))
             theta = np.where(last, np.clip(theta + step, -BOUND, BOUND), theta)
             done |= last
         return LogisticFit(theta, separated, bool(done.all()))
 
 
-def _sums_of_one(x: FloatArray, theta: FloatArray) -> FloatArray:
+def _sums_of_one_class(x: FloatArray, theta: FloatArray) -> FloatArray:
     """Return the sums of `_Problem.at` over a block of rows, for one class; x has shape (D - 1, b)."""
     size = theta.size
     margin = theta[:-1] @ x
     margin += theta[-1]
-    size_of = np.abs(margin)
+    magnitude = np.abs(margin)
     # The sigmoid is exp(min(margin, 0)) / (1 + exp(-|margin|)); selecting elements by sign would take longer.
-    share = margin - size_of
+    share = margin - magnitude
     share *= 0.5
     np.exp(share, out=share)
     losses = margin
-    losses += size_of
+    losses += magnitude
     losses *= 0.5
-    weight = np.negative(size_of, out=size_of)
+    weight = np.negative(magnitude, out=magnitude)
     np.exp(weight, out=weight)
     part = weight + 1
     np.reciprocal(part, out=part)

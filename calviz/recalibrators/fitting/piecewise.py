@@ -70,8 +70,8 @@ class Piecewise:
         out = base.take(cell, mode="clip")
         if not self.is_steps:
             out += slope.take(cell, mode="clip") * score
-        look = np.flatnonzero(crossed.take(cell, mode="clip"))
-        out[look] = self._plain(score[look])
+        bent = np.flatnonzero(crossed.take(cell, mode="clip"))
+        out[bent] = self._plain(score[bent])
         return out
 
     @cached_property
@@ -139,11 +139,13 @@ def thinned(x: FloatArray, y: FloatArray, tolerance: float) -> Piecewise:
     kept = np.zeros(x.size, dtype=np.bool_)
     kept[np.linspace(0, x.size - 1, min(x.size, 33)).astype(np.intp)] = True
     while True:
-        at = np.flatnonzero(kept)
-        error = np.abs(np.interp(x, x[at], y[at]) - y)
+        places = np.flatnonzero(kept)
+        error = np.abs(np.interp(x, x[places], y[places]) - y)
         if error.max() <= tolerance:
-            return Piecewise(np.asarray(x[at]), np.asarray(y[at]))
+            return Piecewise(np.asarray(x[places]), np.asarray(y[places]))
         # Add the worst point of every interval that exceeds the tolerance.
-        worst = np.maximum.reduceat(error, at[:-1])
-        of = np.clip(np.searchsorted(at, np.arange(x.size), side="right") - 1, 0, at.size - 2)
-        kept |= (error > tolerance) & (error == worst[of])
+        worst = np.maximum.reduceat(error, places[:-1])
+        interval = np.clip(
+            np.searchsorted(places, np.arange(x.size), side="right") - 1, 0, places.size - 2
+        )
+        kept |= (error > tolerance) & (error == worst[interval])

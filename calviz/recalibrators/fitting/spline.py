@@ -38,19 +38,19 @@ def pieces(knots: int, run_out: RunOut) -> FloatArray:
     ndarray, shape (K - 1, 4, K)
         For the coefficients of 1, u, u^2 and u^3, with u measured from the left knot.
     """
-    at, values = np.linspace(0, 1, knots), np.eye(knots)
+    places, values = np.linspace(0, 1, knots), np.eye(knots)
     ends: Any = "not-a-knot" if run_out == "cubic" and knots > 3 else "natural"
     if run_out == "parabolic" and knots > 2:
         # Second derivatives at the ends that equal those at the neighbouring knots, which depend on the ends.
-        beside = at[[1, -2]]
-        still = CubicSpline(at, values, bc_type="natural")(beside, 2)
+        beside = places[[1, -2]]
+        at_rest = CubicSpline(places, values, bc_type="natural")(beside, 2)
         moved = [
-            CubicSpline(at, np.zeros(knots), bc_type=((2, first), (2, last)))(beside, 2)
+            CubicSpline(places, np.zeros(knots), bc_type=((2, first), (2, last)))(beside, 2)
             for first, last in np.eye(2)
         ]
-        first, last = np.linalg.solve(np.eye(2) - np.transpose(moved), still)
+        first, last = np.linalg.solve(np.eye(2) - np.transpose(moved), at_rest)
         ends = (2, first), (2, last)
-    return np.moveaxis(CubicSpline(at, values, bc_type=ends).c[::-1], 0, 1)
+    return np.moveaxis(CubicSpline(places, values, bc_type=ends).c[::-1], 0, 1)
 
 
 def fit_spline(points: Points, knots: int, run_out: RunOut) -> FloatArray:
@@ -71,15 +71,15 @@ def _normal_equations(points: Points, parts: FloatArray) -> tuple[FloatArray, Fl
     inner = np.arange(1, knots - 1) * h
     square, product = np.zeros((knots - 1, 4, 4)), np.zeros((knots - 1, 4))
     # Only sums of powers are needed: the design matrix is never built.
-    for t, v, *own in points:
+    for t, v, *weights in points:
         bounds = [0, *np.searchsorted(t, inner).tolist(), t.size]
         for j, (first, last) in enumerate(pairwise(bounds)):
             if first < last:
                 u = t[first:last] - j * h
                 powers = np.stack([np.ones_like(u), u, u * u, u * u * u])
-                weighed = powers * own[0][first:last] if own else powers
-                square[j] += powers @ weighed.T
-                product[j] += weighed @ v[first:last]
+                weighted = powers * weights[0][first:last] if weights else powers
+                square[j] += powers @ weighted.T
+                product[j] += weighted @ v[first:last]
     turned = np.swapaxes(parts, 1, 2)
     return (turned @ square @ parts).sum(axis=0), (turned @ product[:, :, None]).sum(axis=(0, 2))
 
@@ -208,9 +208,9 @@ def spline_map(
         return np.where(rank > 0, upto[np.maximum(rank, 1) - 1], 0.0)
 
     cubics = fit(points, knots, run_out)
-    which = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(score, ends)
-    starts = np.where(which > 0, ends[which - 1], 0)
-    ends = ends[which]
+    groups = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(score, ends)
+    starts = np.where(groups > 0, ends[groups - 1], 0)
+    ends = ends[groups]
     x = score[ends - 1].astype(np.float64)
     rise = slopes(cubics, fractile(ends))
     tied = np.flatnonzero(ends - starts > 1)

@@ -10,8 +10,6 @@ from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
 from calviz.recalibrators.fitting.minimise import Inverse
 from calviz.recalibrators.fitting.softmax_loss import dense_inverse
 
-#: Up to this many parameters the whole Hessian is computed.
-DENSE = 700
 #: Number of directions of the off-diagonal weights of each class with exact curvature, besides diagonal and offset.
 DIRECTIONS = 2
 #: Number of rows from which curvatures are estimated.
@@ -21,10 +19,7 @@ _ROWS = 2_500
 class StructuredProblem(MatrixProblem):
     """`MatrixProblem` with one strength for all off-diagonal weights, which grows with the number of classes (Berta et al. 2026)."""
 
-    @property
-    def dense(self) -> bool:
-        """Whether the whole Hessian is computed."""
-        return self.k * (self.k + 1) <= DENSE
+    most_dense = 700
 
     @property
     def in_blocks(self) -> bool:
@@ -38,35 +33,35 @@ class StructuredProblem(MatrixProblem):
         a class is along the first principal directions of its inputs. There, and for diagonal and offsets, the Hessian is
         computed jointly for all classes; elsewhere the penalty dominates, and the diagonal is enough.
         """
-        return self._dense(*self._some(x)) if self.dense else self._along_directions(x)
+        return self._dense(*self._sampled(x)) if self.dense else self._along_directions(x)
 
     def _along_directions(self, x: FloatArray) -> Inverse:
         part = self._part(_ROWS)
         part.dtype = np.float32
         inputs, p = part._inputs_and_probabilities(x, slice(0, part.n))
         k, m = self.k, part.n
-        z, each = inputs[:, :-1], np.arange(k)
+        z, diagonal = inputs[:, :-1], np.arange(k)
         strengths = 2 * self.penalty.weights
         # u: (K, directions, K), orthonormal, and 0 on the diagonal.
         doubt = 1 - np.vecdot(p, p)
         principal = eigh((z * doubt[:, None]).T @ z, subset_by_index=[k - DIRECTIONS, k - 1])[1]
         u = np.repeat(principal[None], k, axis=0)
-        u[each, each] = 0
+        u[diagonal, diagonal] = 0
         u = np.linalg.qr(u)[0].transpose(0, 2, 1)
         # Derivatives of the score of class k along its diagonal weight, its offset and its directions.
         features = [z, np.ones_like(z), *(z @ u[:, a].T for a in range(DIRECTIONS))]
         weighted = [p * feature for feature in features]
         h = np.empty((len(features), k, len(features), k))
-        for a, one in enumerate(weighted):
+        for a, weighted_feature in enumerate(weighted):
             for b in range(a, len(features)):
-                block = -(one.T @ weighted[b]).astype(np.float64)
-                block[each, each] += np.einsum("ij,ij->j", one, features[b])
+                block = -(weighted_feature.T @ weighted[b]).astype(np.float64)
+                block[diagonal, diagonal] += np.einsum("ij,ij->j", weighted_feature, features[b])
                 h[a, :, b] = block / m
                 h[b, :, a] = block.T / m
         flat = h.reshape(len(features) * k, -1)
         along = np.broadcast_to(strengths[0, 1], (DIRECTIONS, k))
         flat[np.diag_indices(flat.shape[0])] += np.concatenate(
-            [strengths[each, each], strengths[:, -1], *along]
+            [strengths[diagonal, diagonal], strengths[:, -1], *along]
         )
         solve_few = dense_inverse(flat)
         # Elsewhere: the diagonal of the Hessian, minus the part that the directions explain.
@@ -79,17 +74,21 @@ class StructuredProblem(MatrixProblem):
 
         def off_directions(v: FloatArray) -> FloatArray:
             v = v - np.einsum("kaj,ka->kj", u, np.einsum("kaj,kj->ka", u, v))
-            v[each, each] = 0
+            v[diagonal, diagonal] = 0
             return v
 
         def solve(g: FloatArray) -> FloatArray:
             of_weights = g[:, :-1]
-            few = [of_weights[each, each], g[:, -1], *np.einsum("kaj,kj->ak", u, of_weights)]
-            solved = solve_few(np.concatenate(few)).reshape(len(features), k)
+            projected = [
+                of_weights[diagonal, diagonal],
+                g[:, -1],
+                *np.einsum("kaj,kj->ak", u, of_weights),
+            ]
+            solved = solve_few(np.concatenate(projected)).reshape(len(features), k)
             out = np.empty_like(g)
             out[:, :-1] = off_directions(off_directions(of_weights) / rest)
             out[:, :-1] += np.einsum("kaj,ak->kj", u, solved[2:])
-            out[each, each], out[:, -1] = solved[0], solved[1]
+            out[diagonal, diagonal], out[:, -1] = solved[0], solved[1]
             return out
 
         return solve

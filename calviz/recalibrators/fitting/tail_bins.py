@@ -28,13 +28,15 @@ def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatA
             places = np.flatnonzero(flat > edges[1])
             bin_of = np.searchsorted(inner, flat[places], side="left")
             sums[0] = np.bincount(places % count * bins + bin_of, minlength=count * bins)
-        own = labels[rows]
-        own_bin = np.searchsorted(inner, block[np.arange(own.size), own], side="left")
-        sums[1] = np.bincount(own * bins + own_bin, minlength=count * bins)
+        block_labels = labels[rows]
+        label_bin = np.searchsorted(
+            inner, block[np.arange(block_labels.size), block_labels], side="left"
+        )
+        sums[1] = np.bincount(block_labels * bins + label_bin, minlength=count * bins)
         return sums
 
     block_bytes = max(1 << 19, 64 * count * bins)
-    rows_, hits = sum_over_blocks(scores.array, work, block_bytes=block_bytes)
-    per_bin = rows_.reshape(count, bins)
+    rows_per_bin, hits = sum_over_blocks(scores.array, work, block_bytes=block_bytes)
+    per_bin = rows_per_bin.reshape(count, bins)
     per_bin[:, 0] = n - per_bin[:, 1:].sum(axis=1)
     return per_bin, hits.reshape(count, bins)

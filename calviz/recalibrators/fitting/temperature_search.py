@@ -29,24 +29,24 @@ def ece_of_temperatures(
     edges = (np.arange(1, BINS) / BINS).astype(dtype)
 
     def work(rows: slice) -> FloatArray:
-        z, own = scores.block(rows), labels[rows]
-        each = None if weights is None else weights[rows]
+        z, block_labels = scores.block(rows), labels[rows]
+        block_weights = None if weights is None else weights[rows]
         sums = np.empty((inverse.shape[0], BINS))
         ones = np.ones(z.shape[1], dtype=dtype)
         a = np.empty_like(z)
-        at = np.arange(z.shape[0])
+        places = np.arange(z.shape[0])
         for g in range(inverse.shape[0]):
             checkpoint()
             np.multiply(z, inverse[g], out=a)
             winner = a.argmax(axis=1)
-            a -= a[at, winner][:, None]
+            a -= a[places, winner][:, None]
             np.maximum(a, -80, out=a)
             np.exp(a, out=a)
             confidence = 1 / (a @ ones)
             # Summing the gap itself needs one sum per bin, not one of confidences and one of hits.
-            gap = confidence - (winner == own)
-            if each is not None:
-                gap = gap * each
+            gap = confidence - (winner == block_labels)
+            if block_weights is not None:
+                gap = gap * block_weights
             bin_of = np.searchsorted(edges, confidence, side="left")
             sums[g] = np.bincount(bin_of, weights=gap, minlength=BINS)
         return sums
@@ -69,18 +69,18 @@ def best_gamma(
     """
     n, k = scores.shape
 
-    def look(which: IntArray, step: int = 1) -> FloatArray:
-        inverse = 1 / (temperature * (1 + GRID[which, None] * direction))
-        own = None if weights is None else weights[::step]
-        return ece_of_temperatures(scores.every(step), labels[::step], inverse, own)
+    def error_of(indices: IntArray, step: int = 1) -> FloatArray:
+        inverse = 1 / (temperature * (1 + GRID[indices, None] * direction))
+        thinned_weights = None if weights is None else weights[::step]
+        return ece_of_temperatures(scores.every(step), labels[::step], inverse, thinned_weights)
 
-    every = np.arange(GRID.size)
+    candidates = np.arange(GRID.size)
     if n * k * GRID.size > _EXHAUSTIVE:
-        coarse = every[9::_COARSE]
-        error = look(coarse, max(1, n * k // _FIRST_CELLS))
+        coarse = candidates[9::_COARSE]
+        error = error_of(coarse, max(1, n * k // _FIRST_CELLS))
         valleys = coarse[np.argsort(error, kind="stable")[:_VALLEYS]]
         near: IntArray = valleys[:, None] + np.arange(-_COARSE + 1, _COARSE)
-        every = np.union1d(near[(near >= 0) & (near < GRID.size)], [GRID.size // 2])
-    error = look(every)
-    order = np.lexsort((np.abs(GRID[every]), np.round(error, 12)))
-    return float(GRID[every[order[0]]]), float(error[order[0]])
+        candidates = np.union1d(near[(near >= 0) & (near < GRID.size)], [GRID.size // 2])
+    error = error_of(candidates)
+    order = np.lexsort((np.abs(GRID[candidates]), np.round(error, 12)))
+    return float(GRID[candidates[order[0]]]), float(error[order[0]])

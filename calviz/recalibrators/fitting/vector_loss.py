@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
@@ -11,17 +13,17 @@ from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.softmax_loss import (
     BLOCK_BYTES,
     HESSIAN_ROWS,
+    SoftmaxProblem,
     dense_inverse,
     exponentiate,
     probabilities,
-    working_type,
 )
 
 #: Above this many classes, the classes are first fitted as if they were independent.
 TOGETHER = 200
 
 
-class VectorProblem:
+class VectorProblem(SoftmaxProblem):
     """Mean NLL of ``softmax(w * z + b)``; parameters have shape (2, K): w, then b."""
 
     def __init__(
@@ -32,36 +34,24 @@ class VectorProblem:
         rows: IntArray | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        #: Row weights, shape (n,); None if all are equal.
-        self.weights = weights
-        #: The rows to use, or None for all; they are taken block by block, never copied as a whole.
-        self.rows = rows
-        self.z, self.labels = z, labels
-        self.n, self.k = labels.size, z.shape[1]
-        self.penalty = Penalty(np.zeros((2, self.k))) if penalty is None else penalty
-        self.dtype = working_type(z)
+        if penalty is None:
+            penalty = Penalty(np.zeros((2, z.shape[1])))
+        super().__init__(z, labels, penalty, rows, weights)
+        self.z = z
         #: Tolerances at which recomputing the Hessian is worthwhile.
         self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= TOGETHER else ()
         #: Whether the Hessian treats the classes as independent.
-        self.apart = self.k > TOGETHER
+        self.classwise_hessian = self.k > TOGETHER
 
-    def every(self, step: int) -> VectorProblem:
-        """Return the problem on every `step`-th row."""
-        if self.rows is not None:
-            return self.of_rows(np.arange(0, self.n, step))
-        own = None if self.weights is None else self.weights[::step]
-        return VectorProblem(self.z[::step], self.labels[::step], self.penalty, weights=own)
-
-    def of_rows(self, rows: IntArray) -> VectorProblem:
-        """Return the problem on some of these rows."""
-        own = rows if self.rows is None else self.rows[rows]
-        weights = None if self.weights is None else self.weights[rows]
-        return VectorProblem(self.z, self.labels[rows], self.penalty, own, weights)
-
-    def at(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return the penalised mean loss and its gradient."""
-        loss, gradient = self.likelihood(x)
-        return self.penalty.add(x, loss, gradient)
+    def _restricted(
+        self,
+        labels: IntArray,
+        weights: FloatArray | None,
+        *,
+        step: int = 1,
+        rows: IntArray | None = None,
+    ) -> Self:
+        return type(self)(self.z[::step], labels, self.penalty, rows, weights)
 
     def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss and its gradient, without the penalty."""
@@ -86,8 +76,7 @@ class VectorProblem:
         return float(total[-1]), total[:-1].reshape(2, k)
 
     def _scores(self, rows: slice) -> FloatArray:
-        own = rows if self.rows is None else self.rows[rows]
-        z: FloatArray = np.asarray(self.z[own], dtype=self.dtype)
+        z: FloatArray = np.asarray(self.z[self._stored(rows)], dtype=self.dtype)
         return z
 
     def _exponentials(
@@ -98,13 +87,13 @@ class VectorProblem:
         z = self._scores(rows)
         e = z * w
         e += b
-        own = None if self.weights is None else self.weights[rows]
-        total, loss = exponentiate(e, self.labels[rows], own)
+        weights = None if self.weights is None else self.weights[rows]
+        total, loss = exponentiate(e, self.labels[rows], weights)
         return z, e, total, loss
 
     def inverse(self, x: FloatArray) -> Inverse:
-        """Return an approximate inverse Hessian: from some of the rows, or class by class (see `apart`)."""
-        if self.apart:
+        """Return an approximate inverse Hessian: from some of the rows, or class by class (see `classwise_hessian`)."""
+        if self.classwise_hessian:
             return self._by_class(x)
         part = self.every(max(1, self.n // max(HESSIAN_ROWS, 6 * self.k)))
         part.dtype = self.dtype
@@ -117,12 +106,16 @@ class VectorProblem:
             z, labels = part._scores(rows), part.labels
             p, _ = probabilities(z * w + b, labels[rows])
             pz = p * z
-            own = p if part.weights is None else p * part.weights[rows, None].astype(p.dtype)
-            own_z = own * z
-            diagonal += np.einsum("ij,ij->j", own_z, z), own_z.sum(axis=0), own.sum(axis=0)
-            h[:k, :k] -= own_z.T @ pz
-            h[:k, k:] -= own_z.T @ p
-            h[k:, k:] -= own.T @ p
+            weighted = p if part.weights is None else p * part.weights[rows, None].astype(p.dtype)
+            weighted_z = weighted * z
+            diagonal += (
+                np.einsum("ij,ij->j", weighted_z, z),
+                weighted_z.sum(axis=0),
+                weighted.sum(axis=0),
+            )
+            h[:k, :k] -= weighted_z.T @ pz
+            h[:k, k:] -= weighted_z.T @ p
+            h[k:, k:] -= weighted.T @ p
         at = np.arange(k)
         h[at, at] += diagonal[0]
         h[at, k + at] += diagonal[1]

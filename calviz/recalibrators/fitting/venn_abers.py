@@ -64,7 +64,8 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
     else:
         starts = np.append(0, ends[:-1])
         hits, misses = (
-            np.append(0, np.cumsum(np.add.reduceat(weights * own, starts))) for own in (hit, ~hit)
+            np.append(0, np.cumsum(np.add.reduceat(weights * event, starts)))
+            for event in (hit, ~hit)
         )
         rows = hits + misses
     upper, p1 = with_a_hit(rows, hits)
@@ -124,9 +125,9 @@ def with_a_hit(
         high = np.full(low.size, cw.size - 1)
         while (open_ := np.flatnonzero(low < high)).size:
             middle = (low[open_] + high[open_]) >> 1
-            there = (ch[middle] - y[open_]) * dw[middle] <= dh[middle] * (cw[middle] - x[open_])
-            high[open_[there]] = middle[there]
-            low[open_[~there]] = middle[~there] + 1
+            is_flat = (ch[middle] - y[open_]) * dw[middle] <= dh[middle] * (cw[middle] - x[open_])
+            high[open_[is_flat]] = middle[is_flat]
+            low[open_[~is_flat]] = middle[~is_flat] + 1
         slope = np.minimum((ch[high] - y) / (cw[high] - x), 1)
         slope = np.maximum.accumulate(np.maximum(slope, least))
         new = np.diff(slope, prepend=least) > 0

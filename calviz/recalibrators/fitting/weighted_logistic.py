@@ -10,13 +10,11 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.fitting.per_class_logistic import (
     BOUND,
+    SEPARATED,
     Features,
     LogisticFit,
     log_parts,
 )
-
-#: Loss over all rows, in nats, below which the positives count as separated.
-_SEPARATED = 1e-3
 
 
 def weighted_logistic(
@@ -31,8 +29,8 @@ def weighted_logistic(
 ) -> LogisticFit:
     """`calviz.recalibrators.fitting.per_class_logistic.fit_logistic` with row weights of shape (n,)."""
     log_p, log_rest = log_parts(scores, slice(0, scores.shape[0]), np.float64)
-    every = features(log_p, log_rest)
-    count = every.shape[2]
+    all_features = features(log_p, log_rest)
+    count = all_features.shape[2]
     out = np.repeat(np.asarray(start, dtype=np.float64)[:, None], count, axis=1)
     separated = np.zeros(count, dtype=np.bool_)
     converged = True
@@ -43,7 +41,7 @@ def weighted_logistic(
         hit = (labels == (k if count > 1 else 1)).astype(np.float64)
         if not weights @ hit:
             continue
-        x = np.column_stack([*every[:, :, k], np.ones(hit.size)])
+        x = np.column_stack([*all_features[:, :, k], np.ones(hit.size)])
 
         def loss(
             theta: FloatArray, x: FloatArray = x, hit: FloatArray = hit
@@ -53,7 +51,7 @@ def weighted_logistic(
             slope = x.T @ (weights * (expit(margin) - hit))
             return float(value / total), slope / total
 
-        found = optimize.minimize(
+        optimum = optimize.minimize(
             loss,
             out[:, k],
             jac=True,
@@ -61,7 +59,7 @@ def weighted_logistic(
             bounds=[*bounds, last],
             options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2_000},
         )
-        out[:, k] = found.x
-        separated[k] = found.fun * total < _SEPARATED
-        converged &= bool(found.status in (0, 2))
+        out[:, k] = optimum.x
+        separated[k] = optimum.fun * total < SEPARATED
+        converged &= bool(optimum.status in (0, 2))
     return LogisticFit(out, separated, converged)

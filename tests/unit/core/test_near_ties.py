@@ -6,7 +6,7 @@ from scipy.special import expit, softmax
 
 import calviz
 from calviz.core.events import BinaryEvents, Ordered, one_score_per_tie
-from calviz.recalibrators.fitting.isotonic import Between, Positives, isotonic_map
+from calviz.recalibrators.fitting.isotonic import Positives, ScoresAroundPositives, isotonic_map
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -82,7 +82,7 @@ def test_isotonic_gives_a_near_tie_its_mean():
     score = np.array([0.2, 0.6, 0.6 * (1 - 4e-16), 0.6 * (1 + 4e-16), 0.9])
     for hit in np.eye(3, dtype=bool):
         hits = np.concatenate([[False], hit, [True]])
-        found = isotonic_map(Between.of(np.sort(score), Positives.of(score[hits])))
+        found = isotonic_map(ScoresAroundPositives.of(np.sort(score), Positives.of(score[hits])))
         assert found(np.array([0.6])) == pytest.approx(1 / 3, abs=1e-9)
 
 
@@ -90,7 +90,7 @@ def test_isotonic_keeps_the_order_of_many_close_scores():
     # Steps of half of rounding: a chain, whose ends are far apart.
     score = 0.5 + 0.25e-12 * np.arange(400)
     hit = np.arange(400) >= 200
-    found = isotonic_map(Between.of(score, Positives.of(score[hit])))
+    found = isotonic_map(ScoresAroundPositives.of(score, Positives.of(score[hit])))
     np.testing.assert_array_equal(found(score), hit)
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from calviz.core.errors import OptionError
+from calviz.core.probabilities import EPSILON
 from calviz.numerics.automatic_zero_floor import automatic_floor, chosen_floor
-from calviz.numerics.zero_floor import EPSILON, Floor, check_floor, smallest_normal
+from calviz.numerics.zero_floor import Floor, check_floor, smallest_normal
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -140,7 +141,7 @@ def test_without_zeros_the_floor_is_that_of_the_loss_or_lower():
 
 @pytest.mark.parametrize("floor", ["high", 0, 1, -0.5, True, np.nan, [1e-3]])
 def test_other_floors_are_refused(floor):
-    with pytest.raises(OptionError, match="'floor' must be"):
+    with pytest.raises(OptionError, match="'floor' must be \"auto\", None or a number"):
         check_floor(floor)
 
 

@@ -8,13 +8,13 @@ from scipy.stats import norm
 from sklearn.metrics import log_loss
 
 from calviz.core.errors import InputError, OptionError
-from calviz.recalibrators.auto import AutomaticRecalibrator, more_needed
+from calviz.recalibrators.auto import FEW_ROWS, RAMP, AutomaticRecalibrator, extra_standard_errors
 from calviz.recalibrators.fitting.held_out import (
     HeldOut,
     best_shares,
-    folds_of,
     order_of_rows,
     rows_to_choose_on,
+    shuffled_folds,
 )
 from calviz.recalibrators.loading import load_map
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
@@ -70,7 +70,7 @@ def test_equal_methods_share_and_a_dominated_one_gets_nothing():
 def test_every_fold_has_its_part_of_every_class():
     rng = np.random.default_rng(3)
     _, labels = drawn(rng, 500)
-    fold = folds_of(labels, 5, rng)
+    fold = shuffled_folds(labels, 5, rng)
     for k in range(3):
         assert np.ptp(np.bincount(fold[labels == k], minlength=5)) <= 1
 
@@ -98,7 +98,17 @@ def test_few_rows_leave_the_model_alone_and_say_so():
     ("rows", "more"), [(50, 2.4), (200, 1.2), (400, 0.6), (800, 0), (10_000, 0)]
 )
 def test_few_rows_ask_for_more(rows, more):
-    assert more_needed(rows) == pytest.approx(more)
+    assert extra_standard_errors(rows) == pytest.approx(more)
+
+
+def test_the_limits_in_the_description_are_those_that_are_used():
+    words = " ".join((AutomaticRecalibrator.__doc__ or "").split())
+    assert f"all of it from {RAMP[1]:g} standard errors, none below {RAMP[0]:g}," in words
+    assert f"with fewer than {FEW_ROWS} rows both limits are higher" in words
+    assert (
+        f"by {extra_standard_errors(350):.1f} with 350 rows and by {extra_standard_errors(200):.1f} with 200"
+        in words
+    )
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.loading import load_map
-from calviz.specs.recalibrator import FAMILIES, RECALIBRATORS
+from calviz.specs.recalibrator import FAMILIES, RECALIBRATORS, recalibrator
 
 from .conftest import simulate, softmax
 
@@ -303,3 +303,52 @@ def test_a_composition_is_its_parts_one_after_the_other():
 
 def test_every_class_is_a_recalibrator():
     assert all(isinstance(spec.make(), BaseRecalibrator) for spec in RECALIBRATORS)
+
+
+def test_a_class_knows_what_its_entry_says():
+    for spec in RECALIBRATORS:
+        if "+" not in spec.key:
+            method = spec.make()
+            assert method.needs == spec.needs
+            assert method.accuracy_preserving == spec.accuracy_preserving
+            assert spec.key == method.key or spec.key.startswith(f"{method.key}-")
+
+
+def test_the_decorator_nearest_to_a_class_names_it_unless_its_body_does(monkeypatch):
+    monkeypatch.setattr(RECALIBRATORS, "_entries", {})
+    entry = {"label": "", "family": "Parametric", "reference": "", "formula": ""}
+    entry |= {"accuracy_preserving": True}
+
+    @recalibrator(key="b", needs="logits", preset={"p": 2}, **entry)
+    @recalibrator(key="a", needs="probabilities", **entry)
+    class Method(BaseRecalibrator):
+        pass
+
+    @recalibrator(key="c", needs="log-probabilities", **entry)
+    class Derived(Method):
+        accuracy_preserving = False
+
+    assert (Method.key, Method.needs, Method.accuracy_preserving) == ("a", "probabilities", True)
+    assert (Derived.key, Derived.needs) == ("c", "log-probabilities")
+    assert not Derived.accuracy_preserving
+    assert set(RECALIBRATORS._entries) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("key", ["isotonic", "venn-abers", "irm", "scaling-binning"])
+def test_saving_a_map_does_not_change_it(key, monkeypatch):
+    # Another thread may be applying it at the same time.
+    p, y = probabilities()
+    fitted = made(key).fit(p, y)
+
+    def refuse(self, name, value):
+        raise AssertionError(f"'{name}' was set")
+
+    monkeypatch.setattr(BaseRecalibrator, "__setattr__", refuse, raising=False)
+    assert fitted.to_dict()["method"] == key
+
+
+def test_parameters_that_a_method_lacks_are_not_passed_to_it():
+    floored = RECALIBRATORS["temperature"].make_with(input="logits", floor=0.1, cap=False)
+    assert (floored.input, floored.floor) == ("logits", 0.1)
+    capped = RECALIBRATORS["isotonic"].make_with(input="logits", floor=0.1, cap=False)
+    assert (capped.input, capped.cap) == ("logits", False)

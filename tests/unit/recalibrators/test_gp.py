@@ -35,7 +35,7 @@ def test_the_bound_with_a_certain_function_is_the_likelihood():
     total, responsibilities = problem.responsibilities(np.zeros(problem.grid.size))
     assert total / 200 == pytest.approx(0, abs=1e-6)  # log sum exp of log-probabilities
     np.testing.assert_allclose(responsibilities.sum(), 200, rtol=1e-5)
-    np.testing.assert_allclose(problem.labelled.sum(), 200)
+    np.testing.assert_allclose(problem.label_counts.sum(), 200)
 
 
 def test_a_row_that_counts_as_several_is_as_many_rows():

@@ -3,7 +3,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from calviz.recalibrators import irm
-from calviz.recalibrators.fitting.isotonic import Between, Positives, isotonic_map
+from calviz.recalibrators.fitting.isotonic import Positives, ScoresAroundPositives, isotonic_map
 from calviz.recalibrators.irm import MulticlassIsotonic
 from calviz.recalibrators.isotonic import IsotonicRecalibrator
 
@@ -11,7 +11,7 @@ from .conftest import simulate, softmax
 
 
 def fitted_map(score, hit):
-    return isotonic_map(Between.of(np.sort(score), Positives.of(score[hit])))
+    return isotonic_map(ScoresAroundPositives.of(np.sort(score), Positives.of(score[hit])))
 
 
 def test_pooling_by_hand():
@@ -44,8 +44,10 @@ def test_runs_merge_to_the_whole():
     rng = np.random.default_rng(0)
     score = rng.random(400).round(2)
     at = Positives.of(score[rng.random(400) < 0.2])
-    whole = Between.of(np.sort(score), at)
-    merged = Between.of(np.sort(score[:150]), at).merged(Between.of(np.sort(score[150:]), at))
+    whole = ScoresAroundPositives.of(np.sort(score), at)
+    merged = ScoresAroundPositives.of(np.sort(score[:150]), at).merged(
+        ScoresAroundPositives.of(np.sort(score[150:]), at)
+    )
     for name in ("below", "upto", "under", "over", "lowest", "highest", "n"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(merged, name))
 

@@ -216,7 +216,7 @@ def test_truncated_newton_on_a_badly_scaled_logistic_regression():
 def test_a_hard_fit_of_many_classes_goes_on_with_newton_steps(monkeypatch):
     z, y, _, _ = mapped(k=6)
     exact = MatrixScaling(l2=1e-6, input="logits").fit(z, y)
-    monkeypatch.setattr(matrix_loss, "DENSE", 1)
+    monkeypatch.setattr(MatrixProblem, "most_dense", 1)
     monkeypatch.setattr(linear_scaling, "_EASY", 1)
     other = MatrixScaling(l2=1e-6, input="logits").fit(z, y)
     assert not other.warnings_
@@ -228,7 +228,7 @@ def test_a_hard_fit_of_many_classes_goes_on_with_newton_steps(monkeypatch):
 def test_with_many_classes_other_hessians_lead_to_the_same_place(way, monkeypatch):
     z, y, _, _ = mapped(k=6)
     exact = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
-    monkeypatch.setattr(matrix_loss, "DENSE", 1)
+    monkeypatch.setattr(MatrixProblem, "most_dense", 1)
     if way == "kronecker":
         monkeypatch.setattr(matrix_loss, "BLOCKS", 1)
     other = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
@@ -308,7 +308,7 @@ def test_the_hessian_of_every_class_alone_is_its_block_of_the_whole():
     x = np.random.default_rng(0).normal(size=(2, k))
     p = softmax(x[0] * z + x[1])
     g = np.random.default_rng(1).normal(size=(2, k))
-    problem.apart = True
+    problem.classwise_hessian = True
     solved = problem.inverse(x)(g)
     for c in range(k):
         inputs = np.stack([z[:, c], np.ones(y.size)])
@@ -326,15 +326,17 @@ def test_vector_scaling_of_many_classes_is_that_of_few(monkeypatch, together):
     ways = []
     inverse = VectorProblem.inverse
     monkeypatch.setattr(
-        VectorProblem, "inverse", lambda self, x: (ways.append(self.apart), inverse(self, x))[1]
+        VectorProblem,
+        "inverse",
+        lambda self, x: (ways.append(self.classwise_hessian), inverse(self, x))[1],
     )
     monkeypatch.setattr(vector_loss, "TOGETHER", 1)
-    monkeypatch.setattr(linear_scaling, "_APART", 3)
+    monkeypatch.setattr(linear_scaling, "_CLASSWISE_PASSES", 3)
     found = VectorScaling(input="logits").fit(z, y)
     # Three passes are not enough: it goes on with what the classes share.
     assert ways == [True, False]
     np.testing.assert_allclose(found.weights_, plain.weights_, rtol=1e-3, atol=1e-3)
-    monkeypatch.setattr(linear_scaling, "_APART", 300)
+    monkeypatch.setattr(linear_scaling, "_CLASSWISE_PASSES", 300)
     found = VectorScaling(input="logits").fit(z, y)
     assert ways == [True, False, True]
     np.testing.assert_allclose(found.weights_, plain.weights_, rtol=1e-3, atol=1e-3)

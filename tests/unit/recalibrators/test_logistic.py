@@ -182,6 +182,6 @@ def test_two_classes_are_summed_as_many_are(steep):
     problem = _Problem(scores, y, beta_parts, np.array([1.0, 1.0, 0.0]), 2)
     theta = steep * np.array([[1.2], [0.7], [-0.3]])
     fast = problem.at(theta)
-    problem.kept = None
+    problem.stored_features = None
     for one, plain in zip(fast, problem.at(theta), strict=True):
         np.testing.assert_allclose(one, plain, rtol=1e-9, atol=1e-12)

@@ -184,3 +184,15 @@ def test_a_bounded_map_is_one_of_probabilities():
     np.testing.assert_allclose(out.sum(axis=1), 1)
     assert out[:100, 1].max() < 0.05
     assert out[-100:, 1].min() > 0.9
+
+
+@pytest.mark.parametrize("cap", [False, True])
+def test_a_remainder_too_small_to_rescale_is_shared_evenly_in_the_snippet_too(cap):
+    z, y = simulate(300, 3, temperature=2.0, seed=0)
+    fitted = SplineRecalibrator(cap=cap, floor=None).fit(softmax(z), y)
+    rows = np.array([[1.0, 3e-310, 1e-310], [0.0, 1.0, 5e-324], [1e-320, 0.0, 1.0]])
+    program = {}
+    exec(compile(fitted.snippet(), "snippet", "exec"), program)
+    out = fitted.transform(rows)
+    np.testing.assert_allclose(program["recalibrate"](rows), out, atol=1e-6)
+    np.testing.assert_allclose(out.sum(axis=1), 1)

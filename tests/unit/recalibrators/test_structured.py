@@ -9,7 +9,7 @@ from scipy.optimize import brentq, minimize
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.progress import Stopped, watching
 from calviz.numerics.scores import Scores
-from calviz.recalibrators.fitting import structured_loss, vector_loss
+from calviz.recalibrators.fitting import vector_loss
 from calviz.recalibrators.fitting.minimise import minimise
 from calviz.recalibrators.fitting.penalised_scaling import fit_penalised
 from calviz.recalibrators.fitting.penalty import Penalty
@@ -187,7 +187,7 @@ def test_with_many_classes_other_hessians_lead_to_the_same_place(method, dtype, 
     z, y = shifted(1_000, 9)
     z = z.astype(dtype)
     few = method(input="logits").fit(z, y)
-    monkeypatch.setattr(structured_loss, "DENSE", 1)
+    monkeypatch.setattr(StructuredProblem, "most_dense", 1)
     monkeypatch.setattr(vector_loss, "TOGETHER", 1)
     many = method(input="logits").fit(z, y)
     np.testing.assert_allclose(many.weights_, few.weights_, atol=2e-5)
@@ -196,7 +196,7 @@ def test_with_many_classes_other_hessians_lead_to_the_same_place(method, dtype, 
 
 
 def test_the_hessian_along_directions_is_exact_there_and_positive(monkeypatch):
-    monkeypatch.setattr(structured_loss, "DENSE", 1)
+    monkeypatch.setattr(StructuredProblem, "most_dense", 1)
     k = 4
     z, y = shifted(600, k)
     _, m = mixed_by_hand(z, y)

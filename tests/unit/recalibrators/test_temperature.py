@@ -181,6 +181,6 @@ def test_the_scores_are_not_written_to(k):
     for array in (z, z.astype(np.float32)):
         kept = array.copy()
         scores = Scores(array, "logits", "logits")
-        assert np.shares_memory(scores.look(slice(0, 9), array.dtype.type), array)
+        assert np.shares_memory(scores.read_only_block(slice(0, 9), array.dtype.type), array)
         fit_temperature(scores, y)
         np.testing.assert_array_equal(array, kept)
