@@ -269,6 +269,25 @@ def machine(*peers: str) -> str:
     return f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, {versions}"
 
 
+def load_words() -> str:
+    """Sentence about the load of the machine, which is part of every time; empty where the system does not report it."""
+    if not hasattr(os, "getloadavg"):
+        return ""
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    caution = ": ratios count, not seconds" if load > 1.2 else ""
+    return f"The load of the machine was {load:.1f} times its cores{caution}."
+
+
+def unmeasured_lines(
+    title: str, measured: Iterable[str], file: Path = ROOT / "benchmarks" / "RESULTS.md"
+) -> dict[str, str]:
+    """Lines of the table of a section, by hot path, that a run with these hot paths does not replace."""
+    section = f"\n{file.read_text()}".partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][2:]
+    lines = {line.split(" | ")[0].removeprefix("| "): line for line in rows}
+    return {path: line for path, line in lines.items() if path not in set(measured)}
+
+
 def write_section(title: str, text: str, file: Path = ROOT / "benchmarks" / "RESULTS.md") -> None:
     """Replace the section with this title in the results, or add it; other sections are unchanged."""
     before = file.read_text() if file.exists() else "# Benchmarks\n"
