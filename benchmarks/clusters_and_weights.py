@@ -71,15 +71,15 @@ def loop_of_clusters(data: Predictions):
 
     def run():
         rng = np.random.default_rng(0)
-        found = []
+        values = []
         for _ in range(RESAMPLES):
-            drawn = rng.integers(sizes.size, size=sizes.size)
-            count = sizes[drawn]
+            clusters = rng.integers(sizes.size, size=sizes.size)
+            count = sizes[clusters]
             within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-            at = order[np.repeat(starts[drawn], count) + within]
+            at = order[np.repeat(starts[clusters], count) + within]
             bin_of = np.searchsorted(edges, score[at])
-            found.append(np.abs(np.bincount(bin_of, score[at] - hit[at])).sum() / at.size)
-        return np.quantile(found, [0.025, 0.975])
+            values.append(np.abs(np.bincount(bin_of, score[at] - hit[at])).sum() / at.size)
+        return np.quantile(values, [0.025, 0.975])
 
     return run
 
@@ -164,12 +164,12 @@ def fits(n: int):
     logits = rng.standard_normal((n // 5, 10))
     probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     labels = (rng.random(n // 5)[:, None] > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    own = rng.uniform(0.5, 2, n // 5)
+    row_weights = rng.uniform(0.5, 2, n // 5)
     for key in ("vector", "matrix", "dirichlet", "svs", "sms"):
         make = RECALIBRATORS[key].make
         yield race(
             f"{key} with weights, {n // 5:,} x 10",
-            lambda make=make: make().fit(probs, labels, sample_weight=own),
+            lambda make=make: make().fit(probs, labels, sample_weight=row_weights),
             {"without weights": lambda make=make: make().fit(probs, labels)},
             repeats=2,
             limit=LIMIT,

@@ -200,7 +200,7 @@ import sys
 sys.path.insert(0, "benchmarks")
 from recalibrators import RECALIBRATORS, SIZES, workload
 z, p, y = workload(*SIZES["{size}"])
-x = z if "{given}" == "logits" else p
+x = z if "{scores}" == "logits" else p
 del z, p
 RECALIBRATORS["{key}"].make(**{options}).fit(x[:200], y[:200])
 """
@@ -208,23 +208,23 @@ RECALIBRATORS["{key}"].make(**{options}).fit(x[:200], y[:200])
 
 def time_path(
     line: str,
-    given: str,
+    scores: str,
     size: str,
     peers: dict[str, Callable[..., object]],
     repeats: int,
     limit: float,
 ) -> Comparison:
     """One line of the table."""
-    key, own = GIVEN.get(line, (line, {}))
-    options = {"input": given, **own}
+    key, parameters = GIVEN.get(line, (line, {}))
+    options = {"input": scores, **parameters}
     z, p, y = workload(*SIZES[size])
-    x = z if given == "logits" else p
+    x = z if scores == "logits" else p
     runs = {name: make(x, y) for name, make in peers.items()}
     for name, fit in heavy_peers().get(key, {}).items():
         if size in ONLY.get((key, name), SIZES):
             runs[name] = None if fit is None else partial(fit, p, y)
     n, k = SIZES[size]
-    found = race(
+    comparison = race(
         f"{line}, {size} ({n:,} x {k:,})",
         lambda: RECALIBRATORS[key].make(**options).fit(x, y),
         runs,
@@ -233,12 +233,12 @@ def time_path(
         limit=limit,
     )
     peak = peak_memory(
-        _SETUP.format(size=size, given=given, key=key, options=options),
+        _SETUP.format(size=size, scores=scores, key=key, options=options),
         f'RECALIBRATORS["{key}"].make(**{options}).fit(x, y)',
     )
     if peak is not None:
-        found.memory = f"{peak / x.nbytes:.2f} x the array"
-    return found
+        comparison.memory = f"{peak / x.nbytes:.2f} x the array"
+    return comparison
 
 
 def in_short(kept: Iterable[str], rows: Iterable[Comparison]) -> list[str]:
@@ -273,16 +273,16 @@ def main() -> None:
     for size in SIZES:
         if size not in options.sizes.split(",") or (size in LARGE and not options.large):
             continue
-        for key, given, sizes, peers in PATHS:
+        for key, scores, sizes, peers in PATHS:
             if size not in sizes or (wanted and key not in wanted):
                 continue
             if time.monotonic() > end:
                 left_out.append(f"{key}, {size}")
                 continue
-            rows.append(time_path(key, given, size, peers, options.repeats, options.limit))
+            rows.append(time_path(key, scores, size, peers, options.repeats, options.limit))
             print(markdown(rows[-1:]).splitlines()[-1], flush=True)
     kept = unmeasured_lines(SECTION, [row.title for row in rows])
-    another = f"; from another run: {', '.join(in_short(kept, rows))}" if kept else ""
+    another = f"; from another run: {'; '.join(in_short(kept, rows))}" if kept else ""
     text = (
         f"`python benchmarks/recalibrators.py{' --large' if options.large else ''}`, fits only, the best of several turns{another}. "
         f"{machine('torch', 'netcal', 'probmetrics', 'betacal', 'cir-model', 'splinecalib', 'venn-abers')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, all others are simulated."
