@@ -96,7 +96,7 @@ def _prefit(method: Any, p: np.ndarray, y: np.ndarray) -> Predict:
 def _of_netcal() -> list[Peer]:
     if peer("netcal.scaling") is None:
         return []
-    known = (
+    methods = (
         ("scaling", "TemperatureScaling", "temperature", {}, {}),
         ("scaling", "LogisticCalibration", "platt", {}, {"slow": True}),
         ("scaling", "BetaCalibration", "beta", {}, {"slow": True}),
@@ -107,64 +107,70 @@ def _of_netcal() -> list[Peer]:
     )
 
     def fit(module: str, name: str, options: Any, p: np.ndarray, y: np.ndarray) -> Predict:
-        made = _netcal(module, name, _nothing, **options)
-        assert made is not None
-        return made(p, y).predict
+        fit_peer = _netcal(module, name, _nothing, **options)
+        assert fit_peer is not None
+        return fit_peer(p, y).predict
 
     return [
         Peer("netcal", name, ours, partial(fit, module, name, options), **facts)
-        for module, name, ours, options, facts in known
+        for module, name, ours, options, facts in methods
     ]
 
 
 def _of_probmetrics() -> list[Peer]:
-    found = peer("probmetrics.calibrators")
-    if found is None:
+    module = peer("probmetrics.calibrators")
+    if module is None:
         return []
     torch = peer("torch")
     torch.set_num_threads(1)
-    made = partial(found.get_calibrator, svs_print_init_info=False, sms_print_init_info=False)
-    each = found.MulticlassOneVsRestCalibrator
+    calibrator = partial(
+        module.get_calibrator, svs_print_init_info=False, sms_print_init_info=False
+    )
+    one_vs_rest = module.MulticlassOneVsRestCalibrator
 
-    def of(name: str, ours: str, make: Callable[[], Any], **facts: Any) -> Peer:
+    def make_peer(name: str, ours: str, make: Callable[[], Any], **facts: Any) -> Peer:
         def fit(p: np.ndarray, y: np.ndarray) -> Predict:
             return make().fit(p, y.astype(np.int64)).predict_proba
 
         return Peer("probmetrics", name, ours, fit, **facts)
 
-    known = [
-        of("temp-scaling", "temperature", lambda: made("temp-scaling")),
-        of("ETS", "ets", found.ETSCalibrator),
-        of("svs", "svs", lambda: made("svs")),
-        of("sms", "sms", lambda: made("sms")),
-        of("vector", "vector", found.VectorScalingCalibrator),
-        of("matrix", "matrix", found.MatrixScalingCalibrator),
-        of("logistic", "affine", lambda: made("logistic"), ours_of_more="sms"),
-        of("linear-scaling", "linear", lambda: each(made("linear-scaling"))),
-        of("affine-scaling", "affine", lambda: each(made("affine-scaling"))),
-        of("quadratic-scaling", "quadratic", lambda: each(made("quadratic-scaling"))),
+    peers_found = [
+        make_peer("temp-scaling", "temperature", lambda: calibrator("temp-scaling")),
+        make_peer("ETS", "ets", module.ETSCalibrator),
+        make_peer("svs", "svs", lambda: calibrator("svs")),
+        make_peer("sms", "sms", lambda: calibrator("sms")),
+        make_peer("vector", "vector", module.VectorScalingCalibrator),
+        make_peer("matrix", "matrix", module.MatrixScalingCalibrator),
+        make_peer("logistic", "affine", lambda: calibrator("logistic"), ours_of_more="sms"),
+        make_peer("linear-scaling", "linear", lambda: one_vs_rest(calibrator("linear-scaling"))),
+        make_peer("affine-scaling", "affine", lambda: one_vs_rest(calibrator("affine-scaling"))),
+        make_peer(
+            "quadratic-scaling", "quadratic", lambda: one_vs_rest(calibrator("quadratic-scaling"))
+        ),
     ]
     if peer("splinecalib") is not None:
-        known.append(of("ML-insights spline", "logit-spline", found.MLISplineCalibrator))
+        peers_found.append(
+            make_peer("ML-insights spline", "logit-spline", module.MLISplineCalibrator)
+        )
     if peer("betacal") is not None:
-        known.append(of("beta", "beta", lambda: each(made("beta"))))
+        peers_found.append(make_peer("beta", "beta", lambda: one_vs_rest(calibrator("beta"))))
     if peer("cir_model") is not None:
-        known.append(of("cir", "centered-isotonic", lambda: made("cir")))
+        peers_found.append(make_peer("cir", "centered-isotonic", lambda: calibrator("cir")))
     if peer("venn_abers") is not None:
-        known.append(of("ivap", "venn-abers", lambda: made("ivap")))
-    return known
+        peers_found.append(make_peer("ivap", "venn-abers", lambda: calibrator("ivap")))
+    return peers_found
 
 
 def play_peers(
-    source: Playable, division: Division, known: frozenset[tuple[str, str]], limit: float
+    source: Playable, division: Division, finished: frozenset[tuple[str, str]], limit: float
 ) -> list[tuple[Experiment, dict[tuple[str, str], MethodScore]]]:
-    """Run the experiments of a source with all peers whose results are not known yet.
+    """Run the experiments of a source with all peers that have not finished them yet.
 
     Parameters
     ----------
     source : Playable
     division : Division
-    known : frozenset of (digest, name)
+    finished : frozenset of (digest, name)
     limit : float
         Time limit of a peer in seconds.
     """
@@ -173,24 +179,34 @@ def play_peers(
         data = member.data
         assert isinstance(data, Predictions)
         rows = division.rows(data)
-        ((fit, judged),) = rows.pairs
+        ((fit, evaluation),) = rows.pairs
         p = data.probs.astype(np.float64)
         p /= p.sum(axis=1, keepdims=True)
         experiment = Experiment(
-            member.benchmark, member.dataset, member.model, fit.size, judged.size, data.n_classes
+            member.benchmark,
+            member.dataset,
+            member.model,
+            fit.size,
+            evaluation.size,
+            data.n_classes,
         )
         digest = experiment_digest(data, division)
         played = {
-            (digest, one.key): _play(one, p, data.labels, fit, judged, limit)
-            for one in peers()
-            if (digest, one.key) not in known and one.takes(fit.size, data.n_classes)
+            (digest, rival.key): _play(rival, p, data.labels, fit, evaluation, limit)
+            for rival in peers()
+            if (digest, rival.key) not in finished and rival.takes(fit.size, data.n_classes)
         }
         results.append((experiment, played))
     return results
 
 
 def _play(
-    one: Peer, p: np.ndarray, labels: np.ndarray, fit: np.ndarray, judged: np.ndarray, limit: float
+    rival: Peer,
+    p: np.ndarray,
+    labels: np.ndarray,
+    fit: np.ndarray,
+    evaluation: np.ndarray,
+    limit: float,
 ) -> MethodScore:
     begun = time.perf_counter()
     try:
@@ -202,16 +218,16 @@ def _play(
             redirect_stdout(StringIO()),
         ):
             warnings.simplefilter("ignore")
-            out = _both(one.fit(p[fit], labels[fit])(p[judged])).astype(np.float64)
+            out = _both(rival.fit(p[fit], labels[fit])(p[evaluation])).astype(np.float64)
         seconds = time.perf_counter() - begun
         total = out.sum(axis=1, keepdims=True)
         if not (np.isfinite(out).all() and (out >= -1e-9).all() and (total > 0).all()):
-            return MethodScore(one.key, reason="what it hands out are no probabilities.")
+            return MethodScore(rival.key, reason="what it hands out are no probabilities.")
         scores = evaluate(
-            Predictions(probs=np.clip(out, 0, None) / total, labels=labels[judged]), SCORES
+            Predictions(probs=np.clip(out, 0, None) / total, labels=labels[evaluation]), SCORES
         )
-        return MethodScore(one.key, {key: scores[key].value for key in SCORES}, seconds)
+        return MethodScore(rival.key, {key: scores[key].value for key in SCORES}, seconds)
     except TimeUp:
-        return MethodScore(one.key, reason=f"it is not done in {limit:g} s.")
+        return MethodScore(rival.key, reason=f"it is not done in {limit:g} s.")
     except Exception as error:
-        return MethodScore(one.key, reason=f"it fails ({type(error).__name__}).")
+        return MethodScore(rival.key, reason=f"it fails ({type(error).__name__}).")

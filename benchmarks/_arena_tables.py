@@ -56,12 +56,12 @@ def ordered(board: Leaderboard) -> list:
 def by_range(results: ResultTable) -> list[Leaderboard]:
     """Leaderboards for each range of rows, then of classes."""
     boards = []
-    for name, noun, ranges, of in (
+    for name, noun, ranges, size_of in (
         ("rows", "rows", ROWS, lambda e: e.rows),
         ("classes", "classes", CLASSES, lambda e: e.classes),
     ):
         for low, high in ranges:
-            mask = in_range([of(e) for e in results.experiments], low, high)
+            mask = in_range([size_of(e) for e in results.experiments], low, high)
             if mask.any() and not mask.all():
                 boards.append(
                     leaderboard(
@@ -174,12 +174,12 @@ def harm(results: ResultTable, methods: Sequence[str]) -> str:
         lost, won = change[change > 0], -change[change < 0]
         cells = [f"`{method}`"]
         for sizes in (lost, won):
-            of = (
+            typical = (
                 [f"{100 * v:.2f}" for v in (np.median(sizes), sizes.max())]
                 if sizes.size
                 else ["", ""]
             )
-            cells += [f"{sizes.size}", *of]
+            cells += [f"{sizes.size}", *typical]
         rows.append(cells)
     titles = ["method", "worse in", "median loss, points", "largest", "better in"]
     return table([*titles, "median gain, points", "largest"], rows)
@@ -187,7 +187,7 @@ def harm(results: ResultTable, methods: Sequence[str]) -> str:
 
 def pairs(
     results: ResultTable,
-    beside: Sequence[tuple[str, Callable[[Experiment], str]]],
+    rivals: Sequence[tuple[str, Callable[[Experiment], str]]],
     zeros: Container[tuple[str, str, str]],
 ) -> str:
     """Table of each peer against our corresponding method: which has the smaller score, and the times.
@@ -196,7 +196,7 @@ def pairs(
     ----------
     results : ResultTable
         Results that include the peers.
-    beside : sequence of (str, callable)
+    rivals : sequence of (str, callable)
         Name of a peer, and a function from an experiment to our method.
     zeros : container of experiments' names
         Experiments with exact zeros among their probabilities.
@@ -204,7 +204,7 @@ def pairs(
     has_zeros = np.array([e.name in zeros for e in results.experiments])
     parts = (("no zeros", ~has_zeros), ("zeros", has_zeros))
     rows = []
-    for name, ours_in in beside:
+    for name, ours_in in rivals:
         j = results.methods.index(name)
         entered = np.flatnonzero(results.entered[:, j])
         scored = ~np.isnan(results.scores[SCORES[0]][entered, j])

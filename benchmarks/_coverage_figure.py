@@ -11,7 +11,7 @@ OWN, PLAIN, TEXT, GRID = "#0b6e99", "#c2571a", "#444444", "#e3e3e3"
 
 
 def draw_coverage(
-    found: Mapping[tuple[str, int], Mapping[str, Mapping[str, Any]]],
+    results: Mapping[tuple[str, int], Mapping[str, Mapping[str, Any]]],
     cases: Sequence[str],
     sizes: Sequence[int],
     labels: Mapping[str, str],
@@ -33,7 +33,7 @@ def draw_coverage(
         y = TOP + LINE * (row + 0.5)
         out.append(f'<text x="{LEFT - 14}" y="{y + 4}" text-anchor="end">{labels[key]}</text>')
     for column, case in enumerate(cases):
-        out += _panel(found, case, sizes, keys, LEFT + column * (PANEL + GAP))
+        out += _panel(results, case, sizes, keys, LEFT + column * (PANEL + GAP))
     path.write_text("\n".join([*out, "</svg>", ""]), encoding="utf-8")
 
 
@@ -51,7 +51,7 @@ def _legend(sizes: Sequence[int], width: int) -> list[str]:
 
 
 def _panel(
-    found: Mapping[tuple[str, int], Mapping[str, Mapping[str, Any]]],
+    results: Mapping[tuple[str, int], Mapping[str, Mapping[str, Any]]],
     case: str,
     sizes: Sequence[int],
     keys: Sequence[str],
@@ -75,9 +75,9 @@ def _panel(
         y = TOP + LINE * (row + 0.5)
         out.append(f'<path d="M{left} {y}H{left + PANEL}" stroke="{GRID}"/>')
         for i, n in enumerate(sizes):
-            if key in found[case, n]:
+            if key in results[case, n]:
                 radius = 2.5 + 1.25 * i
-                cell = found[case, n][key]
+                cell = results[case, n][key]
                 out.append(_dot(at(cell["plain"]), y, radius, PLAIN, False))
                 out.append(_dot(at(cell["own"]), y, radius, OWN, True))
     return out

@@ -260,21 +260,42 @@ def markdown(comparisons: Iterable[Comparison]) -> str:
 
 def machine(*peers: str) -> str:
     """Number of cores and versions, including those of peers; nothing that identifies the machine."""
-    known = {found.metadata["Name"]: found.version for found in distributions()}
+    installed = {
+        distribution.metadata["Name"]: distribution.version for distribution in distributions()
+    }
     versions = ", ".join(
-        f"{name} {known[name]}"
+        f"{name} {installed[name]}"
         for name in ("numpy", "polars", "pyarrow", "scikit-learn", *peers)
-        if name in known
+        if name in installed
     )
     return f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, {versions}"
+
+
+def load_words() -> str:
+    """Sentence about the load of the machine, which is part of every time; empty where the system does not report it."""
+    if not hasattr(os, "getloadavg"):
+        return ""
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    caution = ": ratios count, not seconds" if load > 1.2 else ""
+    return f"The load of the machine was {load:.1f} times its cores{caution}."
+
+
+def unmeasured_lines(
+    title: str, measured: Iterable[str], file: Path = ROOT / "benchmarks" / "RESULTS.md"
+) -> dict[str, str]:
+    """Lines of the table of a section, by hot path, that a run with these hot paths does not replace."""
+    section = f"\n{file.read_text()}".partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][2:]
+    lines = {line.split(" | ")[0].removeprefix("| "): line for line in rows}
+    return {path: line for path, line in lines.items() if path not in set(measured)}
 
 
 def write_section(title: str, text: str, file: Path = ROOT / "benchmarks" / "RESULTS.md") -> None:
     """Replace the section with this title in the results, or add it; other sections are unchanged."""
     before = file.read_text() if file.exists() else "# Benchmarks\n"
     head, *sections = before.split("\n## ")
-    kept = [section for section in sections if section.split("\n", 1)[0] != title]
-    ordered = sorted([*kept, f"{title}\n\n{text.strip()}\n"])
+    others = [section for section in sections if section.split("\n", 1)[0] != title]
+    ordered = sorted([*others, f"{title}\n\n{text.strip()}\n"])
     file.write_text("\n## ".join([head, *ordered]))
 
 
@@ -287,8 +308,8 @@ def write_between(name: str, text: str, file: Path) -> None:
         Unless the document has both marks, in this order.
     """
     before, (begin, end) = file.read_text(), (f"<!-- {name} -->", f"<!-- end of {name} -->")
-    head, found, rest = before.partition(begin)
-    _, found_end, tail = rest.partition(end)
-    if not (found and found_end):
+    head, begin_mark, rest = before.partition(begin)
+    _, end_mark, tail = rest.partition(end)
+    if not (begin_mark and end_mark):
         raise ValueError(f"{file.name} has no place for '{name}': {begin} and {end}")
     file.write_text(f"{head}{begin}\n\n{text.strip()}\n\n{end}{tail}")

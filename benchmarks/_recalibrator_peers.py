@@ -38,32 +38,32 @@ def _both(p: np.ndarray) -> np.ndarray:
 
 
 def _netcal(module: str, name: str, params: Callable[[Any], Arrays], **options: Any) -> Fit | None:
-    found = peer(f"netcal.{module}")
-    if found is None:
+    library = peer(f"netcal.{module}")
+    if library is None:
         return None
 
-    def given(p: np.ndarray) -> np.ndarray:
+    def double_precision(p: np.ndarray) -> np.ndarray:
         # In single precision the temperature stays at its start value.
         return p.astype(np.float64)[:, 1] if p.shape[1] == 2 else p.astype(np.float64)
 
     def fit(p: np.ndarray, y: np.ndarray) -> FittedPeer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = getattr(found, name)(**options).fit(given(p), y)
-        return FittedPeer(params(fitted), lambda q: _both(fitted.transform(given(q))))
+            fitted = getattr(library, name)(**options).fit(double_precision(p), y)
+        return FittedPeer(params(fitted), lambda q: _both(fitted.transform(double_precision(q))))
 
     return fit
 
 
 def _probmetrics(name: str, params: Callable[[Any], Arrays], **options: Any) -> Fit | None:
-    found = peer("probmetrics.calibrators")
-    if found is None:
+    library = peer("probmetrics.calibrators")
+    if library is None:
         return None
 
     def fit(p: np.ndarray, y: np.ndarray) -> FittedPeer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = getattr(found, name)(**options).fit(p, y.astype(np.int64))
+            fitted = getattr(library, name)(**options).fit(p, y.astype(np.int64))
         return FittedPeer(params(fitted), fitted.predict_proba)
 
     return fit
@@ -112,14 +112,14 @@ def _of_class_1(
     module: str, name: str, fit: Callable[..., Any], predict: Callable[..., Any], **options: Any
 ) -> Fit | None:
     """Wrap a peer that takes and returns only the probability of class 1."""
-    found = peer(module)
-    if found is None:
+    library = peer(module)
+    if library is None:
         return None
 
     def run(p: np.ndarray, y: np.ndarray) -> FittedPeer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = getattr(found, name)(**options)
+            fitted = getattr(library, name)(**options)
             fit(fitted, p.astype(np.float64)[:, 1], y)
         return FittedPeer({}, lambda q: _both(predict(fitted, q.astype(np.float64)[:, 1])))
 

@@ -68,7 +68,7 @@ class Studied:
 
     ours: ResultTable
     all: ResultTable
-    beside: tuple[Peer, ...]
+    rivals: tuple[Peer, ...]
     resumed: bool
     #: Names of the experiments with exact zeros among their probabilities.
     zeros: frozenset[tuple[str, str, str]]
@@ -81,11 +81,11 @@ def say(text: str) -> None:
 
 def run_peers(sources: list[Playable], state: State, jobs: int, limit: float) -> None:
     """Add to the state the results of all installed peers that it does not hold."""
-    known = frozenset(state.done)
+    finished = frozenset(state.done)
     # A process that has loaded torch must not be forked.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        running = {pool.submit(play_peers, s, DIVISION, known, limit): s for s in sources}
+        running = {pool.submit(play_peers, s, DIVISION, finished, limit): s for s in sources}
         for done, future in enumerate(as_completed(running), start=1):
             for experiment, played in future.result():
                 if played:
@@ -108,19 +108,19 @@ def carry_out(folder: Path, state: State, jobs: int, limit: float, *, with_peers
         say(problem)
     if with_peers:
         run_peers(sources, state, jobs, limit)
-    kept = results_in(Source(state.path))
-    assert kept is not None
+    stored = results_in(Source(state.path))
+    assert stored is not None
     played = {e.name for e in ours.experiments}
-    whole = ResultTable.of([pair for pair in kept[0] if pair[0].name in played])
-    beside = tuple(one for one in peers() if one.key in whole.methods) if with_peers else ()
-    chosen = whole.take(np.arange(len(whole)), (*ours.methods, *(p.key for p in beside)))
+    whole = ResultTable.of([pair for pair in stored[0] if pair[0].name in played])
+    rivals = tuple(rival for rival in peers() if rival.key in whole.methods) if with_peers else ()
+    chosen = whole.take(np.arange(len(whole)), (*ours.methods, *(p.key for p in rivals)))
     zeros = frozenset(
         (m.benchmark, m.dataset, m.model)
         for source in sources
         for m in source.members()
         if isinstance(m.data, Predictions) and (m.data.probs == 0).any()
     )
-    return Studied(ours, chosen, beside, resumed, zeros)
+    return Studied(ours, chosen, rivals, resumed, zeros)
 
 
 def overview(table: ResultTable) -> str:
@@ -145,7 +145,7 @@ def in_one_field(studied: Studied) -> Leaderboard:
 
 def peer_words(studied: Studied) -> str:
     """Caption of the table of peers."""
-    slow = ", ".join(p.key for p in studied.beside if p.slow)
+    slow = ", ".join(p.key for p in studied.rivals if p.slow)
     some = (
         f" {slow}: only on experiments with two classes and at most {SLOW_ROWS:,} calibration rows."
         if slow
@@ -168,14 +168,14 @@ def tables(studied: Studied, arena: Arena) -> Iterator[tuple[str, str]]:
             yield f"arena: {name}", beside_each_other(chosen, board)
     yield "arena: harm", harm(studied.ours, [s.method for s in ordered(board)][:HARM])
     yield "arena: halves", leads([("all", studied.ours), *halves(studied.ours)])
-    if studied.beside:
-        beside = [
+    if studied.rivals:
+        rivals = [
             (p.key, lambda e, p=p: p.ours_of_more if p.ours_of_more and e.classes > 2 else p.ours)
-            for p in studied.beside
+            for p in studied.rivals
         ]
         yield (
             "arena: peers",
-            f"{peer_words(studied)}\n\n{pairs(studied.all, beside, studied.zeros)}",
+            f"{peer_words(studied)}\n\n{pairs(studied.all, rivals, studied.zeros)}",
         )
 
 
@@ -191,18 +191,18 @@ def pictures(
     name: str, boards: Iterator[Leaderboard] | tuple[Leaderboard, ...]
 ) -> dict[Path, Figure]:
     """Figures of winrates, and of mean ranks by each score if available, by path."""
-    found: dict[Path, Figure] = {}
+    figures: dict[Path, Figure] = {}
     for board in boards:
         stem = name if board.key == "all" else f"{name}-{board.key}"
-        found[IMAGES / f"{stem}-winrates.svg"] = Winrates.compute(board)
+        figures[IMAGES / f"{stem}-winrates.svg"] = Winrates.compute(board)
         if board.key == "all":
             for score in SCORES:
                 try:
                     figure = CriticalRanks.compute(board, score=score)
                 except NotAvailable:
                     continue
-                found[IMAGES / f"{stem}-ranks-{score}.svg"] = figure
-    return found
+                figures[IMAGES / f"{stem}-ranks-{score}.svg"] = figure
+    return figures
 
 
 def picture_block(files: dict[Path, Figure]) -> str:
@@ -214,7 +214,7 @@ def picture_block(files: dict[Path, Figure]) -> str:
 
 def results_section(studied: Studied, blocks: dict[str, str]) -> str:
     """Text of the section in RESULTS.md."""
-    libraries = [name for name in LIBRARIES if studied.beside or name == "scipy"]
+    libraries = [name for name in LIBRARIES if studied.rivals or name == "scipy"]
     parts = [
         f"`python benchmarks/arena.py FOLDER --write` on {machine(*libraries)}. {overview(studied.ours)} Every method is fitted "
         "to the calibration rows and judged on the test rows; times are medians of fit and application, with one thread"
@@ -225,7 +225,7 @@ def results_section(studied: Studied, blocks: dict[str, str]) -> str:
     ]
     for b in by_range(studied.ours):
         parts += [f"### Ours, {b.title} ({len(b.table)} experiments)", standings(b)]
-    if studied.beside:
+    if studied.rivals:
         parts += [
             "### With the peers that take part in every experiment",
             standings(in_one_field(studied)),
@@ -252,21 +252,21 @@ def main() -> None:
     )
     arena = judge(studied.ours)
     blocks = dict(tables(studied, arena))
-    drawn = pictures("arena", (arena.overall,))
-    blocks["arena: pictures"] = picture_block(drawn)
+    figures = pictures("arena", (arena.overall,))
+    blocks["arena: pictures"] = picture_block(figures)
     if options.calarena is not None:
-        found = find([options.calarena])
-        theirs = judge(ResultTable.of(found.results, baseline=found.baseline))
+        published_inputs = find([options.calarena])
+        theirs = judge(ResultTable.of(published_inputs.results, baseline=published_inputs.baseline))
         blocks |= dict(published(theirs))
         more = pictures("calarena", tuple(b for b in theirs.boards if b.key != "apart"))
         blocks["calarena: pictures"] = picture_block(more)
-        drawn |= more
+        figures |= more
     for name, text in blocks.items():
         print(f"\n{name}\n\n{text}", flush=True)
     if options.write:
         from _figure_files import write_figures
 
-        write_figures(drawn)
+        write_figures(figures)
         for name, text in blocks.items():
             write_between(name, text, DOCUMENT)
         write_section("Arena", results_section(studied, blocks))

@@ -218,8 +218,8 @@ def main() -> None:
     arguments = parser.parse_args()
     results = []
 
-    def add(found):
-        for comparison in found:
+    def add(timed):
+        for comparison in timed:
             results.append(comparison)
             # Progress, to show which lines take long.
             print(f"{comparison.title}: {comparison.seconds[OURS]:.3g} s", file=sys.stderr)

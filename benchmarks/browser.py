@@ -127,10 +127,10 @@ def computed(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def line(what: str, times: list[tuple[float, float]], goal: str) -> Line:
+def line(action: str, times: list[tuple[float, float]], goal: str) -> Line:
     """Row of the table with the medians of several turns."""
     took, cpu = zip(*times, strict=True)
-    return Line(what, statistics.median(took), statistics.median(cpu), goal)
+    return Line(action, statistics.median(took), statistics.median(cpu), goal)
 
 
 def first_visit(context: Any, url: str, pid: int) -> tuple[float, float, float]:
@@ -142,8 +142,8 @@ def first_visit(context: Any, url: str, pid: int) -> tuple[float, float, float]:
     page.goto(url)
     until(page, DRAWN)
     took = time.perf_counter() - start
-    found = tools.send("Performance.getMetrics")["metrics"]
-    busy = next(m["value"] for m in found if m["name"] == "TaskDuration")
+    metrics = tools.send("Performance.getMetrics")["metrics"]
+    busy = next(m["value"] for m in metrics if m["name"] == "TaskDuration")
     page.wait_for_timeout(300)
     served = computed(pid) - before
     page.close()
@@ -162,18 +162,18 @@ def first_chart(browser: Any, folder: Path, _: int) -> str:
         times: dict[str, list[tuple[float, float, float]]] = {}
         back = browser.new_context()
         for turn in range(TURNS + 1):
-            for what, where in apps.items():
+            for app, address in apps.items():
                 new = browser.new_context()
                 for who, context in (("", new), (", again in the same browser", back)):
-                    found = first_visit(context, *where)
+                    visit = first_visit(context, *address)
                     if turn:  # the first turn warms up the servers and the browser of the returning visitor
-                        times.setdefault(what + who, []).append(found)
+                        times.setdefault(app + who, []).append(visit)
                 new.close()
     lines = []
-    for what, rows in times.items():
+    for app, rows in times.items():
         took, page, served = zip(*rows, strict=True)
         cells = [duration(statistics.median(x)) for x in (took, page, served)]
-        lines.append(f"| {what} | {cells[0]} ({duration(min(took))}) | {cells[1]} | {cells[2]} |")
+        lines.append(f"| {app} | {cells[0]} ({duration(min(took))}) | {cells[1]} | {cells[2]} |")
     return (
         "A new visitor has an empty cache. The floor is a page with three bars: streamlit's own start and its 4.7 MB of "
         "plotly.js, which the browser reads and runs anew; the rest is calviz.\n\n"
@@ -376,14 +376,14 @@ def main() -> None:
     for part in options.part or PARTS:
         with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-            found = PARTS[part](browser, Path(folder), options.sessions)
+            table = PARTS[part](browser, Path(folder), options.sessions)
             version = browser.version.split(".")[0]
             browser.close()
         load = os.getloadavg()[1] if hasattr(os, "getloadavg") else float("nan")
         text = (
             f"{machine('streamlit', 'plotly')}, Chromium {version}, headless, on the same machine, with a load average of {load:.1f}. "
             "The server's processor time depends less on other load than the time until the result "
-            f"shows.\n\n{found}"
+            f"shows.\n\n{table}"
         )
         print(text, flush=True)
         if options.write:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
+from collections.abc import Callable
 
 import numpy as np
-from _harness import OURS, machine, markdown, peak_memory, race, write_section
+from _harness import OURS, load_words, machine, markdown, peak_memory, race, write_section
 
 import calviz
 from calviz.core.predictions import Predictions
@@ -36,6 +38,8 @@ SETS = {
     "flexible curve": ("ici", "e50", "e90", "emax", "eci"),
     "bin-free": ("ks", "kuiper", "smece", "kde_ece", "aurc", "auroc_failure"),
 }
+#: How rows of a kind are named after a time, if not "in ... clusters".
+HOW = {"": "as plain rows", "weights": "with weights"}
 SETUP = """
 from clusters_and_weights import rows
 import calviz
@@ -67,17 +71,41 @@ def loop_of_clusters(data: Predictions):
 
     def run():
         rng = np.random.default_rng(0)
-        found = []
+        values = []
         for _ in range(RESAMPLES):
-            drawn = rng.integers(sizes.size, size=sizes.size)
-            count = sizes[drawn]
+            clusters = rng.integers(sizes.size, size=sizes.size)
+            count = sizes[clusters]
             within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-            at = order[np.repeat(starts[drawn], count) + within]
+            at = order[np.repeat(starts[clusters], count) + within]
             bin_of = np.searchsorted(edges, score[at])
-            found.append(np.abs(np.bincount(bin_of, score[at] - hit[at])).sum() / at.size)
-        return np.quantile(found, [0.025, 0.975])
+            values.append(np.abs(np.bincount(bin_of, score[at] - hit[at])).sum() / at.size)
+        return np.quantile(values, [0.025, 0.975])
 
     return run
+
+
+def paths() -> dict[str, Callable[[Predictions], object]]:
+    """The verdict and the sets of metrics of pages, as functions of the rows."""
+
+    def measuring(keys: tuple[str, ...]) -> Callable[[Predictions], object]:
+        return lambda data: calviz.evaluate(Sample(data, reduction="positive"), keys, ci=True)
+
+    return {"verdict": lambda data: calviz.verdict(Sample(data))} | {
+        name: measuring(keys) for name, keys in SETS.items()
+    }
+
+
+def processor_seconds(n: int, kinds: tuple[str, ...]) -> str:
+    """Sentence with the processor time of each path, which other load on the machine does not change much."""
+    texts = []
+    for kind in ("", *kinds):
+        data, seconds = rows(n, kind), []
+        for run in paths().values():
+            start = time.process_time()
+            run(data)
+            seconds.append(f"{time.process_time() - start:.1f}")
+        texts.append(f"{' / '.join(seconds)} s {HOW.get(kind, f'in {kind}')}")
+    return f"In processor time, of all threads, {n:,} rows take ({' / '.join(paths())}) {', '.join(texts)}."
 
 
 def pages(n: int, kinds: tuple[str, ...]):
@@ -85,19 +113,7 @@ def pages(n: int, kinds: tuple[str, ...]):
     plain = rows(n, "")
     for kind in kinds:
         data = rows(n, kind)
-        yield race(
-            f"verdict, {n:,} rows, {kind}",
-            lambda data=data: calviz.verdict(Sample(data)),
-            {"plain rows": lambda: calviz.verdict(Sample(plain))},
-            goal="< 2 s",
-            repeats=2,
-            patience=PATIENCE,
-        )
-        for name, keys in SETS.items():
-
-            def run(of: Predictions, keys: tuple[str, ...] = keys) -> object:
-                return calviz.evaluate(Sample(of, reduction="positive"), keys, ci=True)
-
+        for name, run in paths().items():
             yield race(
                 f"{name}, {n:,} rows, {kind}",
                 lambda data=data, run=run: run(data),
@@ -148,12 +164,12 @@ def fits(n: int):
     logits = rng.standard_normal((n // 5, 10))
     probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     labels = (rng.random(n // 5)[:, None] > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    own = rng.uniform(0.5, 2, n // 5)
+    row_weights = rng.uniform(0.5, 2, n // 5)
     for key in ("vector", "matrix", "dirichlet", "svs", "sms"):
         make = RECALIBRATORS[key].make
         yield race(
             f"{key} with weights, {n // 5:,} x 10",
-            lambda make=make: make().fit(probs, labels, sample_weight=own),
+            lambda make=make: make().fit(probs, labels, sample_weight=row_weights),
             {"without weights": lambda make=make: make().fit(probs, labels)},
             repeats=2,
             limit=LIMIT,
@@ -170,8 +186,9 @@ def main() -> None:
     n = 100_000 if arguments.quick else 1_000_000
     kinds = ("1,000 clusters", f"{n // 10:,} clusters", f"{n // 3:,} clusters", "weights")
     results = []
-    for found in (pages(n, kinds), fits(n // 10)):
-        for comparison in found:
+    load = load_words()
+    for comparisons in (pages(n, kinds), fits(n // 10)):
+        for comparison in comparisons:
             results.append(comparison)
             print(f"{comparison.title}: {comparison.seconds[OURS]:.3g} s", file=sys.stderr)
     for kind in kinds[1:]:
@@ -181,6 +198,7 @@ def main() -> None:
             verdict.memory = f"{peak / 1e6:,.0f} MB ({n * 24 / 1e6:,.0f} MB of columns)"
     text = (
         f"`python benchmarks/clusters_and_weights.py --write` on {machine()}. The best of 2 turns, with intervals and noise floors. "
+        f"{load} {processor_seconds(n, kinds)} "
         "A ratio beside *plain rows* or *without weights* is the cost of clusters and weights.\n\n"
         f"{markdown(results)}"
     )

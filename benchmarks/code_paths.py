@@ -60,28 +60,28 @@ def watched(flow: Callable[[], object], package: Path) -> tuple[int, int, int]:
 def way(flow: Callable[[], object], package: Path, goal: tuple[str, str]) -> list[str]:
     """Files of the package on the way from a flow to the first call of the function `goal` (file, name), without repetition."""
     inside = str(package) + "/"
-    found: list[str] = []
+    files: list[str] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
         if (
-            found
+            files
             or event != "call"
             or (code.co_filename, code.co_name) != (inside + goal[0], goal[1])
         ):
             return
-        here: FrameType | None = frame
-        while here is not None:
-            if here.f_code.co_filename.startswith(inside):
-                found.append(here.f_code.co_filename.removeprefix(inside))
-            here = here.f_back
+        caller: FrameType | None = frame
+        while caller is not None:
+            if caller.f_code.co_filename.startswith(inside):
+                files.append(caller.f_code.co_filename.removeprefix(inside))
+            caller = caller.f_back
 
     sys.setprofile(note)
     try:
         flow()
     finally:
         sys.setprofile(None)
-    return list(dict.fromkeys(reversed(found)))
+    return list(dict.fromkeys(reversed(files)))
 
 
 #: Questions of a newcomer: a flow, and the function that gives the answer.

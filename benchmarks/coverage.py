@@ -187,7 +187,7 @@ def method_of(key):
     return m.interval if m.closed_interval is None else "closed"
 
 
-def one(case, n, run, keys):
+def measure_sample(case, n, run, keys):
     """Value, interval of calviz, percentile interval and p-value per metric, for one sample."""
     draw, reduction = CASES[case]
     data = draw(n, np.random.default_rng([run, n, list(CASES).index(case)]))
@@ -217,7 +217,7 @@ def work(turn, step, until, samples, keys_of=keys_of):
                     keys = [key for key in keys if key not in CLASSWISE]
                 for n, times in TURNS.items():
                     for i in range(times):
-                        row = one(case, n, turn * max(TURNS.values()) + i, keys)
+                        row = measure_sample(case, n, turn * max(TURNS.values()) + i, keys)
                         line = json.dumps({"case": case, "n": n, "turn": turn, "row": row})
                         out.write(line + "\n")
                         out.flush()
@@ -226,13 +226,13 @@ def work(turn, step, until, samples, keys_of=keys_of):
 
 def read_samples(samples):
     """Read samples by case and size, and the first turn that is not among them."""
-    found, turn = defaultdict(list), 0
+    samples_of, turn = defaultdict(list), 0
     if samples.exists():
         for line in samples.read_text().splitlines():
             one_sample = json.loads(line)
-            found[one_sample["case"], one_sample["n"]].append(one_sample["row"])
+            samples_of[one_sample["case"], one_sample["n"]].append(one_sample["row"])
             turn = max(turn, one_sample["turn"] + 1)
-    return found, turn
+    return samples_of, turn
 
 
 def summary(rows, truth, key):
@@ -262,11 +262,11 @@ def summary(rows, truth, key):
     }
 
 
-def tables(found, keys=KEYS):
+def tables(by_case, keys=KEYS):
     """Tables of coverage, one per case and size, and one table of p-values."""
     for case in CASES:
         for n in SIZES:
-            lines = found[case, n]
+            lines = by_case[case, n]
             yield f"### {case}, n = {n:,}\n"
             yield (
                 "| metric | samples | method | truth | mean estimate | truth covered by percentiles | "
@@ -283,7 +283,7 @@ def tables(found, keys=KEYS):
     yield "| metric | " + " | ".join(f"p <= 0.05 and 0.5, n = {n:,}" for n in SIZES) + " |"
     yield "| --- |" + " --- |" * len(SIZES)
     for key in keys:
-        cells = [found["calibrated", n].get(key) for n in SIZES]
+        cells = [by_case["calibrated", n].get(key) for n in SIZES]
         if all(cells):
             shares = " | ".join(f"{s['p05']:.1f} %, {s['p50']:.0f} %" for s in cells)
             yield f"| {key} | {shares} |"
@@ -291,22 +291,24 @@ def tables(found, keys=KEYS):
 
 def main() -> None:
     samples, write = run_study(__doc__, work, read_samples, minutes=20)
-    found, text = results(samples, {case: truth_of(case) for case in CASES}, keys_of, KEYS)
+    by_case, text = results(samples, {case: truth_of(case) for case in CASES}, keys_of, KEYS)
     print(text)
     if write:
         write_section("Coverage", text)
         labels = {key: METRICS[key].label for key in KEYS}
-        draw_coverage(found, list(CASES), SIZES, labels, ROOT / "docs" / "images" / "coverage.svg")
+        draw_coverage(
+            by_case, list(CASES), SIZES, labels, ROOT / "docs" / "images" / "coverage.svg"
+        )
 
 
 def results(samples, truth, keys_of, keys, script="coverage.py"):
     """Results by case and size, and the tables as text."""
-    drawn, _ = read_samples(samples)
-    found = {
+    rows, _ = read_samples(samples)
+    by_case = {
         (case, n): {
             key: cell
             for key in keys_of(case)
-            if (cell := summary(drawn[case, n], truth[case][key], key))
+            if (cell := summary(rows[case, n], truth[case][key], key))
         }
         for case in CASES
         for n in SIZES
@@ -317,7 +319,7 @@ def results(samples, truth, keys_of, keys, script="coverage.py"):
         "others. Width: of the intervals of calviz, relative to percentile intervals. The standard error of 95 % is "
         "3.1 points with 50 samples, 1.5 with 200 and 0.7 with 1,000. `docs/uncertainty.md` explains.\n"
     )
-    return found, "\n".join([head, *tables(found, keys)])
+    return by_case, "\n".join([head, *tables(by_case, keys)])
 
 
 if __name__ == "__main__":

@@ -170,7 +170,7 @@ def true_values(probs, q, labels, case, rng):
     return {key: float(v) for key, v in values.items()}
 
 
-def one(name, n, run):
+def measure_sample(name, n, run):
     """All differences of one sample: [truth, value, interval of calviz, verdict, percentiles, MOVER] by set and metric."""
     case = CASES[name]
     maps, truth = fitted(name, run % FITS)
@@ -231,8 +231,8 @@ def exchangeable(run, n=1_000, models=8):
         for i in range(models)
     }
     keys = ("nll", "brier", "ece", "ks", "accuracy", "mcs")
-    found = pair(sets, keys, reduction="top-label", resamples=1_000, rng=rng)
-    return {k: len(found.tied_with_best(k, found.values[k])) < models for k in keys}
+    comparison = pair(sets, keys, reduction="top-label", resamples=1_000, rng=rng)
+    return {k: len(comparison.tied_with_best(k, comparison.values[k])) < models for k in keys}
 
 
 def work(turn, step, until, samples):
@@ -248,7 +248,7 @@ def work(turn, step, until, samples):
                 for n, times in TURNS.items():
                     for i in range(times):
                         if time.time() < until:
-                            row = one(name, n, turn * max(TURNS.values()) + i)
+                            row = measure_sample(name, n, turn * max(TURNS.values()) + i)
                             write({"case": name, "n": n, "row": row})
             write({"case": "eight equal models", "n": 1_000, "row": exchangeable(turn)})
             turn += step
@@ -256,13 +256,13 @@ def work(turn, step, until, samples):
 
 def read_samples(samples):
     """Read samples by case and size, and the first turn that is not among them."""
-    drawn, turn = defaultdict(list), 0
+    samples_of, turn = defaultdict(list), 0
     if samples.exists():
         for line in samples.read_text().splitlines():
             sample = json.loads(line)
-            drawn[sample["case"], sample["n"]].append(sample["row"])
+            samples_of[sample["case"], sample["n"]].append(sample["row"])
             turn = max(turn, sample["turn"] + 1)
-    return drawn, turn
+    return samples_of, turn
 
 
 def summary(rows, key):
@@ -297,7 +297,7 @@ def _both(shares):
     return "" if math.isnan(shares[0]) else f"{shares[0]:.0f} %, {shares[1]:.0f} %"
 
 
-def overview(drawn):
+def overview(samples):
     """Table over all cases, by metric and size: coverage and false alarms, of calviz and of the other methods."""
     yield "### Over all cases\n"
     yield (
@@ -310,7 +310,7 @@ def overview(drawn):
             rows = [
                 value
                 for name in CASES
-                for row in drawn[name, n]
+                for row in samples[name, n]
                 for key, value in row.items()
                 if key.split("|")[1] == metric
             ]
@@ -325,27 +325,31 @@ def _pooled(rows):
     near = 2e-4 + 0.01 * np.abs(truth)
     # Calibrated sets, equal models, predictions that no map changes: equal up to the remaining noise in the truth.
     equal = np.abs(truth) < 2e-4
-    inside, beside = [], []
+    covering, excluding_zero = [], []
     for at in (2, 4, 5):
-        there = np.array([bool(row[at]) for row in rows])
+        has_interval = np.array([bool(row[at]) for row in rows])
         ends = np.array([row[at] or [0.0, 0.0] for row in rows])
         held = (ends[:, 0] <= truth + near) & (truth - near <= ends[:, 1])
         apart = (ends[:, 0] > 0) | (ends[:, 1] < 0)
-        inside.append(held[there])
-        beside.append((apart[there & equal], apart[there & ~equal]))
+        covering.append(held[has_interval])
+        excluding_zero.append((apart[has_interval & equal], apart[has_interval & ~equal]))
 
     def shares(groups):
         first, *others = (f"{100 * g.mean():.0f} %" if g.size else "–" for g in groups)
         return f"{first} ({', '.join(others)})"
 
-    return shares(inside), shares([b[0] for b in beside]), shares([b[1] for b in beside])
+    return (
+        shares(covering),
+        shares([b[0] for b in excluding_zero]),
+        shares([b[1] for b in excluding_zero]),
+    )
 
 
-def tables(drawn):
+def tables(samples):
     """Tables, one per case and size."""
     for name in CASES:
         for n in SIZES:
-            rows = drawn[name, n]
+            rows = samples[name, n]
             if not rows:
                 continue
             yield f"### {name}, n = {n:,}, {len(rows)} samples\n"
@@ -364,7 +368,7 @@ def tables(drawn):
                     f"{_both(s['own'])} | {_both(s['plain'])} | {_both(s['mover'])} |"
                 )
             yield ""
-    equal = drawn["eight equal models", 1_000]
+    equal = samples["eight equal models", 1_000]
     if equal:
         yield f"### Eight equal models, n = 1,000, {len(equal)} samples\n"
         yield "| metric | any is called worse than the best |"
@@ -375,14 +379,14 @@ def tables(drawn):
 
 def main() -> None:
     samples, write = run_study(__doc__, work, read_samples, minutes=20)
-    drawn, _ = read_samples(samples)
+    by_case, _ = read_samples(samples)
     head = (
         f"`python benchmarks/differences.py --write` on {machine()}. The first set of each case minus each other set, 95 % intervals. "
         "Truth: from the true probabilities of very many rows. *Shown*: the difference reported by calviz, corrected for the noise in "
         "errors; *of the values*: the difference of the two values. *Declared*: the sets are told apart. Maps are fitted to "
         "some hundred rows and judged on n others. `docs/uncertainty.md` explains.\n"
     )
-    text = "\n".join([head, *overview(drawn), *tables(drawn)])
+    text = "\n".join([head, *overview(by_case), *tables(by_case)])
     print(text)
     if write:
         write_section("Differences", text)

@@ -45,8 +45,8 @@ def _pyarrow_metadata(name: str, data: bytes) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    told = pq.ParquetFile(pa.BufferReader(data)).metadata
-    for group in map(told.row_group, range(told.num_row_groups)):
+    metadata = pq.ParquetFile(pa.BufferReader(data)).metadata
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for j in range(group.num_columns):
             _ = group.column(j).num_values
 
@@ -55,7 +55,7 @@ files_of = functools.cache(seeds)
 READERS = {"polars": (_polars, _TABLES), "pyarrow-metadata": (_pyarrow_metadata, (".parquet",))}
 
 
-def made(reader: str, number: int) -> tuple[str, bytes]:
+def make_input(reader: str, number: int) -> tuple[str, bytes]:
     """Make input `number`, which is always the same."""
     rng = random.Random(f"{reader}/{number}")
     files = {name: data for name, data in files_of().items() if name.endswith(READERS[reader][1])}
@@ -75,7 +75,7 @@ def work(reader: str, first: int, last: int) -> None:
             print("undamaged", name, _outcome(reader, name, data), flush=True)
     resource.setrlimit(resource.RLIMIT_AS, (SPACE, SPACE))
     for number in range(first, last):
-        name, data = made(reader, number)
+        name, data = make_input(reader, number)
         print("begun", number, name, flush=True)
         print("ended", _outcome(reader, name, data), flush=True)
 
@@ -94,25 +94,25 @@ def main() -> None:
     parser.add_argument("reader", choices=READERS)
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--worker", type=int, nargs=2, metavar=("FIRST", "LAST"))
-    given = parser.parse_args()
-    if given.worker:
-        work(given.reader, *given.worker)
+    options = parser.parse_args()
+    if options.worker:
+        work(options.reader, *options.worker)
         return
     kinds: Counter[str] = Counter()
     first, undamaged = 0, set()
-    while first < given.inputs:
-        last = min(given.inputs, first + 5_000)
-        command = [sys.executable, __file__, given.reader, "--worker", str(first), str(last)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        lines = [line.split() for line in done.stdout.splitlines()]
+    while first < options.inputs:
+        last = min(options.inputs, first + 5_000)
+        command = [sys.executable, __file__, options.reader, "--worker", str(first), str(last)]
+        worker = subprocess.run(command, capture_output=True, text=True)
+        lines = [line.split() for line in worker.stdout.splitlines()]
         kinds.update(line[1] for line in lines if line[0] == "ended")
         undamaged |= {tuple(w[1:]) for w in lines if w[0] == "undamaged" and w[2] != "read"}
         begun = [line for line in lines if line[0] == "begun"]
-        if done.returncode and not begun:
-            sys.exit(f"the worker did not begin: {done.stderr[-300:]}")
-        if done.returncode:
-            why = re.search(r"memory allocation of .*|what\(\): .*", done.stderr)
-            print(*begun[-1][1:], f"ended the process ({done.returncode}):", why and why[0])
+        if worker.returncode and not begun:
+            sys.exit(f"the worker did not begin: {worker.stderr[-300:]}")
+        if worker.returncode:
+            why = re.search(r"memory allocation of .*|what\(\): .*", worker.stderr)
+            print(*begun[-1][1:], f"ended the process ({worker.returncode}):", why and why[0])
             kinds["ended the process"] += 1
             last = int(begun[-1][1]) + 1
         first = last

@@ -218,11 +218,11 @@ class Run:
                 buffer += chunk
                 *lines, buffer = buffer.split(b"\n")
                 for line in lines:
-                    said = json.loads(line)
-                    if isinstance(said, dict):
-                        current, patience = Outcome(said["number"], said["name"], ""), SECONDS
+                    message = json.loads(line)
+                    if isinstance(message, dict):
+                        current, patience = Outcome(message["number"], message["name"], ""), SECONDS
                         continue
-                    current.kind, current.text, current.seconds, current.growth = said
+                    current.kind, current.text, current.seconds, current.growth = message
                     self._note(current)
                     patience = 300.0 if current.number == last - 1 else SECONDS
             if process.wait() == 0:

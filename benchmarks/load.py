@@ -83,9 +83,9 @@ async def person(browser: Any, server: Server, file: Path, rows: int) -> dict[st
 async def check(page: Any, rows: int) -> None:
     """Check that nothing is lost, and that nothing of another session is shown."""
     text = await page.locator("[data-testid=stApp]").inner_text()
-    found = set(re.findall(r"own(\d+)", text))
-    if found != {str(rows)} or f"{rows:,} rows" not in text:
-        raise SystemExit(f"the session of {rows} rows shows {sorted(found)}")
+    shown_rows = set(re.findall(r"own(\d+)", text))
+    if shown_rows != {str(rows)} or f"{rows:,} rows" not in text:
+        raise SystemExit(f"the session of {rows} rows shows {sorted(shown_rows)}")
     if await page.locator("[data-testid=stAlertContentError]").count():
         raise SystemExit("an error is shown")
 
@@ -123,20 +123,23 @@ async def together(count: int, folder: Path, rows: int, classes: int) -> list[st
             await settled(first)
             await first.context.close()
             before = server.resident()
-            beside = [
+            background = [
                 asyncio.create_task(server.watch()),
                 asyncio.create_task(bystander(browser, server)),
             ]
-            own = [rows + i for i in range(count)]
-            files = [write_file(folder, n, classes) for n in own]
+            row_counts = [rows + i for i in range(count)]
+            files = [write_file(folder, n, classes) for n in row_counts]
             started = server.processor()
             people = await asyncio.gather(
-                *(person(browser, server, file, n) for file, n in zip(files, own, strict=True))
+                *(
+                    person(browser, server, file, n)
+                    for file, n in zip(files, row_counts, strict=True)
+                )
             )
             spent = server.processor() - started
-            beside[0].cancel()
-            beside[1].cancel()
-            waited = await beside[1]
+            background[0].cancel()
+            background[1].cancel()
+            waited = await background[1]
             children = server.children()
         if children:
             raise SystemExit(f"orphans: {children}")

@@ -43,18 +43,18 @@ def datasets() -> dict[str, Predictions]:
         *sorted((DATA / "netcal_cifar").glob("*.npz")),
         *sorted((DATA / "verified_calibration").glob("*.npz")),
     ]
-    found = {f.stem: calviz.load(f) for f in files}
-    if not found:
+    data_sets = {f.stem: calviz.load(f) for f in files}
+    if not data_sets:
         folder = ROOT / "sample_data"
-        found = {n: calviz.load(folder / f"{n}.parquet") for n in ("simulated_100_classes",)}
-    return {name: data for name, data in found.items() if isinstance(data, Predictions)}
+        data_sets = {n: calviz.load(folder / f"{n}.parquet") for n in ("simulated_100_classes",)}
+    return {name: data for name, data in data_sets.items() if isinstance(data, Predictions)}
 
 
 def zhang(name: str, data: Predictions, repeats: int) -> tuple[str, list[Panel]]:
     """Figure 6: calibration error and accuracy against the number of calibration rows."""
     pool = data.n // 2
     sizes = [round(float(s)) for s in np.geomspace(max(100, 2 * data.n_classes), pool, 5)]
-    found = learning_curve(
+    curve = learning_curve(
         data,
         CURVES,
         sizes=sizes,
@@ -63,21 +63,21 @@ def zhang(name: str, data: Predictions, repeats: int) -> tuple[str, list[Panel]]
         metrics=("kde_ece", "nll", "accuracy"),
         reduction="top-label",
     )
-    at = {(p.method, p.metric, p.rows): p for p in found.points}
+    at = {(p.method, p.metric, p.rows): p for p in curve.points}
     panels = []
     for metric, title in (("kde_ece", "KDE-ECE, points"), ("accuracy", "accuracy, %")):
-        shown = [m for m in CURVES if (m, metric, sizes[-1]) in at]
-        points = {m: [at[m, metric, s] for s in sizes] for m in shown}
+        methods = [m for m in CURVES if (m, metric, sizes[-1]) in at]
+        points = {m: [at[m, metric, s] for s in sizes] for m in methods}
         panels.append(
             Panel(
                 name,
                 "calibration rows",
                 title,
-                {NAMES[m]: (sizes, [100 * p.mean for p in points[m]]) for m in shown},
+                {NAMES[m]: (sizes, [100 * p.mean for p in points[m]]) for m in methods},
                 log_x=True,
                 bands={
                     NAMES[m]: ([100 * p.low for p in points[m]], [100 * p.high for p in points[m]])
-                    for m in shown
+                    for m in methods
                     if m != "identity"
                 },
             )
@@ -97,16 +97,16 @@ def zhang(name: str, data: Predictions, repeats: int) -> tuple[str, list[Panel]]
 def calibrated(data: Predictions, method: str) -> Predictions:
     """Second half of the rows, calibrated by a map fitted on the first half (stratified, seed 0)."""
     rows = Division(fit_fraction=0.5, seed=0).rows(data)
-    done = fit_and_apply(data, RECALIBRATORS[method], rows, {}).calibrated
-    assert isinstance(done, Predictions)
-    return done
+    result = fit_and_apply(data, RECALIBRATORS[method], rows, {}).calibrated
+    assert isinstance(result, Predictions)
+    return result
 
 
-def gupta(found: dict[str, Predictions]) -> str:
+def gupta(data_sets: dict[str, Predictions]) -> str:
     """Table 1: KS of the top label."""
     methods = ("identity", "temperature", "spline")
     lines = ["| file | " + " | ".join(NAMES[m] for m in methods) + " |", "| --- |" + " --- |" * 3]
-    for name, data in found.items():
+    for name, data in data_sets.items():
         values = [
             evaluate(calibrated(data, m), ["ks"], reduction="top-label").metrics["ks"].value
             for m in methods
@@ -123,12 +123,12 @@ def class_scores(data: Predictions) -> np.ndarray:
     )
 
 
-def ao(found: dict[str, Predictions]) -> tuple[str, list[Panel]]:
+def ao(data_sets: dict[str, Predictions]) -> tuple[str, list[Panel]]:
     """Share of underconfident classes, before and after recalibration."""
     methods = ("identity", "temperature", "cwmcs-ts")
     lines = ["| file | " + " | ".join(NAMES[m] for m in methods) + " |", "| --- |" + " --- |" * 3]
     panels = []
-    for name, data in found.items():
+    for name, data in data_sets.items():
         scores = {m: class_scores(calibrated(data, m)) for m in methods}
         cells = [
             f"{100 * (s < 0).mean():.0f} %, {100 * np.abs(s).mean():.2f}" for s in scores.values()
@@ -149,18 +149,20 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    found = datasets()
-    chosen = [n for n in ("wideresnet-16-4-cifar-10", "wideresnet-16-4-cifar-100") if n in found]
-    chosen = chosen or list(found)[:1]
+    data_sets = datasets()
+    chosen = [
+        n for n in ("wideresnet-16-4-cifar-10", "wideresnet-16-4-cifar-100") if n in data_sets
+    ]
+    chosen = chosen or list(data_sets)[:1]
     parts, panels = ["### Number of rows needed (Zhang et al. 2020, figure 6)"], []
     for name in chosen:
-        text, drawn = zhang(name, found[name], options.repeats)
+        text, curves = zhang(name, data_sets[name], options.repeats)
         parts.append(text)
-        panels += drawn
+        panels += curves
         print(text, flush=True)
-    parts += ["### Splines (Gupta et al. 2021, table 1)", gupta(found)]
+    parts += ["### Splines (Gupta et al. 2021, table 1)", gupta(data_sets)]
     print(parts[-1], flush=True)
-    text, by_class = ao({name: found[name] for name in found})
+    text, by_class = ao({name: data_sets[name] for name in data_sets})
     parts += ["### Underconfident classes (Ao et al. 2023)", text]
     print(text, flush=True)
     if options.write:
@@ -168,11 +170,12 @@ def main() -> None:
         write(images / "papers-learning.svg", "Calibration error by number of rows", panels[:2])
         if len(panels) > 2:
             write(images / "papers-learning-100.svg", "The same with 100 classes", panels[2:4])
-        shown = [p for p in by_class if p.title in chosen]
-        write(images / "papers-classes.svg", "Scores of the true classes", shown)
-        how = "real predictions" if DATA.exists() else "sample data"
+        chosen_panels = [p for p in by_class if p.title in chosen]
+        write(images / "papers-classes.svg", "Scores of the true classes", chosen_panels)
+        data_used = "real predictions" if DATA.exists() else "sample data"
         write_section(
-            "Papers", f"`python benchmarks/papers.py --write` on {how}.\n\n" + "\n\n".join(parts)
+            "Papers",
+            f"`python benchmarks/papers.py --write` on {data_used}.\n\n" + "\n\n".join(parts),
         )
 
 

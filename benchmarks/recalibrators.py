@@ -10,18 +10,27 @@ named as skipped.
 
 A time is the best of several turns, with the candidates in turn; one that needs more than 10 seconds gets a single turn. A peer
 that does not finish within ``--limit`` seconds is named. After ``--minutes`` no further line begins, and the lines left out are
-named. With ``--write`` the table goes to ``benchmarks/RESULTS.md``.
+named. With ``--write`` the table goes to ``benchmarks/RESULTS.md``, where lines that this run does not measure stay, and are named.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 
 import numpy as np
-from _harness import ROOT, Comparison, machine, markdown, peak_memory, race, write_section
+from _harness import (
+    ROOT,
+    Comparison,
+    machine,
+    markdown,
+    peak_memory,
+    race,
+    unmeasured_lines,
+    write_section,
+)
 from _recalibrator_peers import peers as heavy_peers
 from scipy.optimize import isotonic_regression, minimize_scalar
 from sklearn.isotonic import IsotonicRegression
@@ -72,6 +81,8 @@ GOALS = {
     "gp": {"W4": "< 5 s"},
     "logit-spline": {"B4": ">= 20x"},
 }
+#: Section of the results.
+SECTION = "Recalibrators"
 REAL = ROOT.parent / "shared" / "data" / "netcal_cifar" / "wideresnet-16-4-cifar-100.npz"
 
 
@@ -189,7 +200,7 @@ import sys
 sys.path.insert(0, "benchmarks")
 from recalibrators import RECALIBRATORS, SIZES, workload
 z, p, y = workload(*SIZES["{size}"])
-x = z if "{given}" == "logits" else p
+x = z if "{scores}" == "logits" else p
 del z, p
 RECALIBRATORS["{key}"].make(**{options}).fit(x[:200], y[:200])
 """
@@ -197,23 +208,23 @@ RECALIBRATORS["{key}"].make(**{options}).fit(x[:200], y[:200])
 
 def time_path(
     line: str,
-    given: str,
+    scores: str,
     size: str,
     peers: dict[str, Callable[..., object]],
     repeats: int,
     limit: float,
 ) -> Comparison:
     """One line of the table."""
-    key, own = GIVEN.get(line, (line, {}))
-    options = {"input": given, **own}
+    key, parameters = GIVEN.get(line, (line, {}))
+    options = {"input": scores, **parameters}
     z, p, y = workload(*SIZES[size])
-    x = z if given == "logits" else p
+    x = z if scores == "logits" else p
     runs = {name: make(x, y) for name, make in peers.items()}
     for name, fit in heavy_peers().get(key, {}).items():
         if size in ONLY.get((key, name), SIZES):
             runs[name] = None if fit is None else partial(fit, p, y)
     n, k = SIZES[size]
-    found = race(
+    comparison = race(
         f"{line}, {size} ({n:,} x {k:,})",
         lambda: RECALIBRATORS[key].make(**options).fit(x, y),
         runs,
@@ -222,12 +233,25 @@ def time_path(
         limit=limit,
     )
     peak = peak_memory(
-        _SETUP.format(size=size, given=given, key=key, options=options),
+        _SETUP.format(size=size, scores=scores, key=key, options=options),
         f'RECALIBRATORS["{key}"].make(**{options}).fit(x, y)',
     )
     if peak is not None:
-        found.memory = f"{peak / x.nbytes:.2f} x the array"
-    return found
+        comparison.memory = f"{peak / x.nbytes:.2f} x the array"
+    return comparison
+
+
+def in_short(kept: Iterable[str], rows: Iterable[Comparison]) -> list[str]:
+    """Names of lines that were not measured: the workload, if none of its lines was, else the method and the workload."""
+
+    def size(title: str) -> str:
+        return title.rpartition(" (")[0].rpartition(", ")[2]
+
+    measured = {size(row.title) for row in rows}
+    names = (
+        title.rpartition(" (")[0] if size(title) in measured else size(title) for title in kept
+    )
+    return list(dict.fromkeys(names))
 
 
 def main() -> None:
@@ -249,24 +273,26 @@ def main() -> None:
     for size in SIZES:
         if size not in options.sizes.split(",") or (size in LARGE and not options.large):
             continue
-        for key, given, sizes, peers in PATHS:
+        for key, scores, sizes, peers in PATHS:
             if size not in sizes or (wanted and key not in wanted):
                 continue
             if time.monotonic() > end:
                 left_out.append(f"{key}, {size}")
                 continue
-            rows.append(time_path(key, given, size, peers, options.repeats, options.limit))
+            rows.append(time_path(key, scores, size, peers, options.repeats, options.limit))
             print(markdown(rows[-1:]).splitlines()[-1], flush=True)
+    kept = unmeasured_lines(SECTION, [row.title for row in rows])
+    another = f"; from another run: {'; '.join(in_short(kept, rows))}" if kept else ""
     text = (
-        f"`python benchmarks/recalibrators.py{' --large' if options.large else ''}`, fits only, the best of several turns. "
+        f"`python benchmarks/recalibrators.py{' --large' if options.large else ''}`, fits only, the best of several turns{another}. "
         f"{machine('torch', 'netcal', 'probmetrics', 'betacal', 'cir-model', 'splinecalib', 'venn-abers')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, all others are simulated."
     )
     if left_out:
         text += f" Not run for lack of time: {'; '.join(left_out)}."
-    text += f"\n\n{markdown(rows)}"
+    text += f"\n\n{markdown(rows)}" + "".join(f"{line}\n" for line in kept.values())
     print("\n" + text)
     if options.write:
-        write_section("Recalibrators", text)
+        write_section(SECTION, text)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def inspect(folder: Path) -> None:
     from inspect_ai.scorer import Score, accuracy, choice, scorer
     from inspect_ai.solver import multiple_choice
 
-    def said(letter: str, probs: dict[str, float]) -> ModelOutput:
+    def model_output(letter: str, probs: dict[str, float]) -> ModelOutput:
         tops = [TopLogprob(token=t, logprob=math.log(p), bytes=None) for t, p in probs.items()]
         token = Logprob(token=letter, logprob=math.log(probs[letter]), top_logprobs=tops)
         message = ChatMessageAssistant(content=f"ANSWER: {letter}", source="generate")
@@ -106,9 +106,9 @@ def inspect(folder: Path) -> None:
         return score
 
     outputs = [
-        said("A", {"A": 0.7, "B": 0.2, "C": 0.06}),
-        said("B", {"A": 0.3, "B": 0.5, "C": 0.1}),
-        said("C", {"A": 0.1, "B": 0.1, "C": 0.7}),
+        model_output("A", {"A": 0.7, "B": 0.2, "C": 0.06}),
+        model_output("B", {"A": 0.3, "B": 0.5, "C": 0.1}),
+        model_output("C", {"A": 0.1, "B": 0.1, "C": 0.7}),
     ] * 2
     samples = [
         Sample(
@@ -129,15 +129,15 @@ def inspect(folder: Path) -> None:
         )
         model = get_model("mockllm/model", custom_outputs=outputs)
         (log,) = eval(task, model=model, log_dir=str(folder), log_format="json", display="none")
-        kept = json.loads(Path(log.location).read_text())
-        kept["eval"] = {
-            k: v for k, v in kept["eval"].items() if k in ("task", "model", "created", "dataset")
+        record = json.loads(Path(log.location).read_text())
+        record["eval"] = {
+            k: v for k, v in record["eval"].items() if k in ("task", "model", "created", "dataset")
         }
-        for sample in kept["samples"]:
+        for sample in record["samples"]:
             for key in ("events", "attachments", "events_data", "store"):
                 sample.pop(key, None)
-        shown = {k: kept[k] for k in ("version", "status", "eval", "results", "samples")}
-        (TARGET / f"inspect_{name}.json").write_text(json.dumps(shown, indent=1) + "\n")
+        kept_parts = {k: record[k] for k in ("version", "status", "eval", "results", "samples")}
+        (TARGET / f"inspect_{name}.json").write_text(json.dumps(kept_parts, indent=1) + "\n")
 
 
 def main() -> None:

@@ -77,23 +77,24 @@ def hugging_face(folder: Path) -> dict[str, Any]:
     texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(ROWS)]
     labels = rng.integers(len(CLASSES), size=ROWS)
 
-    def asked(**how: Any) -> Any:
-        made: Any = pipeline(
-            "text-classification", model=model, tokenizer=tokens, device="cpu", **how
+    def run_pipeline(**options: Any) -> Any:
+        classify: Any = pipeline(
+            "text-classification", model=model, tokenizer=tokens, device="cpu", **options
         )
-        return made(texts)
+        return classify(texts)
 
-    every, top = asked(top_k=None), asked()
+    all_scores, top = run_pipeline(top_k=None), run_pipeline()
     named = [CLASSES[label] for label in labels]
     (TARGET / "hugging_face_all.jsonl").write_text(
         "".join(
             json.dumps({"label": name, "scores": scores}) + "\n"
-            for name, scores in zip(named, every, strict=True)
+            for name, scores in zip(named, all_scores, strict=True)
         )
     )
     (TARGET / "hugging_face_top.jsonl").write_text(
         "".join(
-            json.dumps({**one, "target": name}) + "\n" for name, one in zip(named, top, strict=True)
+            json.dumps({**choice, "target": name}) + "\n"
+            for name, choice in zip(named, top, strict=True)
         )
     )
 
@@ -108,14 +109,16 @@ def hugging_face(folder: Path) -> dict[str, Any]:
             }
 
     trainer = Trainer(model, TrainingArguments(str(folder / "runs"), report_to=[], use_cpu=True))
-    found = trainer.predict(Rows())
+    prediction = trainer.predict(Rows())
     np.savez(
         TARGET / "hugging_face_trainer.npz",
-        predictions=found.predictions,
-        label_ids=found.label_ids,
+        predictions=prediction.predictions,
+        label_ids=prediction.label_ids,
     )
-    accuracy = float(np.mean([one["label"] == name for one, name in zip(top, named, strict=True)]))
-    return {"nll": float(found.metrics["test_loss"]), "accuracy": accuracy}
+    accuracy = float(
+        np.mean([choice["label"] == name for choice, name in zip(top, named, strict=True)])
+    )
+    return {"nll": float(prediction.metrics["test_loss"]), "accuracy": accuracy}
 
 
 def main() -> None:

@@ -38,15 +38,15 @@ cat("version", R.version$major, R.version$minor, "\\n")
 
 def cases() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Scores in ascending order, and hits, by name."""
-    made = {}
+    by_name = {}
     for name, n, decimals in (("small", 200, 12), ("tied", 600, 2), ("large", 2_000, 12)):
         # RandomState's stream never changes.
         random = np.random.RandomState(n)
         z = np.sort(1.5 * random.standard_normal(n))
         score = np.clip((1 / (1 + np.exp(-z))).round(decimals), 0.01, 0.99)
         hit = random.random_sample(n) < 1 / (1 + np.exp(-0.2 - 0.6 * z - 0.1 * z * z))
-        made[name] = score, hit.astype(np.int64)
-    return made
+        by_name[name] = score, hit.astype(np.int64)
+    return by_name
 
 
 def main() -> None:
@@ -60,12 +60,12 @@ def main() -> None:
             )
             table.write_text(f"p,y\n{rows}\n")
             script.write_text(SCRIPT)
-            said = subprocess.run(
+            output = subprocess.run(
                 ["Rscript", "--vanilla", script, table], capture_output=True, text=True, check=True
             ).stdout
-        found = {line.split()[0]: line.split()[1:] for line in said.splitlines()}
-        version = ".".join(found.pop("version"))
-        values[name] = {key: [float(text) for text in texts] for key, texts in found.items()}
+        results = {line.split()[0]: line.split()[1:] for line in output.splitlines()}
+        version = ".".join(results.pop("version"))
+        values[name] = {key: [float(text) for text in texts] for key, texts in results.items()}
     record = {"versions": {"R": version}, "values": values}
     RECORDED.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 

@@ -59,17 +59,17 @@ def main() -> None:
     samples = peer("samples")
     assert inputs is not None
     assert samples is not None
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "versions": {name: version(name) for name in PACKAGES},
         "cases": {},
     }
     for case in inputs.CASES:
         p, y = inputs.inputs(case)
-        entries = found["cases"][case] = {}
-        for key, of in peers().items():
+        entries = record["cases"][case] = {}
+        for key, fits in peers().items():
             if key in ELSEWHERE or (key in BINARY and p.shape[1] > 2):
                 continue
-            for name, fit in of.items():
+            for name, fit in fits.items():
                 if fit is None:
                     print(f"{case}: {name} is not installed", file=sys.stderr)
                     continue
@@ -82,9 +82,9 @@ def main() -> None:
                     "brier": brier,
                     "rows": plain(q[:4]),
                 }
-    found["sample_data"] = {name: _on_sample_data(*samples.SETS[name]) for name in STRUCTURED_SETS}
+    record["sample_data"] = {name: _on_sample_data(*samples.SETS[name]) for name in STRUCTURED_SETS}
     path = REFERENCE / "recorded_peers.json"
-    path.write_text(json.dumps(found, indent=1) + "\n")
+    path.write_text(json.dumps(record, indent=1) + "\n")
     print(f"wrote {path.relative_to(ROOT)}")
 
 

@@ -20,7 +20,7 @@ FOLDS = 5
 
 def cases() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Probabilities and labels by name; the fold of a row is its number modulo `FOLDS`."""
-    made = {}
+    by_name = {}
     for name, n, k, sharpness in (
         ("overconfident", 400, 4, 1.8),
         ("underconfident", 150, 3, 0.6),
@@ -31,8 +31,8 @@ def cases() -> dict[str, tuple[np.ndarray, np.ndarray]]:
         z = 1.5 * random.standard_normal((n, k))
         labels = (z + random.gumbel(size=z.shape)).argmax(axis=1)
         weight = np.exp(sharpness * z)
-        made[name] = weight / weight.sum(axis=1, keepdims=True), labels
-    return made
+        by_name[name] = weight / weight.sum(axis=1, keepdims=True), labels
+    return by_name
 
 
 def main() -> None:

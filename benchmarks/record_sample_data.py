@@ -51,8 +51,8 @@ def metrics(k: int) -> dict[str, Quantity]:
     from mapie.metrics import calibration as mapie
     from sklearn import metrics as sk
 
-    def on_top(of: Quantity) -> Quantity:
-        return lambda p, y: of(*top(p, y))
+    def on_top(quantity: Quantity) -> Quantity:
+        return lambda p, y: quantity(*top(p, y))
 
     def error(power: int, *, debias: bool, equal_mass: bool = True) -> Quantity:
         scheme = uc.get_equal_bins if equal_mass else uc.get_equal_prob_bins
@@ -66,7 +66,7 @@ def metrics(k: int) -> dict[str, Quantity]:
     def ece(bins: int) -> Quantity:
         return lambda s, hit: uc.get_ece(s, hit, num_bins=bins)
 
-    found: dict[str, Quantity] = {
+    quantities: dict[str, Quantity] = {
         "accuracy@sklearn": lambda p, y: sk.accuracy_score(
             y, p[:, 1] >= 0.5 if k == 2 else p.argmax(axis=1)
         ),
@@ -89,7 +89,7 @@ def metrics(k: int) -> dict[str, Quantity]:
         "ks_top1@mapie": on_top(cumulative),
     }
     if k > 2:
-        return found | {
+        return quantities | {
             "ece_top1_ew15@pycalib": lambda p, y: pc.conf_ECE(np.eye(k)[y], p, bins=15),
             "mce_top1_ew15@pycalib": lambda p, y: pc.conf_MCE(np.eye(k)[y], p, bins=15),
             "cwece_ew15@pycalib": lambda p, y: pc.classwise_ECE(np.eye(k)[y], p, bins=15),
@@ -100,8 +100,8 @@ def metrics(k: int) -> dict[str, Quantity]:
             "l2ce_marginal_debiased_em15@uncertainty-calibration": error(2, debias=True),
         }
 
-    def positive(of: Quantity) -> Quantity:
-        return lambda p, y: of(p[:, 1], y)
+    def positive(quantity: Quantity) -> Quantity:
+        return lambda p, y: quantity(p[:, 1], y)
 
     def corp(p: np.ndarray, y: np.ndarray) -> dict[str, float]:
         from model_diagnostics.scoring import SquaredError, decompose
@@ -110,7 +110,7 @@ def metrics(k: int) -> dict[str, Quantity]:
         parts = ("miscalibration", "discrimination", "uncertainty", "score")
         return {name: float(table[name][0]) for name in parts}
 
-    return found | {
+    return quantities | {
         "mean_p@numpy": positive(lambda p, _: p.mean()),
         "ece_bin_ew15@pycalib": positive(lambda p, y: pc.binary_ECE(y, p, bins=15)),
         "mce_bin_ew15@pycalib": positive(lambda p, y: pc.binary_MCE(y, p, bins=15)),
@@ -140,29 +140,34 @@ def measured(p: np.ndarray, labels: np.ndarray, split: np.ndarray) -> dict[str, 
     """Compute all quantities, on all rows and on the test rows."""
     test = split == "test"
     return {
-        name: {"value": plain(of(p, labels)), "value_test": plain(of(p[test], labels[test]))}
-        for name, of in metrics(p.shape[1]).items()
+        name: {
+            "value": plain(quantity(p, labels)),
+            "value_test": plain(quantity(p[test], labels[test])),
+        }
+        for name, quantity in metrics(p.shape[1]).items()
     }
 
 
 def recalibrated(p: np.ndarray, labels: np.ndarray, split: np.ndarray) -> dict[str, Any]:
     """Results on the test rows of methods fitted on the calibration rows, and their parameters."""
     fit, test = split == "calibration", split == "test"
-    of = _one_column if p.shape[1] == 2 else _all_columns
-    found = {"none@identity": ({}, p[test]), **of(p[fit], labels[fit], p[test])}
-    own = np.arange(test.sum()), labels[test]
+    fit_all = _one_column if p.shape[1] == 2 else _all_columns
+    results = {"none@identity": ({}, p[test]), **fit_all(p[fit], labels[fit], p[test])}
+    of_true_class = np.arange(test.sum()), labels[test]
     return {
         f"recal:{name}": {
             "value": {
                 "params": params,
                 "test": {
-                    "nll": float(-np.log(np.maximum(out[own], np.finfo(float).eps)).mean()),
+                    "nll": float(
+                        -np.log(np.maximum(out[of_true_class], np.finfo(float).eps)).mean()
+                    ),
                     "accuracy": float((out.argmax(axis=1) == labels[test]).mean()),
                 },
                 "first5": (out[:5, 1] if p.shape[1] == 2 else out[:5]).tolist(),
             }
         }
-        for name, (params, out) in found.items()
+        for name, (params, out) in results.items()
     }
 
 
@@ -173,11 +178,11 @@ def _all_columns(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any]:
 
     squared = written.temperature(p, y, q, squared=True)
     warmer = (written.softmax(np.log(rows) / squared[0]["T"]) for rows in (p, q))
-    tempered, judged = warmer
-    found: dict[str, Any] = {
+    tempered, tempered_test = warmer
+    results: dict[str, Any] = {
         "irova@sklearn": ({}, written.one_vs_rest(p, y, q)),
         "irm@sklearn": written.pooled_isotonic(p, y, q),
-        "irova_ts@sklearn": ({}, written.one_vs_rest(tempered, y, judged)),
+        "irova_ts@sklearn": ({}, written.one_vs_rest(tempered, y, tempered_test)),
         "temperature_nll@scipy": written.temperature(p, y, q, squared=False),
         "temperature_mse@scipy": squared,
         "spline_top1@scipy": written.spline(p, y, q, r=1),
@@ -185,14 +190,14 @@ def _all_columns(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any]:
         "cwmcs_ts@numpy": written.class_temperatures(p, y, q),
     }
     for strength in written.STRENGTHS:
-        made = written.dirichlet_odir(p, y, q, strength=strength)
-        found[f"dirichlet_odir{strength:g}@scipy"] = made
+        result = written.dirichlet_odir(p, y, q, strength=strength)
+        results[f"dirichlet_odir{strength:g}@scipy"] = result
     if p.shape[1] <= 10:
         model = LogisticRegression(C=np.inf, solver="newton-cg", tol=1e-8, max_iter=10_000)
         model.fit(np.log(p), y)
         loss = float(log_loss(y, model.predict_proba(np.log(p))))
-        found["dirichlet@sklearn"] = ({"cal_logloss": loss}, model.predict_proba(np.log(q)))
-    return found
+        results["dirichlet@sklearn"] = ({"cal_logloss": loss}, model.predict_proba(np.log(q)))
+    return results
 
 
 def _one_column(both: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any]:
@@ -202,7 +207,7 @@ def _one_column(both: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
 
-    p, judged = both[:, 1], q[:, 1]
+    p, test_scores = both[:, 1], q[:, 1]
 
     def odds(scores: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(scores / (1 - scores))[:, None])
@@ -214,29 +219,29 @@ def _one_column(both: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any
     histogram, binner = uc.HistogramCalibrator(len(y), 10), uc.PlattBinnerCalibrator(len(y), 10)
     histogram.train_calibration(p, y)
     binner.train_calibration(p, y)
-    made = {
+    results = {
         "temperature@sklearn": (
             {"T": 1 / float(slope.coef_[0, 0])},
-            slope.predict_proba(odds(judged))[:, 1],
+            slope.predict_proba(odds(test_scores))[:, 1],
         ),
         "isotonic@sklearn": (
             {"n_thresholds": len(isotonic.X_thresholds_)},
-            isotonic.predict(judged),
+            isotonic.predict(test_scores),
         ),
         "platt@uncertainty-calibration": (
             {"a": float(model.coef_[0, 0]), "b": float(model.intercept_[0])},
-            platt(judged),
+            platt(test_scores),
         ),
         "beta_abm@betacal": (
             {"map": [float(v) for v in beta.calibrator_.map_]},
-            beta.predict(judged[:, None]),
+            beta.predict(test_scores[:, None]),
         ),
-        "hist_ew10@pandas": written.histogram(p, y, judged, bins=10),
-        "hist_em10@uncertainty-calibration": ({}, histogram.calibrate(judged)),
-        "platt_binner10@uncertainty-calibration": ({}, binner.calibrate(judged)),
+        "hist_ew10@pandas": written.histogram(p, y, test_scores, bins=10),
+        "hist_em10@uncertainty-calibration": ({}, histogram.calibrate(test_scores)),
+        "platt_binner10@uncertainty-calibration": ({}, binner.calibrate(test_scores)),
     }
     return {
-        name: (params, np.stack([1 - out, out], axis=1)) for name, (params, out) in made.items()
+        name: (params, np.stack([1 - out, out], axis=1)) for name, (params, out) in results.items()
     }
 
 

@@ -50,7 +50,7 @@ def two(n, rng, *, slope=1.0, shift=0.0, spread=1.5):
     return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
 
 
-def many(n, rng, *, k, alpha, sharpen=1.0):
+def several_classes(n, rng, *, k, alpha, sharpen=1.0):
     """Draw labels from Dirichlet probabilities, whose logarithms are then multiplied by `sharpen`."""
     q = rng.dirichlet(np.full(k, alpha), n).clip(1e-9)
     q /= q.sum(axis=1, keepdims=True)
@@ -70,10 +70,13 @@ def even(n, rng, *, k):
 CASES = {
     "calibrated, 2 classes": (two, "positive"),
     "calibrated, 2 classes, top label": (two, "top-label"),
-    "calibrated, 5 classes": (partial(many, k=5, alpha=0.6), "top-label"),
-    "calibrated, 100 classes": (partial(many, k=100, alpha=0.05), "top-label"),
-    "logits x 1.05, 5 classes": (partial(many, k=5, alpha=0.6, sharpen=1.05), "top-label"),
-    "logits x 1.3, 5 classes": (partial(many, k=5, alpha=0.6, sharpen=1.3), "top-label"),
+    "calibrated, 5 classes": (partial(several_classes, k=5, alpha=0.6), "top-label"),
+    "calibrated, 100 classes": (partial(several_classes, k=100, alpha=0.05), "top-label"),
+    "logits x 1.05, 5 classes": (
+        partial(several_classes, k=5, alpha=0.6, sharpen=1.05),
+        "top-label",
+    ),
+    "logits x 1.3, 5 classes": (partial(several_classes, k=5, alpha=0.6, sharpen=1.3), "top-label"),
     "logits x 1.1, 2 classes": (partial(two, slope=1.1), "positive"),
     "logits x 1.5, 2 classes": (partial(two, slope=1.5), "positive"),
     "forecasts too high, 2 classes": (partial(two, shift=-0.35), "positive"),
@@ -86,7 +89,7 @@ CALIBRATED = tuple(case for case in CASES if case.startswith(("calibrated", "use
 ONE_SIDED = ("logits x 1.05, 5 classes", "logits x 1.3, 5 classes")
 
 
-def one(case, n, run):
+def measure_file(case, n, run):
     """Statements about one file."""
     make, reduction = CASES[case]
     rng = np.random.default_rng([run, n, list(CASES).index(case)])
@@ -94,13 +97,13 @@ def one(case, n, run):
     groups = {"a": rng.integers(0, 4, n), "b": rng.integers(0, 10, n)}
     data = Predictions(probs=probs, labels=labels, groups=groups)
     sample = Sample(data, reduction, seed=run, resamples=RESAMPLES)
-    v, seen = verdict(sample), sample.once(evidence)
+    v, facts = verdict(sample), sample.once(evidence)
     codes = sorted({f.code for f in find(sample)})
     return {
         "direction": v.direction,
         "reduction": v.reduction,
         "beyond": bool(v.beyond_noise),
-        "low": bool(seen.sides[1]),
+        "low": bool(facts.sides[1]),
         "slices": v.slices_off,
         "apart": bool(v.tells_apart),
         "below": v.ece_below,
@@ -115,7 +118,7 @@ def work(turn, step, until, samples):
             for case in CASES:
                 for n, times in TURNS.items():
                     for i in range(times):
-                        row = one(case, n, turn * max(TURNS.values()) + i)
+                        row = measure_file(case, n, turn * max(TURNS.values()) + i)
                         out.write(json.dumps({"case": case, "n": n, "turn": turn, **row}) + "\n")
                 out.flush()
             turn += step
@@ -123,18 +126,18 @@ def work(turn, step, until, samples):
 
 def read_samples(samples):
     """Read results by case and size, and the first turn that is not among them."""
-    found, turn = defaultdict(list), 0
+    rows_of, turn = defaultdict(list), 0
     if samples.exists():
         for line in samples.read_text().splitlines():
             row = json.loads(line)
-            found[row["case"], row["n"]].append(row)
+            rows_of[row["case"], row["n"]].append(row)
             turn = max(turn, row["turn"] + 1)
-    return found, turn
+    return rows_of, turn
 
 
-def share(rows, said):
+def share(rows, condition):
     """Per cent of the files for which a condition holds."""
-    return f"{100 * np.mean([bool(said(row)) for row in rows]):.1f} %"
+    return f"{100 * np.mean([bool(condition(row)) for row in rows]):.1f} %"
 
 
 def states(row):
@@ -142,21 +145,21 @@ def states(row):
     return row["beyond"] or row["slices"] or set(row["codes"]) & set(STATEMENTS)
 
 
-def tables(found):
+def tables(results):
     """Tables of the statements about calibrated files, and about others."""
     yield "### Calibrated files: statements of miscalibration\n"
     yield "| case | rows | files | verdict | slices | anything | called useless |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for case in CALIBRATED:
         for n in SIZES:
-            rows = found[case, n]
+            rows = results[case, n]
             if rows:
                 yield (
                     f"| {case} | {n:,} | {len(rows)} | {share(rows, lambda r: r['beyond'])} | "
                     f"{share(rows, lambda r: r['slices'])} | {share(rows, states)} | "
                     f"{share(rows, lambda r: not r['apart'])} |"
                 )
-    everything = [r for case in CALIBRATED for n in SIZES for r in found[case, n]]
+    everything = [r for case in CALIBRATED for n in SIZES for r in results[case, n]]
     yield (
         f"| all | | {len(everything)} | {share(everything, lambda r: r['beyond'])} | "
         f"{share(everything, lambda r: r['slices'])} | {share(everything, states)} | |"
@@ -172,7 +175,7 @@ def tables(found):
             continue
         truth = true_error(case)
         for n in SIZES:
-            rows = found[case, n]
+            rows = results[case, n]
             if rows:
                 ways = " | ".join(
                     share(rows, lambda r, way=way: r["direction"] == way and r["beyond"])
@@ -190,11 +193,11 @@ def tables(found):
         truth = true_error(case)
         for n in SIZES:
             # With two classes and two reductions, the numbers are those of the worse one.
-            rows = [r for r in found[case, n] if r["reduction"] == CASES[case][1]]
+            rows = [r for r in results[case, n] if r["reduction"] == CASES[case][1]]
             if rows and truth < 0.03:
-                said = 100 * np.median([r["below"] for r in rows])
+                bound = 100 * np.median([r["below"] for r in rows])
                 yield (
-                    f"| {case} | {n:,} | {len(rows)} | {100 * truth:.2f} | {said:.2f} | "
+                    f"| {case} | {n:,} | {len(rows)} | {100 * truth:.2f} | {bound:.2f} | "
                     f"{share(rows, lambda r, truth=truth: r['below'] >= truth)} |"
                 )
 
@@ -209,13 +212,13 @@ def true_error(case):
 
 def main() -> None:
     samples, write = run_study(__doc__, work, read_samples, minutes=10)
-    found, _ = read_samples(samples)
+    results, _ = read_samples(samples)
     head = (
         f"`python benchmarks/sentences.py --write` on {machine()}. {RESAMPLES} resamples; every file has two group "
         "columns of 4 and 10 values. Shares of files. The standard error of 3 % is 1.2 points with 200 files, and 0.5 "
         "with 1,000. `docs/uncertainty.md` explains.\n"
     )
-    text = "\n".join([head, *tables(found)])
+    text = "\n".join([head, *tables(results)])
     print(text)
     if write:
         write_section("Sentences", text)

@@ -44,8 +44,8 @@ def files() -> Iterator[tuple[str, tuple[Half, Half]]]:
 
 def scores(p: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
     """ECE and Brier score in points, and NLL."""
-    found = calviz.evaluate(calviz.Predictions(probs=p, labels=y), ["ece", "brier", "nll"])
-    return 100 * found["ece"].value, 100 * found["brier"].value, found["nll"].value
+    evaluation = calviz.evaluate(calviz.Predictions(probs=p, labels=y), ["ece", "brier", "nll"])
+    return 100 * evaluation["ece"].value, 100 * evaluation["brier"].value, evaluation["nll"].value
 
 
 def arena() -> Iterator[tuple[str, str, np.ndarray]]:

@@ -34,9 +34,9 @@ def public(module: Any) -> dict[str, Any]:
         for name, value in vars(module).items()
         if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
     ]
-    found = {name: getattr(module, name) for name in names if not name.startswith("_")}
+    members = {name: getattr(module, name) for name in names if not name.startswith("_")}
     return {
-        name: value for name, value in found.items() if inspect.getdoc(value) and callable(value)
+        name: value for name, value in members.items() if inspect.getdoc(value) and callable(value)
     }
 
 
@@ -67,11 +67,13 @@ def _entry(name: str, value: Any) -> str:
 def _signature(value: Any, *, name: str = "") -> str:
     """Format the parameters with defaults and without types, one per line if they are long."""
     try:
-        found = inspect.signature(value)
+        signature = inspect.signature(value)
     except (TypeError, ValueError):
         return "(...)"
-    bare = [p.replace(annotation=p.empty) for p in found.parameters.values() if p.name != "self"]
-    text = str(found.replace(parameters=bare, return_annotation=found.empty))
+    bare = [
+        p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name != "self"
+    ]
+    text = str(signature.replace(parameters=bare, return_annotation=signature.empty))
     if len(name) + len(text) <= LINE or not name:
         return text
     lines = [f"    {part}," for part in _parts(bare)]

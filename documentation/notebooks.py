@@ -34,7 +34,7 @@ class Cell:
     shown: Any = None
 
 
-def carried_out(notebook: Path) -> Iterator[Cell]:
+def run_notebook(notebook: Path) -> Iterator[Cell]:
     """Run a notebook in the folder that holds ``sample_data``; errors of cells are passed on."""
     names: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.chdir(ROOT):

@@ -13,7 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from documentation.docstrings import command_pages, python_pages
-from documentation.notebooks import ROOT, Cell, carried_out
+from documentation.notebooks import ROOT, Cell, run_notebook
 
 #: Path of plotly.js in the site, so that nothing is fetched from elsewhere.
 PLOTLY = "assets/plotly.min.js"
@@ -21,7 +21,7 @@ PLOTLY = "assets/plotly.min.js"
 _OUT = re.compile(r"\[([^\]]+)\]\((\.\./[^)\s]+)\)")
 
 
-def made() -> Iterator[tuple[str, str]]:
+def generated_pages() -> Iterator[tuple[str, str]]:
     """Address and content of each generated file."""
     from plotly.offline import get_plotlyjs
 
@@ -34,7 +34,7 @@ def made() -> Iterator[tuple[str, str]]:
 
 def notebook_page(notebook: Path) -> str:
     """Convert a notebook to Markdown, with the output of its cells."""
-    return "\n\n".join(part for cell in carried_out(notebook) for part in _parts(cell)) + "\n"
+    return "\n\n".join(part for cell in run_notebook(notebook) for part in _parts(cell)) + "\n"
 
 
 def _parts(cell: Cell) -> Iterator[str]:
@@ -66,7 +66,7 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
     sys.path.insert(0, str(ROOT))  # mkdocs has undone the change at the top
-    for address, content in made():
+    for address, content in generated_pages():
         files.append(File.generated(config, address, content=content))
     return files
 

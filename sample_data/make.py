@@ -48,7 +48,7 @@ LIMIT_BYTES = 5_000_000
 
 
 @dataclass(frozen=True)
-class Made:
+class SampleSet:
     """The content of one file, before it is written.
 
     Attributes
@@ -114,7 +114,7 @@ def _all_conditions(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return versions.reshape(-1, 64)
 
 
-def make_digits(seed: int = 1) -> Made:
+def make_digits(seed: int = 1) -> SampleSet:
     """Three classifiers on held-out handwritten digits, each image in five conditions."""
     rng = np.random.default_rng(seed)
     pixels, labels = load_digits(return_X_y=True)
@@ -153,10 +153,10 @@ def make_digits(seed: int = 1) -> Made:
     logistic.fit(*spoilt)
     trees.fit(*spoilt)
 
-    seen = _all_conditions(images[held_out], rng)
+    degraded = _all_conditions(images[held_out], rng)
     rows = np.repeat(held_out, len(CONDITIONS))
     condition = np.tile(np.array(CONDITIONS, dtype=object), len(held_out))
-    return Made(
+    return SampleSet(
         columns={
             "id": np.array([f"{p:04d}-{c}" for p, c in zip(rows, condition, strict=True)]),
             "split": np.where(np.isin(rows, calibration), "calibration", "test"),
@@ -164,9 +164,9 @@ def make_digits(seed: int = 1) -> Made:
             "label": labels[rows].astype(np.int8),
         },
         models={
-            "MLP": mlp.predict_proba(seen),
-            "logistic regression": logistic.predict_proba(seen),
-            "extra trees": trees.predict_proba(seen),
+            "MLP": mlp.predict_proba(degraded),
+            "logistic regression": logistic.predict_proba(degraded),
+            "extra trees": trees.predict_proba(degraded),
         },
         classes=tuple("0123456789"),
     )
@@ -197,7 +197,7 @@ class Margin:
         return np.column_stack([1 - p, p])
 
 
-def make_breast_cancer(seed: int = 1) -> Made:
+def make_breast_cancer(seed: int = 1) -> SampleSet:
     """Five classifiers on the Wisconsin diagnostic set, out of fold (10 folds)."""
     data = load_breast_cancer()
     X = data.data
@@ -223,7 +223,7 @@ def make_breast_cancer(seed: int = 1) -> Made:
     )
     radius = X[:, list(data.feature_names).index("mean radius")]
     tertile = np.searchsorted(np.quantile(radius, [1 / 3, 2 / 3]), radius)
-    return Made(
+    return SampleSet(
         columns={
             "id": np.array([f"patient {i + 1:03d}" for i in range(len(X))]),
             "split": np.where(np.isin(np.arange(len(X)), calibration), "calibration", "test"),
@@ -313,7 +313,7 @@ def binary_truth(beta_0: float, beta_1: float) -> dict[str, dict[str, float]]:
     return {"positive": positive, "top-label": label}
 
 
-def make_simulated_binary(seed: int = 2020, n: int = 10_000) -> Made:
+def make_simulated_binary(seed: int = 2020, n: int = 10_000) -> SampleSet:
     """The two synthetic models of Zhang et al. 2020, appendix E, on the same rows."""
     rng = np.random.default_rng(seed)
     labels = (rng.random(n) < 0.5).astype(np.int8)  # 1 where Y_1 = 1
@@ -322,7 +322,7 @@ def make_simulated_binary(seed: int = 2020, n: int = 10_000) -> Made:
     for name, (beta_0, beta_1) in CASES.items():
         z = beta_0 + beta_1 * x
         models[name] = np.column_stack([expit(-z), expit(z)])
-    return Made(
+    return SampleSet(
         columns={
             "split": np.where(np.arange(n) < n // 2, "calibration", "test"),
             "label": np.array(["no", "yes"], dtype=object)[labels],
@@ -375,7 +375,7 @@ def hundred_truth() -> dict[str, dict[str, float]]:
     return {"top-label": {**ece, "mcs": ece["ece_l1"], "accuracy": a + 2 * (1 - a) / 3}}
 
 
-def make_simulated_100_classes(seed: int = 100, n: int = 6_000) -> Made:
+def make_simulated_100_classes(seed: int = 100, n: int = 6_000) -> SampleSet:
     """100 classes with labels drawn from the true probabilities, of which a sharpened version is reported."""
     rng = np.random.default_rng(seed)
     top = LOWEST + (1 - LOWEST) * np.sqrt(rng.random(n))
@@ -386,7 +386,7 @@ def make_simulated_100_classes(seed: int = 100, n: int = 6_000) -> Made:
     u = rng.random(n)
     labels = np.minimum((np.cumsum(true, axis=1) < u[:, None]).sum(axis=1), CLASSES - 1)
     powers = true**SHARPENING
-    return Made(
+    return SampleSet(
         columns={
             "split": np.where(np.arange(n) < 2_000, "calibration", "test"),
             "label": np.array([f"c{k:02d}" for k in labels], dtype=object),
@@ -399,7 +399,7 @@ def make_simulated_100_classes(seed: int = 100, n: int = 6_000) -> Made:
 
 # --- writing ----------------------------------------------------------------------------------
 
-MAKERS: dict[str, Callable[[], Made]] = {
+MAKERS: dict[str, Callable[[], SampleSet]] = {
     "digits": make_digits,
     "breast_cancer": make_breast_cancer,
     "simulated_binary": make_simulated_binary,
@@ -407,9 +407,9 @@ MAKERS: dict[str, Callable[[], Made]] = {
 }
 
 
-def write(made: Made, path: Path) -> None:
+def write(sample_set: SampleSet, path: Path) -> None:
     """Write Parquet with zstd; float columns are split by byte, which compresses them better."""
-    table = made.table()
+    table = sample_set.table()
     floats = [f.name for f in table.schema if pa.types.is_floating(f.type)]
     others = [f.name for f in table.schema if not pa.types.is_floating(f.type)]
     pq.write_table(
@@ -422,18 +422,18 @@ def write(made: Made, path: Path) -> None:
     )
 
 
-def describe(made: Made, path: Path) -> dict[str, Any]:
+def describe(sample_set: SampleSet, path: Path) -> dict[str, Any]:
     """Return the manifest's entry for one file."""
-    column = made.columns["label"]
+    column = sample_set.columns["label"]
     labels = (
         column
         if column.dtype.kind in "iu"
-        else np.array([made.classes.index(str(v)) for v in column])
+        else np.array([sample_set.classes.index(str(v)) for v in column])
     )
-    splits, counts = np.unique(made.columns["split"].astype(str), return_counts=True)
-    test = made.columns["split"] == "test"
+    splits, counts = np.unique(sample_set.columns["split"].astype(str), return_counts=True)
+    test = sample_set.columns["split"] == "test"
     models = {}
-    for name, probs in made.models.items():
+    for name, probs in sample_set.models.items():
         hit = probs.argmax(axis=1) == labels
         models[name] = {
             "test_accuracy": round(float(hit[test].mean()), 4),
@@ -443,11 +443,11 @@ def describe(made: Made, path: Path) -> dict[str, Any]:
         "file": path.name,
         "bytes": path.stat().st_size,
         "rows": len(labels),
-        "classes": len(made.classes),
-        "columns": list(made.columns),
+        "classes": len(sample_set.classes),
+        "columns": list(sample_set.columns),
         "splits": dict(zip(splits.tolist(), counts.tolist(), strict=True)),
         "models": models,
-        **({"truth": made.truth} if made.truth else {}),
+        **({"truth": sample_set.truth} if sample_set.truth else {}),
         "made_with": {
             "python": platform.python_version(),
             "numpy": np.__version__,
@@ -464,15 +464,15 @@ def main(names: list[str]) -> None:
     if unknown:
         sys.exit(f"there is no sample set '{unknown[0]}'; known: {', '.join(MAKERS)}.")
     manifest_path = FOLDER / "manifest.json"
-    known = json.loads(manifest_path.read_text()) if manifest_path.exists() else {}
+    entries = json.loads(manifest_path.read_text()) if manifest_path.exists() else {}
     for name in names or MAKERS:
         path = FOLDER / f"{name}.parquet"
         with threadpool_limits(1):  # the fits depend on the order of sums, and so on threads
-            made = MAKERS[name]()
-        write(made, path)
-        known[name] = describe(made, path)
-        print(f"{path.name}: {known[name]['rows']:,} rows, {known[name]['bytes']:,} bytes")
-    manifest = {name: known[name] for name in MAKERS if name in known}
+            sample_set = MAKERS[name]()
+        write(sample_set, path)
+        entries[name] = describe(sample_set, path)
+        print(f"{path.name}: {entries[name]['rows']:,} rows, {entries[name]['bytes']:,} bytes")
+    manifest = {name: entries[name] for name in MAKERS if name in entries}
     manifest_path.write_text(json.dumps(manifest, indent=1) + "\n")
     total = sum(entry["bytes"] for entry in manifest.values())
     print(f"{total:,} bytes in all, {LIMIT_BYTES:,} allowed")

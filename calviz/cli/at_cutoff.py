@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Deciding:
+class DecisionOptions:
     """Options about decisions.
 
     Attributes

@@ -30,8 +30,8 @@ def print_recognition(file: str, loaded: Loaded) -> None:
     out.print(line, soft_wrap=True)
     for notice in loaded.notices:
         _finding(notice.severity, notice.code, notice.message)
-    for made in loaded.repairs_made:
-        out.print(cell(f"  repaired: {made}"), soft_wrap=True)
+    for repair_made in loaded.repairs_made:
+        out.print(cell(f"  repaired: {repair_made}"), soft_wrap=True)
     for repair in loaded.repairs_offered:
         out.print(cell(f"  offered: --repair {repair.key} ({repair.label})"), soft_wrap=True)
 
@@ -67,8 +67,10 @@ def print_conventions(conventions: Conventions) -> None:
     calibrated = (
         "" if math.isnan(conventions.noise) else f" ({_number(conventions.noise)} if calibrated)"
     )
-    own = f"calviz's ECE is {_number(conventions.ece)}{calibrated}; by default other libraries say:"
-    out.print(cell(own), soft_wrap=True)
+    heading = (
+        f"calviz's ECE is {_number(conventions.ece)}{calibrated}; by default other libraries say:"
+    )
+    out.print(cell(heading), soft_wrap=True)
     out.print()
     table = Table(box=None, header_style="dim", pad_edge=False)
     for title in ("library", "function", "value", "difference", "if calibrated", "why"):
@@ -77,14 +79,16 @@ def print_conventions(conventions: Conventions) -> None:
     if not conventions.redraws:
         table.columns.pop(4)
     for v in conventions:
-        known = v.convention
+        convention = v.convention
         numbers = [_number(v.value), _number(v.value - conventions.ece, "+.4f"), _number(v.noise)]
         if not v.available:
             numbers = ["n/a", "", ""]
         if not conventions.redraws:
             numbers.pop()
-        why = known.why if v.reason is None else v.reason[:1].upper() + v.reason[1:]
-        table.add_row(*(cell(text) for text in (known.library, known.call, *numbers, why)))
+        why = convention.why if v.reason is None else v.reason[:1].upper() + v.reason[1:]
+        table.add_row(
+            *(cell(text) for text in (convention.library, convention.call, *numbers, why))
+        )
     out.print(table)
 
 

@@ -15,29 +15,29 @@ from calviz.text.words import counted, decimal, percent, points
 _NAMED = 6
 
 
-def _summary(found: Slices, column: str) -> str:
+def _summary(slices: Slices, column: str) -> str:
     """Sentence that names the levels whose scores are too high, too low, or within noise."""
 
-    def named(some: Sequence[Slice], *, by: bool) -> str:
+    def named(group: Sequence[Slice], *, by: bool) -> str:
         names = [
             short_name(s.where[0][1]) + (f" ({points(abs(s.gap))} points)" if by else "")
-            for s in some[:_NAMED]
+            for s in group[:_NAMED]
         ]
-        more = f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
+        more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
         return ", ".join(names) + more
 
-    off = [s for s in found.slices if s in found.off]
+    off = [s for s in slices.slices if s in slices.off]
     parts = [
-        f"{words} on {named(some, by=True)}"
-        for words, some in (
+        f"{words} on {named(group, by=True)}"
+        for words, group in (
             ("too high", [s for s in off if s.gap > 0]),
             ("too low", [s for s in off if s.gap <= 0]),
         )
-        if some
+        if group
     ]
-    fine = [s for s in found.slices if s not in found.off]
-    if fine:
-        parts.append(f"within noise on {named(fine, by=False)}")
+    within_noise = [s for s in slices.slices if s not in slices.off]
+    if within_noise:
+        parts.append(f"within noise on {named(within_noise, by=False)}")
     return f"By {short_name(column)}: {'; '.join(parts)}."
 
 
@@ -60,7 +60,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
     from calviz.figures.kernels.group_levels import LEAST_ROWS, levels_of
 
     levels = levels_of(sample, column, risk)
-    found = levels.slices
+    slices = levels.slices
     table = Table(box=None, header_style="dim", pad_edge=False)
     right = f"{percent(1 - risk, 0)} right from"
     for title in (
@@ -77,11 +77,11 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
         table.add_column(
             title, justify="left" if not table.columns or not title else "right", no_wrap=True
         )
-    for s, choice in zip(found.slices, levels.choices, strict=True):
-        reach = ["never", "", ""]
+    for s, choice in zip(slices.slices, levels.choices, strict=True):
+        above_threshold = ["never", "", ""]
         if choice.interval is not None:
             low, high = choice.interval
-            reach = [
+            above_threshold = [
                 decimal(choice.threshold, 3),
                 f"{choice.kept:,}",
                 f"{percent(choice.accuracy)} ({percent(low)} to {percent(high)})",
@@ -93,12 +93,12 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
             percent(s.hits),
             points(s.gap, plus=True),
             levels.word(s),
-            *reach,
+            *above_threshold,
         )
         table.add_row(*(cell(short_name(text)) for text in texts))
     out = console()
     out.print()
-    out.print(cell(_summary(found, column)), soft_wrap=True)
+    out.print(cell(_summary(slices, column)), soft_wrap=True)
     out.print(table)
     few = levels.few
     if few:
@@ -106,7 +106,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
         text = f"{counted(len(few), 'value')} with fewer than {LEAST_ROWS} rows: {named}"
         out.print(cell(text, style="dim"), soft_wrap=True)
     text = (
-        f"off: beyond chance, corrected for all {len(found.slices)} values. The last columns: of the predictions from that confidence on, "
+        f"off: beyond chance, corrected for all {len(slices.slices)} values. The last columns: of the predictions from that confidence on, "
         f"at most {percent(risk, 0)} are wrong; chosen on these very rows, so expect a little more on others."
     )
     out.print(cell(text, style="dim"), soft_wrap=True)

@@ -19,44 +19,44 @@ if TYPE_CHECKING:
     from calviz.results.comparison_table import Column
 
 
-def print_comparison(found: Comparison) -> None:
+def print_comparison(comparison: Comparison) -> None:
     """Print the advice, the table (best and ties bold, the best of the others underlined), failures and warnings of the fits."""
     out, shown = console(), METRICS.in_table("methods")
     out.print()
-    out.print(cell(found.rows_words()), soft_wrap=True)
-    out.print(cell(f"binned metrics: {found.bins_words}", style="dim"), soft_wrap=True)
-    if found.in_sample:
+    out.print(cell(comparison.rows_words()), soft_wrap=True)
+    out.print(cell(f"binned metrics: {comparison.bins_words}", style="dim"), soft_wrap=True)
+    if comparison.in_sample:
         out.print(
             cell("IN-SAMPLE: judged on rows that fitted the maps.", style="bold red"),
             soft_wrap=True,
         )
     out.print()
-    criterion, advice = found.criterion, found.advice
+    criterion, advice = comparison.criterion, comparison.advice
     if criterion is not None and advice is not None:
         out.print(cell(advice.headline, style="bold"), soft_wrap=True)
         for reason in advice.reasons:
             out.print(cell(f"- {reason}"), soft_wrap=True)
         out.print()
-    columns = found.columns(shown)
-    out.print(_table(found, columns, criterion))
+    columns = comparison.columns(shown)
+    out.print(_table(comparison, columns, criterion))
     out.print()
     if criterion is not None:
         text = f"Against uncalibrated: by {METRICS[criterion].label}; {AGAINST_WORDS}."
         out.print(cell(text, style="dim"), soft_wrap=True)
     out.print(cell(f"{gain_words('>=')}.", style="dim"), soft_wrap=True)
-    for key, names in found.tied.items():
+    for key, names in comparison.tied.items():
         if key in shown and len(names) > 1:
             text = f"{METRICS[key].label}: {TIED_WORDS}: {', '.join(names)}"
             out.print(cell(text, style="dim"), soft_wrap=True)
-    if found.tied:
-        out.print(cell(f"Ties: {refit_words(found.refits)}.", style="dim"), soft_wrap=True)
-    print_remarks(found.remarks(columns))
+    if comparison.tied:
+        out.print(cell(f"Ties: {refit_words(comparison.refits)}.", style="dim"), soft_wrap=True)
+    print_remarks(comparison.remarks(columns))
 
 
-def _table(found: Comparison, columns: Sequence[Column], criterion: str | None) -> Table:
+def _table(comparison: Comparison, columns: Sequence[Column], criterion: str | None) -> Table:
     against = () if criterion is None else ("against uncalibrated",)
     more: dict[str, list[str]] = {}
-    for m in found.ready:
+    for m in comparison.ready:
         cells: list[str] = []
         if criterion is not None:
             change = m.differences.get(criterion)

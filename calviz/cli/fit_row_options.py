@@ -1,4 +1,4 @@
-"""Options for the rows that fit a recalibrator and the rows that judge it."""
+"""Options for the rows that fit a recalibrator, and for the evaluation rows."""
 
 from __future__ import annotations
 
@@ -48,19 +48,21 @@ def fitting_options(*, judging: bool) -> Callable[[Callable[..., Any]], Callable
     Parameters
     ----------
     judging : bool
-        Whether the command also judges on other rows: adds ``--eval-split`` and ``--in-sample``.
+        Whether the command also has evaluation rows: adds ``--eval-split`` and ``--in-sample``.
     """
-    given = (*_JUDGE, *_FIT) if judging else _FIT
+    options = (*_JUDGE, *_FIT) if judging else _FIT
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def with_division(**arguments: Any) -> Any:
             from calviz.comparison.rows import Division
 
-            own = {f.name: arguments.pop(f.name) for f in fields(Division) if f.name in arguments}
-            return command(division=Division(**own), **arguments)
+            choices = {
+                f.name: arguments.pop(f.name) for f in fields(Division) if f.name in arguments
+            }
+            return command(division=Division(**choices), **arguments)
 
-        for option in reversed(given):
+        for option in reversed(options):
             with_division = option(with_division)
         return with_division
 

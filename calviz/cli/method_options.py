@@ -24,7 +24,7 @@ def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def parse(given: Iterable[str]) -> Options:
+def parse(texts: Iterable[str]) -> Options:
     """Parse the texts of ``--option`` into parameters by method.
 
     Raises
@@ -32,8 +32,8 @@ def parse(given: Iterable[str]) -> Options:
     OptionError
         If a text has another form, or names an unknown method or parameter.
     """
-    found: Options = {}
-    for text in given:
+    parameters: Options = {}
+    for text in texts:
         target, is_set, value = text.partition("=")
         method, dot, name = target.rpartition(".")
         if not (is_set and dot and method and name):
@@ -41,8 +41,8 @@ def parse(given: Iterable[str]) -> Options:
                 f"--option must be METHOD.PARAMETER=VALUE, such as temperature.floor=0.001; got '{text}'."
             )
         _check(method, name)
-        found.setdefault(method, {})[name] = _value(value)
-    return found
+        parameters.setdefault(method, {})[name] = _value(value)
+    return parameters
 
 
 def _check(method: str, name: str) -> None:

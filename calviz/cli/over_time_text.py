@@ -17,14 +17,21 @@ if TYPE_CHECKING:
     from calviz.results.over_time import OverTime
 
 
-def print_over_time(found: OverTime) -> None:
+def print_over_time(result: OverTime) -> None:
     """Print the table of periods (bold where they differ beyond chance) and the conclusions."""
-    out, figure = console(), OverTimeLine.compute(found)
+    out, figure = console(), OverTimeLine.compute(result)
     table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column(found.every, no_wrap=True)
-    for title in ("rows", METRICS[found.metric].label, "95 % CI", "noise", "adjusted p", "on past"):
+    table.add_column(result.every, no_wrap=True)
+    for title in (
+        "rows",
+        METRICS[result.metric].label,
+        "95 % CI",
+        "noise",
+        "adjusted p",
+        "on past",
+    ):
         table.add_column(title, justify="right", no_wrap=True)
-    for p in found.periods:
+    for p in result.periods:
         after = "-" if p.recalibrated is None else _value(p.recalibrated)
         floor = p.result.noise_floor
         cells = (
@@ -37,15 +44,15 @@ def print_over_time(found: OverTime) -> None:
             "-" if p.adjusted != p.adjusted else f"{p.adjusted:.3f}",
             after,
         )
-        style = "bold" if p.adjusted <= found.level else ""
+        style = "bold" if p.adjusted <= result.level else ""
         table.add_row(Text(p.name, style=style), *(Text(c, style=style) for c in cells))
     out.print()
     out.print(table)
     out.print()
     for text in filter(None, (figure.answer(), figure.past())):
         out.print(cell(text), soft_wrap=True)
-    if found.small:
-        text = f"{counted(found.small, 'period')} with too few rows left out."
+    if result.small:
+        text = f"{counted(result.small, 'period')} with too few rows left out."
         out.print(cell(text, style="dim"), soft_wrap=True)
 
 

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from calviz.profiles.profile import Profile
 
 
-def print_profile(found: Profile, path: str) -> None:
+def print_profile(profile: Profile, path: str) -> None:
     """Print what a profile holds, and which files were left out."""
     out = console()
-    out.print(cell(f"{short_name(path)}: {found.sentence()}"), soft_wrap=True)
-    if found.facts.skipped:
-        names = listed([short_name(name) for name in found.facts.skipped])
+    out.print(cell(f"{short_name(path)}: {profile.sentence()}"), soft_wrap=True)
+    if profile.facts.skipped:
+        names = listed([short_name(name) for name in profile.facts.skipped])
         out.print(
             cell(
-                f"  left out {len(found.facts.skipped):,} files that cannot be read: {names}",
+                f"  left out {len(profile.facts.skipped):,} files that cannot be read: {names}",
                 "yellow",
             ),
             soft_wrap=True,

@@ -61,8 +61,8 @@ class Documents:
         """Check before the work starts that the reports can be written; raises OptionError."""
         if self:
             needs(*REPORT)
-        asked = {"--html": self.html, "--markdown": self.markdown, "--pdf": self.pdf}
-        for name, path in asked.items():
+        paths = {"--html": self.html, "--markdown": self.markdown, "--pdf": self.pdf}
+        for name, path in paths.items():
             if path is None or (path == "-" and name == "--markdown"):
                 continue
             if path in ("", "-"):

@@ -19,13 +19,16 @@ _STYLES: dict[Mark | None, str] = {"best": "bold", "second": "underline", None: 
 
 
 def result_table(
-    of: str, columns: Sequence[Column], rows: Mapping[str, Sequence[str]], more: Sequence[str] = ()
+    heading: str,
+    columns: Sequence[Column],
+    rows: Mapping[str, Sequence[str]],
+    more: Sequence[str] = (),
 ) -> Table:
     """Make a table of plain fractions, best and ties bold, the best of the others underlined.
 
     Parameters
     ----------
-    of : str
+    heading : str
         Heading of the first column: what is compared.
     columns : sequence of Column
     rows : mapping of str to sequence of str
@@ -34,7 +37,7 @@ def result_table(
         Headings of these cells.
     """
     table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column(of, no_wrap=True)
+    table.add_column(heading, no_wrap=True)
     for title in (*(METRICS[column.key].label for column in columns), *more):
         table.add_column(title, justify="right", no_wrap=True)
     for row, cells in rows.items():

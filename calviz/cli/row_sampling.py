@@ -9,6 +9,7 @@ import click
 from calviz.cli.progress import showing_progress
 from calviz.cli.text import say
 from calviz.core.errors import OptionError
+from calviz.core.options import DEFAULT_SAMPLE_ROWS
 
 if TYPE_CHECKING:
     from calviz.comparison.rows import Division
@@ -19,25 +20,26 @@ sample_option = click.option(
     "--sample",
     type=click.IntRange(min=10),
     metavar="ROWS",
-    help="Number of rows drawn to fit on, from folders, patterns, and files that may not fit into memory.  [default: 100000]",
+    help="Number of rows drawn to fit on, from folders, patterns, and files that may not fit into memory.  "
+    f"[default: {DEFAULT_SAMPLE_ROWS}]",
 )
 judge_option = click.option(
     "--judge-sample",
     type=click.IntRange(min=2),
     metavar="ROWS",
-    help="Number of other rows drawn to judge on.  [default: as --sample]",
+    help="Number of other rows drawn as evaluation rows.  [default: as --sample]",
 )
 
 
-def why_drawn(source: str, asked: int | None, labels: LabelFile | None) -> str:
+def why_drawn(source: str, rows: int | None, labels: LabelFile | None) -> str:
     """Why a sample of rows is drawn; an empty text if all rows are read."""
     from calviz.data.profiling.sources import why_out_of_core
 
     if labels is not None:
-        if asked is not None:
+        if rows is not None:
             raise OptionError("--sample does not go with --labels.")
         return ""
-    return "as asked" if asked is not None else why_out_of_core(source)
+    return "as asked" if rows is not None else why_out_of_core(source)
 
 
 def draw_options(reading: ReadingOptions, division: Division) -> dict[str, Any]:
@@ -54,21 +56,21 @@ def draw_options(reading: ReadingOptions, division: Division) -> dict[str, Any]:
     return options | {"seed": division.seed, "fit_split": division.fit_split}
 
 
-def drawn(
+def draw_rows(
     source: str,
     rows: int | None,
-    judged: int | None,
+    evaluation_rows: int | None,
     model: str | None,
     reading: ReadingOptions,
     division: Division,
 ) -> RowSample:
-    """Draw the rows to fit on and to judge on."""
-    from calviz.data.sampling.sample import ROWS, sample_rows
+    """Draw the rows to fit on and the evaluation rows."""
+    from calviz.data.sampling import sample_rows
 
-    rows = rows or ROWS
+    rows = rows or DEFAULT_SAMPLE_ROWS
     options = draw_options(reading, division) | {"eval_split": division.eval_split}
     with showing_progress():
-        return sample_rows([source], rows, judged=judged or rows, model=model, **options)
+        return sample_rows([source], rows, judged=evaluation_rows or rows, model=model, **options)
 
 
 def say_drawn(source: str, why: str, sample: RowSample) -> None:

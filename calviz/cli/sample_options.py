@@ -24,9 +24,23 @@ reduction_option = click.option(
     "top-label (the largest, the default otherwise), top-2 ..., within-top-2 ... or class:NAME.",
 )
 bins_option = click.option(
-    "--bins", default=DEFAULT_BINS, show_default=True, type=click.IntRange(min=1)
+    "--bins",
+    default=DEFAULT_BINS,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Number of bins of binned metrics.",
 )
-seed_option = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+seed_option = click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Seed of everything that is drawn at random.",
+)
 resamples_option = click.option(
-    "--resamples", default=RESAMPLES, show_default=True, type=click.IntRange(min=1, max=100_000)
+    "--resamples",
+    default=RESAMPLES,
+    show_default=True,
+    type=click.IntRange(min=1, max=100_000),
+    help="Number of resamples for each interval and each noise floor.",
 )

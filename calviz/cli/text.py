@@ -32,8 +32,8 @@ def short_name(name: str) -> str:
 def sentence(error: CalvizError | OSError) -> str:
     """Describe an error in one sentence, with the option that would help."""
     if isinstance(error, InputError) and error.repairs:
-        asked = " or ".join(f"--repair {repair.key}" for repair in error.repairs)
-        return f"{str(error).rstrip('.')} ({asked})."
+        repairs = " or ".join(f"--repair {repair.key}" for repair in error.repairs)
+        return f"{str(error).rstrip('.')} ({repairs})."
     if isinstance(error, CalvizError):
         return str(error)
     unnamed = "the output: " if error.errno in FULL else ""

@@ -14,10 +14,11 @@ from calviz.comparison.apply_to_files import apply_to_files, target_names
 from calviz.comparison.fitting import make, scores_of
 from calviz.comparison.rows import LEAST_ROWS
 from calviz.core.errors import InputError, OptionError
+from calviz.core.options import DEFAULT_SAMPLE_ROWS
 from calviz.data.reading import options_of
 from calviz.data.sampling.blocks import Block
 from calviz.data.sampling.hashes import rehashed
-from calviz.data.sampling.sample import FIT, JUDGED, ROWS, RowSample, sample_rows
+from calviz.data.sampling.sample import FIT, JUDGED, RowSample, sample_rows
 from calviz.profiles.layout import Layout
 from calviz.specs.recalibrator import RECALIBRATORS
 
@@ -56,7 +57,7 @@ def recalibrate_files(
     method: str,
     folder: str | os.PathLike[str],
     *,
-    rows: int = ROWS,
+    rows: int = DEFAULT_SAMPLE_ROWS,
     fit_split: str | None = None,
     seed: int = 0,
     model: str | None = None,

@@ -1,4 +1,4 @@
-"""Checks of option values."""
+"""Checks of option values, and defaults that the command line shares with the library."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import OptionError
+
+#: Default number of rows that `calviz.sample_rows` draws for fitting.
+DEFAULT_SAMPLE_ROWS = 100_000
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:

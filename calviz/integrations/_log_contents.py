@@ -28,7 +28,7 @@ FIGURES = ("reliability",)
 
 
 @dataclass(frozen=True)
-class Gathered:
+class LogContents:
     """A result with everything that is logged about it.
 
     Attributes
@@ -42,7 +42,7 @@ class Gathered:
     sample: Sample | None
 
     @classmethod
-    def of(cls, result: Result) -> Gathered:
+    def of(cls, result: Result) -> LogContents:
         """Evaluate predictions and samples, take evaluations as they are; raises OptionError for other types."""
         if isinstance(result, Evaluation):
             return cls(result, result.sample)

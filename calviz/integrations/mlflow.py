@@ -11,7 +11,7 @@ import numpy.typing as npt
 from calviz.core.errors import InputError, OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Predictions
-from calviz.integrations._log_contents import FIGURES, Gathered, Result
+from calviz.integrations._log_contents import FIGURES, LogContents, Result
 from calviz.sample.sample import Sample
 
 #: Longest text of a tag that MLflow accepts, in characters.
@@ -57,24 +57,24 @@ def log(
     needs("mlflow")
     import mlflow
 
-    gathered = Gathered.of(result)
+    contents = LogContents.of(result)
     if run_id is None:
         run_id = (mlflow.active_run() or mlflow.start_run()).info.run_id
     client = mlflow.MlflowClient()
-    metrics = gathered.metrics(prefix)
-    drawn = gathered.figures(tuple(figures))
+    metrics = contents.metrics(prefix)
+    drawings = contents.figures(tuple(figures))
     client.log_batch(run_id, metrics=_entities(metrics))
     folder = prefix.strip("/") or "calviz"
-    if gathered.verdict:
-        client.set_tag(run_id, f"{folder}.verdict", gathered.verdict[:_LONGEST_TAG])
-    client.log_dict(run_id, gathered.record(), f"{folder}/audit.json")
-    for key, figure in drawn.items():
+    if contents.verdict:
+        client.set_tag(run_id, f"{folder}.verdict", contents.verdict[:_LONGEST_TAG])
+    client.log_dict(run_id, contents.record(), f"{folder}/audit.json")
+    for key, figure in drawings.items():
         # With plotly.js embedded rather than linked, so that the figure opens without a network.
         client.log_figure(
             run_id, figure, f"{folder}/{key}.html", save_kwargs={"include_plotlyjs": True}
         )
-    if report and gathered.report is not None:
-        client.log_text(run_id, gathered.report.html(), f"{folder}/report.html")
+    if report and contents.report is not None:
+        client.log_text(run_id, contents.report.html(), f"{folder}/report.html")
     return metrics
 
 
@@ -112,8 +112,8 @@ class Evaluator:
     ) -> Any:
         """Evaluate and log; see ``mlflow.models.evaluation.base.ModelEvaluator``."""
         options = dict(evaluator_config or {})
-        own = {name: options.pop(name) for name in ("columns", "classes") if name in options}
-        asked = {
+        layout = {name: options.pop(name) for name in ("columns", "classes") if name in options}
+        sampling = {
             name: options.pop(name) for name in ("reduction", "bins", "seed") if name in options
         }
         logging = {
@@ -121,7 +121,7 @@ class Evaluator:
         }
         if options:
             raise OptionError(f"the evaluator calviz has no option '{next(iter(options))}'.")
-        sample = Sample.of(_predictions(dataset, model, **own), **asked)
+        sample = Sample.of(_predictions(dataset, model, **layout), **sampling)
         return _result(log(sample, run_id=run_id, **logging))
 
 
@@ -136,20 +136,20 @@ def _predictions(
 ) -> Predictions:
     if not dataset.has_targets:
         raise InputError("there are no true labels", remedy="name their column with targets=")
-    known = classes
+    class_names = classes
     if columns:
         features = dataset.features_data
         missing = [name for name in columns if name not in features]
         if missing:
             raise InputError("there is no such column", column=str(missing[0]))
         scores = np.asarray(features[list(columns)], dtype=np.float64)
-        known = list(columns) if known is None else known
+        class_names = list(columns) if class_names is None else class_names
     elif model is None:
         scores = np.asarray(list(dataset.predictions_data), dtype=np.float64)
     else:
-        scores, found = _scores(model, dataset.features_data)
-        known = found if known is None else known
-    names = None if known is None else list(known)
+        scores, model_classes = _scores(model, dataset.features_data)
+        class_names = model_classes if class_names is None else class_names
+    names = None if class_names is None else list(class_names)
     return Predictions.from_arrays(dataset.labels_data, scores, class_names=names)
 
 

@@ -71,8 +71,8 @@ class Calibration:
         low, high = result.interval or (result.value, result.value)
         below = side == "below"
         near, far = (low, high) if below else (high, low)
-        judged = near if doubt == "passes" else far
-        if (judged < limit) if below else (judged > limit):
+        bound = near if doubt == "passes" else far
+        if (bound < limit) if below else (bound > limit):
             return
         raise AssertionError(_sentence(result, side, limit, self.sample.data.n, (low, high)))
 

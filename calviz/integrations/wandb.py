@@ -7,7 +7,7 @@ from typing import Any
 
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
-from calviz.integrations._log_contents import FIGURES, Gathered, Result
+from calviz.integrations._log_contents import FIGURES, LogContents, Result
 
 
 def log(
@@ -51,18 +51,18 @@ def log(
     run = run or wandb.run
     if run is None:
         raise OptionError("there is no run of wandb; call wandb.init() first, or give run=.")
-    gathered = Gathered.of(result)
-    metrics = gathered.metrics(prefix)
+    contents = LogContents.of(result)
+    metrics = contents.metrics(prefix)
     media: dict[str, Any] = {
         f"{prefix}{key}": wandb.Plotly(figure)
-        for key, figure in gathered.figures(tuple(figures)).items()
+        for key, figure in contents.figures(tuple(figures)).items()
     }
-    if gathered.findings:
-        rows = [[f.code, f.severity, f.message] for f in gathered.findings]
+    if contents.findings:
+        rows = [[f.code, f.severity, f.message] for f in contents.findings]
         media[f"{prefix}findings"] = wandb.Table(["code", "severity", "message"], data=rows)
-    if report and gathered.report is not None:
-        media[f"{prefix}report"] = wandb.Html(gathered.report.html(), inject=False)
+    if report and contents.report is not None:
+        media[f"{prefix}report"] = wandb.Html(contents.report.html(), inject=False)
     run.log({**metrics, **media})
-    if gathered.verdict:
-        run.summary[f"{prefix}verdict"] = gathered.verdict
+    if contents.verdict:
+        run.summary[f"{prefix}verdict"] = contents.verdict
     return metrics

@@ -51,11 +51,11 @@ def _lines() -> Iterator[str]:
         yield f"- *{source.short}.* {source.full}"
 
 
-def _chapter(title: str, found: list[Entry]) -> Iterator[str]:
+def _chapter(title: str, chapter: list[Entry]) -> Iterator[str]:
     yield ""
     yield f"## {title}"
     family = ""
-    for e in sorted(found, key=lambda e: _first(found, e.family)):
+    for e in sorted(chapter, key=lambda e: _first(chapter, e.family)):
         if e.family not in (family, title):
             family = e.family
             yield ""
@@ -74,9 +74,9 @@ def _chapter(title: str, found: list[Entry]) -> Iterator[str]:
             yield "; ".join(facts) + f". Source: {e.reference}."
 
 
-def _first(found: list[Entry], family: str) -> int:
+def _first(chapter: list[Entry], family: str) -> int:
     """Position of the first entry of a family."""
-    return next(i for i, e in enumerate(found) if e.family == family)
+    return next(i for i, e in enumerate(chapter) if e.family == family)
 
 
 if __name__ == "__main__":

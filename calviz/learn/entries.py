@@ -105,7 +105,7 @@ def entry(key: str) -> Entry:
     OptionError
         If there is none.
     """
-    for found in entries():
-        if found.key == key:
-            return found
+    for candidate in entries():
+        if candidate.key == key:
+            return candidate
     raise OptionError(f"there is no metric, recalibrator or finding '{key}'.")

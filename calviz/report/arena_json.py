@@ -7,7 +7,7 @@ from typing import Any
 
 from calviz import __version__
 from calviz.arena.saved import record
-from calviz.report.json import Record
+from calviz.report.json import Record, interval_record
 from calviz.results.arena import SCORES
 from calviz.results.evaluation import Interval
 from calviz.results.leaderboard import Arena, CriticalDifference, Leaderboard, Standing
@@ -70,8 +70,8 @@ def _standing(s: Standing) -> Record:
     }
 
 
-def _intervals(given: Mapping[str, Interval | None]) -> Record:
-    return {key: None if one is None else list(one) for key, one in given.items()}
+def _intervals(intervals: Mapping[str, Interval | None]) -> Record:
+    return {key: interval_record(interval) for key, interval in intervals.items()}
 
 
 def _critical(c: CriticalDifference) -> Record:

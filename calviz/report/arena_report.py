@@ -9,7 +9,7 @@ import pandas as pd
 from calviz.figures import CriticalRanks, Winrates
 from calviz.report.blocks import Block, Chart, Format, Note, Table, Text, chart
 from calviz.report.chart_caption import WIDTH
-from calviz.report.document import Part, Report, Written, bind
+from calviz.report.document import Part, Report, WrittenSection, bind
 from calviz.report.section import Section
 from calviz.results.arena import SCORES
 from calviz.results.arena_words import headline, rated_words, winrate_text
@@ -49,24 +49,24 @@ def arena_report(
 
 def _sections(
     board: Leaderboard, parts: Sequence[Leaderboard], notes: Sequence[str]
-) -> Iterator[Written]:
+) -> Iterator[WrittenSection]:
     blocks: list[Block] = [Text(headline(board)), board_table(board), Note(rated_words(board))]
     blocks += [Note(shorten(note, 2_000)) for note in notes]
-    yield _written("leaderboard", "Leaderboard", blocks)
-    yield _written("winrates", "Winrates", [_winrates(board)])
+    yield _section("leaderboard", "Leaderboard", blocks)
+    yield _section("winrates", "Winrates", [_winrates(board)])
     ranks = [_ranks(board, score) for score in board.critical]
     if ranks:
-        how = Note(
+        reading = Note(
             "A bar joins methods whose mean ranks differ by less than the critical difference (Nemenyi, 5 %): they are not told "
             "apart. Models of one data set are ranked together, as they are not independent."
         )
-        yield _written("ranks", "Critical differences", [*ranks, how])
+        yield _section("ranks", "Critical differences", [*ranks, reading])
     if parts:
-        yield _written("ranges", "By rows and by classes", [ranges_table(parts)])
+        yield _section("ranges", "By rows and by classes", [ranges_table(parts)])
 
 
-def _written(key: str, title: str, blocks: Sequence[Block]) -> Written:
-    return Written(Section(key, title, 0, title, lambda subject: ()), tuple(blocks))
+def _section(key: str, title: str, blocks: Sequence[Block]) -> WrittenSection:
+    return WrittenSection(Section(key, title, 0, title, lambda subject: ()), tuple(blocks))
 
 
 def board_table(board: Leaderboard) -> Table:
@@ -85,16 +85,16 @@ def board_table(board: Leaderboard) -> Table:
             decimal(s.elo[score], 0) if score in s.elo else "–" for s in rows
         ]
     if board.baseline is not None:
-        own = [s.method == board.baseline for s in rows]
+        is_baseline = [s.method == board.baseline for s in rows]
         for name, values in (("gain (points)", "gain"), ("median", "median_gain")):
             columns[name] = [
                 "" if none else points(getattr(s, values)[SCORES[0]], 2, plus=True)
-                for s, none in zip(rows, own, strict=True)
+                for s, none in zip(rows, is_baseline, strict=True)
             ]
         for score, label in labels.items():
             columns[f"worse than none, {label}"] = [
                 "" if none else percent(s.worse_than_none[score], 0)
-                for s, none in zip(rows, own, strict=True)
+                for s, none in zip(rows, is_baseline, strict=True)
             ]
     columns["time"] = [seconds_text(s.seconds) for s in rows]
     return Table(

@@ -13,6 +13,7 @@ import pandas as pd
 from calviz.core.finding import Finding
 from calviz.figures.base import Figure
 from calviz.figures.drawing.bullet import Bullet
+from calviz.report.json import plain
 from calviz.results.comparison_table import Mark
 from calviz.results.evaluation import MetricResult
 from calviz.results.verdict import Verdict
@@ -215,43 +216,36 @@ def chart(
         Options of the figure's `plot`.
     """
     frame = figure.frame()
-    seen = frame if rows is None else frame.iloc[list(rows)]
-    shown = pd.DataFrame(
-        {heading: [write(v) for v in seen[name]] for name, (heading, write) in formats.items()}
-    )
+    selected = frame if rows is None else frame.iloc[list(rows)]
+    shown = formatted(selected, formats)
     right = [
         heading
         for name, (heading, _) in formats.items()
         if pd.api.types.is_numeric_dtype(frame[name])
     ]
-    some = "" if rows is None else f" ({len(seen):,} of {len(frame):,} points)"
-    table = Table(f"{key}", f"{title}, as a table{some}", shown, frame, right, folded=True)
-    return Chart(key, title, figure.describe(), drawn(figure, **drawing), tuple(caption), table)
+    some = "" if rows is None else f" ({len(selected):,} of {len(frame):,} points)"
+    table = Table(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
+    return Chart(
+        key, title, figure.describe(), drawing_json(figure, **drawing), tuple(caption), table
+    )
 
 
-def drawn(figure: Figure, **drawing: Any) -> str:
+def formatted(frame: pd.DataFrame, formats: Mapping[str, tuple[str, Format]]) -> pd.DataFrame:
+    """Write columns of a frame as texts, under the heading and in the format of each."""
+    return pd.DataFrame(
+        {heading: [write(v) for v in frame[name]] for name, (heading, write) in formats.items()}
+    )
+
+
+def drawing_json(figure: Figure, **drawing: Any) -> str:
     """Draw a figure in the light theme, as compact JSON that is the same on every machine."""
     return plain_json(figure.plot(theme="light", **drawing))
 
 
 def plain_json(plotted: go.Figure) -> str:
     """Convert a plotly figure to compact JSON, with six significant digits."""
-    return json.dumps(_plain(plotted.to_plotly_json()), separators=(",", ":"), allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    """Convert a part of a plotly figure to JSON values, with six significant digits."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray):
-        return [_plain(entry) for entry in value.tolist()]
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return None if not np.isfinite(value) else float(f"{value:.6g}")
-    return value
+    values = plain(plotted.to_plotly_json(), digits=6)
+    return json.dumps(values, separators=(",", ":"), allow_nan=False)
 
 
 def spread(size: int, most: int, *also: int) -> list[int]:

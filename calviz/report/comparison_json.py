@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calviz import __version__
-from calviz.report.json import Record, compared_metric
+from calviz.report.json import Record, compared_metric, interval_record
 from calviz.results.comparison import BASIS_WORDS, Comparison, MethodResult, RowsUsed
 
 
@@ -56,10 +56,9 @@ def _method(m: MethodResult) -> Record:
         "calibration_gain": m.calibration_gain,
         "calibration_gain_is_lower_bound": m.gain_is_lower_bound,
         "best_share": m.best_share,
-        "differences": {key: list(d.interval) for key, d in m.differences.items()},
+        "differences": {key: interval_record(d.interval) for key, d in m.differences.items()},
         "differences_adjusted": {
-            key: None if d.adjusted is None else list(d.adjusted)
-            for key, d in m.differences.items()
+            key: interval_record(d.adjusted) for key, d in m.differences.items()
         },
         "difference_values": {key: d.value for key, d in m.differences.items()},
         "verdicts": {key: d.verdict for key, d in m.differences.items()},

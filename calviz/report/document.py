@@ -21,7 +21,7 @@ DEFAULT_TITLE = "Calibration of several models"
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class WrittenSection:
     """A section with its blocks."""
 
     section: Section
@@ -37,15 +37,15 @@ class Part:
     name : str
     verdict : str
         The verdict's sentence.
-    sections : tuple of Written
-    shared : tuple of Written
+    sections : tuple of WrittenSection
+    shared : tuple of WrittenSection
         Sections that are the same for all parts.
     """
 
     name: str
     verdict: str
-    sections: tuple[Written, ...]
-    shared: tuple[Written, ...] = ()
+    sections: tuple[WrittenSection, ...]
+    shared: tuple[WrittenSection, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Report:
     date: str = ""
 
     @property
-    def shared(self) -> tuple[Written, ...]:
+    def shared(self) -> tuple[WrittenSection, ...]:
         """Sections that are the same for all parts and are written once."""
         return self.parts[0].shared
 
@@ -111,7 +111,7 @@ class Report:
         return to_zip(self)
 
 
-def _tables(written: Iterable[Written]) -> Iterator[Table]:
+def _tables(written: Iterable[WrittenSection]) -> Iterator[Table]:
     for section in written:
         for block in section.blocks:
             table = block.table if isinstance(block, Chart) else block
@@ -202,7 +202,7 @@ def bind(
         title=title or (bound[0].name if len(bound) == 1 else DEFAULT_TITLE),
         author=author,
         notes=notes,
-        date=date_given() if date is None else date,
+        date=source_date() if date is None else date,
     )
 
 
@@ -214,17 +214,17 @@ def chosen_sections(keys: Iterable[str] | None) -> tuple[Section, ...]:
     return tuple(section for section in in_order() if section.key in wanted)
 
 
-def write(section: Section, subject: Subject) -> Written:
+def write(section: Section, subject: Subject) -> WrittenSection:
     """Make the blocks of a section; `NotAvailable` becomes a note with the reason."""
     try:
         blocks: Sequence[Block] = tuple(section.make(subject))
     except NotAvailable as reason:
         text = str(reason)
         blocks = (Note(text[:1].upper() + text[1:]),)
-    return Written(section, tuple(blocks))
+    return WrittenSection(section, tuple(blocks))
 
 
-def date_given() -> str:
+def source_date() -> str:
     """Return the day of ``SOURCE_DATE_EPOCH``, the convention for reproducible output; empty without it.
 
     Raises

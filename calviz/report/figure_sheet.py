@@ -38,10 +38,10 @@ class Panel:
 
 def caption_of(panels: Sequence[Panel]) -> str:
     """Compose one caption that describes the panels, one sentence per figure."""
-    said = [full_sentence(panel.figure.describe()) for panel in panels]
-    if len(said) > 1:
-        said = [f"({letter}) {text}" for letter, text in zip(LETTERS, said, strict=False)]
-    return shorten(" ".join(said), 5_000)
+    sentences = [full_sentence(panel.figure.describe()) for panel in panels]
+    if len(sentences) > 1:
+        sentences = [f"({letter}) {text}" for letter, text in zip(LETTERS, sentences, strict=False)]
+    return shorten(" ".join(sentences), 5_000)
 
 
 def to_sheet(
@@ -85,13 +85,14 @@ def to_sheet(
         "letters": LETTERS[: len(panels)] if len(panels) > 1 else "",
         "caption": caption_of(panels) if caption else "",
         "panels": [
-            _drawn(panel, whole if panel.wide or len(panels) == 1 else part) for panel in panels
+            _panel_spec(panel, whole if panel.wide or len(panels) == 1 else part)
+            for panel in panels
         ],
     }
     alt = " ".join(panel.figure.describe() for panel in panels)
     return write_page("figure_sheet.html", "sheet.js", spec=as_element(json.dumps(spec)), alt=alt)
 
 
-def _drawn(panel: Panel, width: int) -> dict[str, object]:
+def _panel_spec(panel: Panel, width: int) -> dict[str, object]:
     picture = printed(panel.figure.plot(theme="light", width=width))
     return {"width": width, "figure": json.loads(plain_json(picture))}

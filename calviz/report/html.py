@@ -64,7 +64,7 @@ def write_page(template: str, script: str, **values: Any) -> str:
         _environment()
         .get_template(template)
         .render(
-            scripts=[Markup(one) for one in scripts],
+            scripts=[Markup(text) for text in scripts],
             policy=policy(scripts),
             version=__version__,
             **values,
@@ -110,7 +110,7 @@ def _loader() -> PackageLoader:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=_loader(),
         autoescape=True,
         undefined=StrictUndefined,
@@ -118,15 +118,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["card"] = _card
-    made.filters["together"] = _together
-    made.filters["mathml"] = _mathml
-    made.filters["spec"] = _spec
-    made.filters["bullets"] = _bullets
-    made.filters["sentence"] = full_sentence
-    made.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
-    made.globals["most_rows"] = MOST_ROWS
-    return made
+    environment.filters["card"] = _card
+    environment.filters["together"] = _together
+    environment.filters["mathml"] = _mathml
+    environment.filters["spec"] = _spec
+    environment.filters["bullets"] = _bullets
+    environment.filters["sentence"] = full_sentence
+    environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
+    environment.globals["most_rows"] = MOST_ROWS
+    return environment
 
 
 def _together(text: object) -> str:
@@ -161,14 +161,14 @@ def _bullets(table: Table) -> list[Markup]:
     """Drawings for the rows of a table; the rows also hold the numbers, for readers who cannot see drawings."""
     shown = table.bullets[:MOST_ROWS]
     scale = shared_scale(shown) if table.one_scale else None
-    return [Markup("") if one is None else _inline(one, scale) for one in shown]
+    return [Markup("") if bullet is None else _inline(bullet, scale) for bullet in shown]
 
 
 def _inline(bullet: Bullet, scale: Scale | None = None) -> Markup:
     """SVG inside the page, which needs no namespace and is styled by the page."""
     drawing = svg(bullet, PALETTES["light"], scale)
-    for known in (' xmlns="http://www.w3.org/2000/svg"', ' vector-effect="non-scaling-stroke"'):
-        drawing = drawing.replace(known, "")
+    for attribute in (' xmlns="http://www.w3.org/2000/svg"', ' vector-effect="non-scaling-stroke"'):
+        drawing = drawing.replace(attribute, "")
     return Markup(drawing)
 
 

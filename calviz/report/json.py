@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from calviz import __version__
 from calviz.core.finding import Finding
-from calviz.results.evaluation import ClassRow, Evaluation, MetricResult
+from calviz.results.evaluation import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
 from calviz.specs.convention import Conventions
+from calviz.specs.metric import METRICS
 
 Record = dict[str, Any]
 
@@ -54,8 +56,8 @@ def audit_record(
         "findings": [_finding(f) for f in (*notices, *evaluation.findings)],
         **extra,
     }
-    plain: Record = _plain(record)
-    return plain
+    converted: Record = plain(record)
+    return converted
 
 
 def convention_records(conventions: Conventions) -> list[Record]:
@@ -75,44 +77,56 @@ def convention_records(conventions: Conventions) -> list[Record]:
         }
         if not v.available:
             record["reason"] = v.reason
-        records.append(_plain(record))
+        records.append(plain(record))
     return records
 
 
 def to_json(value: Any) -> str:
     """Write plain values as strict JSON text, with a line break at its end."""
     # ASCII only, so that every reader and console can show any name of a file or class.
-    return json.dumps(_plain(value), indent=2, allow_nan=False) + "\n"
+    return json.dumps(plain(value), indent=2, allow_nan=False) + "\n"
 
 
 def compared_metric(result: MetricResult) -> Record:
     """Convert a metric of a comparison, without noise floor and parameters."""
     record: Record = {
         "value": result.value,
-        "interval": None if result.interval is None else list(result.interval),
+        "interval": interval_record(result.interval),
+        **_missing_value(result),
     }
-    if not math.isfinite(result.value):
-        record["reason"] = result.reason or "undefined on these rows."
     if result.note:
         record["note"] = result.note
     return record
 
 
+def interval_record(interval: Interval | None) -> list[float] | None:
+    """Return the two ends of an interval; None without one."""
+    return None if interval is None else list(interval)
+
+
+def noise_floor_record(floor: NoiseFloor | None) -> Record | None:
+    """Convert a noise floor to plain values; None without one."""
+    return None if floor is None else asdict(floor)
+
+
+def _missing_value(result: MetricResult) -> Record:
+    """Entry with the reason why there is no value; empty if there is one."""
+    if math.isfinite(result.value):
+        return {}
+    return {"reason": result.reason or METRICS[result.key].undefined}
+
+
 def _metric(result: MetricResult) -> Record:
-    floor = result.noise_floor
     record: Record = {
         "value": result.value,
-        "interval": None if result.interval is None else list(result.interval),
+        "interval": interval_record(result.interval),
         "interval_method": result.interval_method,
-        "noise_floor": None
-        if floor is None
-        else {"mean": floor.mean, "q95": floor.q95, "p_value": floor.p_value},
+        "noise_floor": noise_floor_record(result.noise_floor),
         "params": result.params,
     }
     if result.exact is not None:
         record |= {"exact": result.exact, "bound": result.bound}
-    if not math.isfinite(result.value):
-        record["reason"] = result.reason or "undefined on these rows."
+    record |= _missing_value(result)
     if result.details:
         record["details"] = result.details
     if result.note:
@@ -136,16 +150,25 @@ def _finding(finding: Finding) -> Record:
     return {"code": finding.code, "severity": finding.severity, "message": finding.message}
 
 
-def _plain(value: Any) -> Any:
-    """Convert NumPy numbers, mappings and tuples to JSON values; NaN and infinity to None."""
+def plain(value: Any, *, digits: int | None = None) -> Any:
+    """Convert NumPy arrays and numbers, mappings and tuples to JSON values; NaN and infinity to None.
+
+    Parameters
+    ----------
+    value : Any
+    digits : int, optional
+        Significant digits of floats; by default all.
+    """
     if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): plain(entry, digits=digits) for key, entry in value.items()}
+    if hasattr(value, "tolist"):  # a NumPy array or scalar
+        value = value.tolist()
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if hasattr(value, "item"):  # a NumPy scalar
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, str | int | float):
+        return [plain(entry, digits=digits) for entry in value]
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return value if digits is None else float(f"{value:.{digits}g}")
+    if value is None or isinstance(value, str | int):
         return value
     return str(value)

@@ -58,8 +58,8 @@ def to_junit(gates: Iterable[Gate]) -> str:
     for file, suite in suites.items():
         element = Xml.SubElement(root, "testsuite", {"name": visible(file), **_counts(suite)})
         for gate in suite:
-            where = ".".join(visible(part) for part in (file, gate.model) if part)
-            case = Xml.SubElement(element, "testcase", classname=where, name=visible(gate.name))
+            place = ".".join(visible(part) for part in (file, gate.model) if part)
+            case = Xml.SubElement(element, "testcase", classname=place, name=visible(gate.name))
             if gate.outcome != "passed":
                 Xml.SubElement(case, gate.outcome, message=visible(gate.text))
             elif gate.text:

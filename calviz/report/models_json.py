@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calviz import __version__
-from calviz.report.json import Record, compared_metric
+from calviz.report.json import Record, compared_metric, interval_record
 from calviz.results.comparison import BASIS_WORDS
 from calviz.results.model_comparison import ModelComparison, ModelResult
 
@@ -33,16 +33,16 @@ def models_record(comparison: ModelComparison, **extra: Any) -> Record:
         "differences": [
             {
                 "metric": metric,
-                "model": one,
-                "reference": other,
+                "model": model,
+                "reference": reference,
                 "value": d.value,
-                "interval": list(d.interval),
-                "interval_adjusted": None if d.adjusted is None else list(d.adjusted),
+                "interval": interval_record(d.interval),
+                "interval_adjusted": interval_record(d.adjusted),
                 "tied": d.tied,
                 "verdict": d.verdict,
             }
             for metric, pairs in comparison.pairs.items()
-            for (one, other), d in pairs.items()
+            for (model, reference), d in pairs.items()
         ],
         "verdict_basis": BASIS_WORDS,
         "ranks": {metric: comparison.ranks(metric) for metric in comparison.pairs},

@@ -1,69 +1,66 @@
-"""A metric over time as plain values for JSON."""
+"""The JSON of a metric over time; keys are a stable contract."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
+from calviz import __version__
+from calviz.report.json import Record, interval_record, noise_floor_record, plain
 from calviz.results.evaluation import MetricResult
 from calviz.results.over_time import OverTime
 
 
-def over_time_record(found: OverTime, *, file: str, digest: str) -> dict[str, Any]:
-    """Convert all measurements over time, period by period."""
+def over_time_record(result: OverTime, *, file: str, digest: str) -> Record:
+    """Convert all measurements over time, period by period, to plain values."""
+    difference = result.difference
+    record: Record = plain(
+        {
+            "calviz": __version__,
+            "file": file,
+            "digest": digest,
+            "name": result.name,
+            "rows": result.rows,
+            "metric": result.metric,
+            "reduction": result.reduction,
+            "bins": result.bins,
+            "seed": result.seed,
+            "every": result.every,
+            "whole": _measured(result.whole),
+            "periods": [
+                {
+                    "period": p.name,
+                    "rows": p.rows,
+                    **_measured(p.result),
+                    "expected": p.expected,
+                    "p_value": p.p_value,
+                    "adjusted": p.adjusted,
+                    "changed": p.adjusted <= result.level,
+                    "recalibrated": None if p.recalibrated is None else _measured(p.recalibrated),
+                    "fitted_on": p.fitted_on,
+                }
+                for p in result.periods
+            ],
+            "periods_left_out": result.small,
+            "untested": result.untested or None,
+            "method": result.method,
+            "before": None if result.before is None else _measured(result.before),
+            "after": None if result.after is None else _measured(result.after),
+            "difference": None
+            if difference is None
+            else {
+                "value": difference.value,
+                "interval": interval_record(difference.interval),
+                "verdict": difference.verdict,
+            },
+            "reason": result.reason or None,
+            "failures": dict(result.failures),
+        }
+    )
+    return record
+
+
+def _measured(result: MetricResult) -> Record:
     return {
-        "file": file,
-        "digest": digest,
-        "name": found.name,
-        "rows": found.rows,
-        "metric": found.metric,
-        "reduction": found.reduction,
-        "bins": found.bins,
-        "seed": found.seed,
-        "every": found.every,
-        "whole": _result(found.whole),
-        "periods": [
-            {
-                "period": p.name,
-                "rows": p.rows,
-                **_result(p.result),
-                "expected": _number(p.expected),
-                "p_value": _number(p.p_value),
-                "adjusted": _number(p.adjusted),
-                "changed": p.adjusted <= found.level,
-                "recalibrated": None if p.recalibrated is None else _result(p.recalibrated),
-                "fitted_on": p.fitted_on,
-            }
-            for p in found.periods
-        ],
-        "periods_left_out": found.small,
-        "untested": found.untested or None,
-        "method": found.method,
-        "before": None if found.before is None else _result(found.before),
-        "after": None if found.after is None else _result(found.after),
-        "difference": None
-        if found.difference is None
-        else {
-            "value": found.difference.value,
-            "interval": list(found.difference.interval),
-            "verdict": found.difference.verdict,
-        },
-        "reason": found.reason or None,
-        "failures": dict(found.failures),
-    }
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _result(found: MetricResult) -> dict[str, Any]:
-    floor = found.noise_floor
-    return {
-        "value": _number(found.value),
-        "interval": None if found.interval is None else list(found.interval),
-        "noise_floor": None
-        if floor is None
-        else {"mean": floor.mean, "q95": floor.q95, "p_value": floor.p_value},
-        "reason": found.reason,
+        "value": result.value,
+        "interval": interval_record(result.interval),
+        "noise_floor": noise_floor_record(result.noise_floor),
+        "reason": result.reason,
     }

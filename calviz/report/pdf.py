@@ -49,10 +49,10 @@ def find_browser() -> str | None:
 def _candidates() -> Iterator[str]:
     named = os.environ.get(VARIABLE)
     if named:
-        found = shutil.which(named)
-        yield from [found] if found else []
+        path = shutil.which(named)
+        yield from [path] if path else []
         return
-    yield from (found for name in _NAMES if (found := shutil.which(name)))
+    yield from (path for name in _NAMES if (path := shutil.which(name)))
     yield from (place for place in _PLACES.get(sys.platform, ()) if Path(place).is_file())
 
 
@@ -61,9 +61,11 @@ def why_not() -> str:
     if find_browser() is not None:
         return ""
     named = os.environ.get(VARIABLE)
-    what = f"{VARIABLE} names '{named}', which is not a program" if named else "there is none here"
+    reason = (
+        f"{VARIABLE} names '{named}', which is not a program" if named else "there is none here"
+    )
     return (
-        f"a PDF needs Chromium, Chrome or Edge, and {what}; install one, or open the HTML file in "
+        f"a PDF needs Chromium, Chrome or Edge, and {reason}; install one, or open the HTML file in "
         "any browser and print it."
     )
 

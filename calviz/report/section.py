@@ -35,7 +35,7 @@ class Section:
         Whether it is the same for all parts of a report, and appears once at its end.
     brief : bool
         Whether it is also in the reports of commands that compare, if it is not empty there.
-    made_of : {"comparison", "learning", "models", "slices"} or None
+    shows_result : {"comparison", "learning", "models", "slices"} or None
         The field of `Subject` it shows, if that is the result of a computation the user requested.
     """
 
@@ -46,7 +46,7 @@ class Section:
     make: Callable[[Subject], Iterable[Block]]
     shared: bool = False
     brief: bool = False
-    made_of: Work | None = None
+    shows_result: Work | None = None
 
 
 SECTIONS: Registry[Section] = Registry("section")

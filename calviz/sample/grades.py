@@ -220,6 +220,19 @@ def grade_factor(data: Dataset, column: str) -> Factor:
     return factor
 
 
+def tests_words(data: Dataset) -> str:
+    """Describe the tests of `grades` and the colours of its lights, for a note below a table."""
+    independent = (
+        ""
+        if data.clusters is not None
+        else "; rows are taken as independent, which defaults in one year are not"
+    )
+    return (
+        "One-sided tests of each grade by itself, with small p-values if there are more hits than its mean score predicts: Jeffreys (the "
+        f"posterior with a Jeffreys prior) and binomial. Yellow below {YELLOW:g}, red below {RED:g} by the Jeffreys test{independent}."
+    )
+
+
 @takes_weights
 def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     """Test every grade for more hits than its mean score says.

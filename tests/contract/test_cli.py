@@ -1,5 +1,6 @@
 """The command line as a contract: codes, streams, sentences, whatever is typed."""
 
+import inspect
 import json
 import os
 import socket
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -69,6 +71,19 @@ class TestCommands:
         result = run(name, "--help")
         assert result.exit_code == 0
         assert f"Usage: calviz {name}" in result.stdout
+
+    def test_every_option_has_a_help_text(self):
+        without = [
+            f"{name} {option.opts[0]}"
+            for name in main.list_commands(None)
+            for option in main.get_command(None, name).params
+            if isinstance(option, click.Option) and not option.help
+        ]
+        assert without == []
+
+    def test_the_help_names_the_number_of_rows_that_are_drawn(self):
+        rows = inspect.signature(calviz.sample_rows).parameters["rows"].default
+        assert f"[default: {rows}]" in " ".join(run("compare", "--help").stdout.split())
 
     def test_the_version(self):
         assert run("--version").stdout == f"calviz {calviz.__version__}\n"

@@ -77,6 +77,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_plugin_has_the_metric_of_the_example() -> None:
+    _, _, example = examples()["calviz/metrics/average.py"].partition("\n")
+    plugin = (ROOT / "examples/plugin/calviz_average/average.py").read_text(encoding="utf-8")
+    # The plugin leaves out the short tables; its module docstring differs.
+    assert plugin.partition("\n")[2] == example.replace('    tables=("methods",),\n', "")
+
+
 def test_every_kind_of_addition_has_an_example() -> None:
     rooms = {str(Path(path).parent) for path in examples()}
     for room in ("metrics", "figures", "data/formats", "checks", "recalibrators"):

@@ -10,7 +10,7 @@ import pytest
 import calviz
 from calviz.figures.base import Figure
 from documentation.docstrings import MODULES, command_pages, markdown, python_pages
-from documentation.notebooks import ROOT, carried_out
+from documentation.notebooks import ROOT, run_notebook
 from documentation.site import notebook_page
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
@@ -18,7 +18,7 @@ NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 @cache
 def run_once(notebook):
-    return tuple(carried_out(notebook))
+    return tuple(run_notebook(notebook))
 
 
 def code_cells(notebook):

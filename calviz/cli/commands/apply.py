@@ -64,8 +64,8 @@ def _block_by_block(
     from calviz.text.words import counted
 
     with showing_progress():
-        made = apply_to_files(sources, record, out, model=model, options=reading)
-    click.echo(f"wrote {counted(len(made), 'file')} to {out}")
+        written = apply_to_files(sources, record, out, model=model, options=reading)
+    click.echo(f"wrote {counted(len(written), 'file')} to {out}")
     return FINE
 
 

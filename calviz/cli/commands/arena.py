@@ -78,21 +78,21 @@ def command(
     from calviz.arena import find, judge
     from calviz.cli.arena_text import print_arena
 
-    own = parse(options)
+    parameters = parse(options)
     check_output("--json", json_path)
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     quiet = only_one_output(json_path, documents)
     names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))
     chosen = None if methods == "all" else names
-    found = find(paths, reading, state=state_path)
-    for note in found.notes:
+    inputs = find(paths, reading, state=state_path)
+    for note in inputs.notes:
         say(note)
     problems: tuple[str, ...] = ()
-    if found.playable:
-        table, problems = _played(found, chosen, division, own, state_path, jobs)
+    if inputs.playable:
+        table, problems = _run_experiments(inputs, chosen, division, parameters, state_path, jobs)
     else:
-        table = _given(found, chosen)
+        table = _read_results(inputs, chosen)
     arena = judge(table, resamples=resamples, seed=division.seed)
     if not quiet:
         print_arena(arena)
@@ -107,8 +107,8 @@ def command(
     return FINE
 
 
-def _played(
-    found: ArenaInput,
+def _run_experiments(
+    inputs: ArenaInput,
     chosen: tuple[str, ...] | None,
     division: Division,
     options: dict[str, dict[str, object]],
@@ -126,19 +126,21 @@ def _played(
     state = None if state_path is None else State.open(state_path)
     if state is not None and state.done:
         say(f"{state.path.name} holds {len(state.done):,} results; these are not computed again.")
-    return play_all(found.playable, rules, state=state, jobs=jobs, progress=progress)
+    return play_all(inputs.playable, rules, state=state, jobs=jobs, progress=progress)
 
 
-def _given(found: ArenaInput, chosen: tuple[str, ...] | None) -> ResultTable:
+def _read_results(inputs: ArenaInput, chosen: tuple[str, ...] | None) -> ResultTable:
     from calviz.core.errors import OptionError
     from calviz.results.arena import ResultTable
 
-    table = ResultTable.of(found.results, baseline=found.baseline)
+    table = ResultTable.of(inputs.results, baseline=inputs.baseline)
     if chosen is None:
         return table
     if unknown := [name for name in chosen if name not in table.methods]:
         raise OptionError(
             f"there are no results of '{unknown[0]}'; known: {', '.join(table.methods)}."
         )
-    kept = [*chosen, *([table.baseline] if table.baseline is not None else [])]
-    return ResultTable.of(found.results, baseline=found.baseline, methods=list(dict.fromkeys(kept)))
+    methods = [*chosen, *([table.baseline] if table.baseline is not None else [])]
+    return ResultTable.of(
+        inputs.results, baseline=inputs.baseline, methods=list(dict.fromkeys(methods))
+    )

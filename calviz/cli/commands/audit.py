@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calviz.cli.at_cutoff import Deciding
+from calviz.cli.at_cutoff import DecisionOptions
 from calviz.cli.group import CROSSED, FINE, WRONG
 from calviz.cli.output_options import OutputOption, check_output, json_option, write_json
 from calviz.cli.reading import label_file_options, reading_options
@@ -143,7 +143,7 @@ def command(
     JSON or report is written (JUnit XML is, with the error). A report has one part per model of each file; it always includes error bars.
     """
     thresholds = [Threshold.of(text) for text in fail_on]
-    how = {
+    settings = {
         "split": split,
         "reduction": reduction,
         "bins": bins,
@@ -160,7 +160,9 @@ def command(
         )
     if grades is not None and not documents:
         raise OptionError("--grades chooses a column for a report; add --html or --markdown.")
-    decisions = Deciding(None if cutoff is None else checked_cutoff(cutoff, "--cutoff"), grades)
+    decisions = DecisionOptions(
+        None if cutoff is None else checked_cutoff(cutoff, "--cutoff"), grades
+    )
     quiet = only_one_output(json_path, documents)
     parts: list[Part] = []
     records: list[dict[str, Any]] = []
@@ -173,22 +175,24 @@ def command(
                 reading,
                 labels,
                 models,
-                how,
+                settings,
                 ci,
                 conventions,
                 quiet=quiet,
                 by=(by, risk),
                 decisions=decisions,
             ):
-                gates += _judged(audit, thresholds)
+                gates += _gates(audit, thresholds)
                 if json_path is not None:
                     records.append(_record(audit, ci, decisions))
                 if documents:
                     # The comparison of models is shown once, in the first part.
                     once = len(files) == 1 and not parts
-                    beside = _beside(audit, models, how) if once else None
+                    models_compared = _compare_models(audit, models, settings) if once else None
                     named = len(files) > 1
-                    parts.append(_part(audit, ci, reading, beside, preset, decisions, named=named))
+                    parts.append(
+                        _part(audit, ci, reading, models_compared, preset, decisions, named=named)
+                    )
         except BrokenPipeError:
             raise
         except (CalvizError, OSError) as error:
@@ -214,13 +218,13 @@ def _audit(
     reading: ReadingOptions,
     labels: LabelFile | None,
     models: tuple[str, ...],
-    how: Mapping[str, Any],
+    settings: Mapping[str, Any],
     ci: bool,
     conventions: bool,
     *,
     quiet: bool,
     by: tuple[str | None, float] = (None, 0.1),
-    decisions: Deciding,
+    decisions: DecisionOptions,
 ) -> Iterator[Audit]:
     from calviz import analysis
     from calviz.cli.audit_text import print_conventions, print_evaluation, print_recognition
@@ -236,7 +240,7 @@ def _audit(
         known = ", ".join(loaded.models)
         raise OptionError(f"there is no model '{unknown[0]}'; known: {known}.")
     for number, name in enumerate(models or loaded.models):
-        sample = Sample.of(loaded.models[name], **how)
+        sample = Sample.of(loaded.models[name], **settings)
         if by[0] is not None:
             from calviz.figures.kernels.group_levels import check_column
 
@@ -272,26 +276,26 @@ def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded |
         say(f"{file}: {why}, so it is summed part by part and judged from its profile.")
     options, time, every = options_and_time(reading)
     with showing_progress():
-        found = profile([file], by=reading.groups or (), time=time, every=every, **options)
-    return loaded(found, Path(file).name)
+        summed = profile([file], by=reading.groups or (), time=time, every=every, **options)
+    return loaded(summed, Path(file).name)
 
 
-def _judged(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
+def _gates(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
     """Yield the verdict as a gate that always passes, then each threshold; crossed ones go to standard error."""
     several = len(audit.loaded.models) > 1
     model = audit.evaluation.name if several else ""
-    where = f"{audit.file}, {model}" if several else audit.file
+    source = f"{audit.file}, {model}" if several else audit.file
     verdict = audit.evaluation.verdict
     yield Gate(audit.file, model, "audit", text=verdict.sentence if verdict else "")
     for threshold in thresholds:
-        what = threshold.crossed(audit.evaluation)
-        if what:
-            say(f"{where}: {what}.")
-        outcome: Outcome = "failure" if what else "passed"
-        yield Gate(audit.file, model, str(threshold), outcome, what or "")
+        crossing = threshold.crossed(audit.evaluation)
+        if crossing:
+            say(f"{source}: {crossing}.")
+        outcome: Outcome = "failure" if crossing else "passed"
+        yield Gate(audit.file, model, str(threshold), outcome, crossing or "")
 
 
-def _record(audit: Audit, ci: bool, decisions: Deciding) -> dict[str, Any]:
+def _record(audit: Audit, ci: bool, decisions: DecisionOptions) -> dict[str, Any]:
     from calviz.report.json import audit_record, convention_records
 
     extra: dict[str, Any] = decisions.record(audit.sample)
@@ -314,8 +318,8 @@ def _record(audit: Audit, ci: bool, decisions: Deciding) -> dict[str, Any]:
     )
 
 
-def _beside(
-    audit: Audit, models: tuple[str, ...], how: Mapping[str, Any]
+def _compare_models(
+    audit: Audit, models: tuple[str, ...], settings: Mapping[str, Any]
 ) -> ModelComparison | None:
     """Compare the models of a file; None if there is only one."""
     from calviz.comparison import compare_models
@@ -325,7 +329,7 @@ def _beside(
         return None
     return compare_models(
         {name: audit.loaded.models[name] for name in names},
-        **how,
+        **settings,
     )
 
 
@@ -333,9 +337,9 @@ def _part(
     audit: Audit,
     ci: bool,
     reading: ReadingOptions,
-    beside: ModelComparison | None,
+    models_compared: ModelComparison | None,
     preset: Preset | None,
-    decisions: Deciding,
+    decisions: DecisionOptions,
     *,
     named: bool,
 ) -> Part:
@@ -350,7 +354,7 @@ def _part(
         title=", ".join(names),
         error_bars=True if ci else None,
         origin=Origin.of(audit.loaded, reading),
-        models=beside,
+        models=models_compared,
         preset=preset,
         cutoff=decisions.cutoff,
         grades=decisions.grades,

@@ -13,7 +13,7 @@ from calviz.cli.method_options import method_options, parse
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
-from calviz.cli.row_sampling import drawn, judge_option, sample_option, say_drawn, why_drawn
+from calviz.cli.row_sampling import draw_rows, judge_option, sample_option, say_drawn, why_drawn
 from calviz.cli.sample_options import bins_option, reduction_option
 from calviz.cli.text import say
 from calviz.core.errors import OptionError
@@ -81,7 +81,7 @@ def command(
     from calviz.comparison import Plan, carry_out
     from calviz.data import read
 
-    own = parse(options)
+    parameters = parse(options)
     check_output("--json", json_path)
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
@@ -89,10 +89,11 @@ def command(
     rows, loaded = None, None
     if why := why_drawn(file, sample, labels):
         if documents:
-            raise OptionError(
-                "a report is made of rows that are all read: leave out --sample, or write --json."
+            remedy = (
+                "write --json instead" if sample is None else "leave out --sample, or write --json"
             )
-        rows = drawn(file, sample, judge_sample, model, reading, division)
+            raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
+        rows = draw_rows(file, sample, judge_sample, model, reading, division)
         division = replace(division, fit_split=None, eval_split=None)
         if not quiet:
             say_drawn(file, why, rows)
@@ -114,7 +115,7 @@ def command(
         reduction=reduction,
         bins=bins,
         refits=refits,
-        options=own,
+        options=parameters,
     )
     data = one_model(loaded, model) if loaded is not None else rows
     assert data is not None
@@ -132,8 +133,8 @@ def command(
     return FINE
 
 
-def _report(found: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:
-    """Report on the judging rows before recalibration, and on each method's results on them."""
+def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:
+    """Report on the evaluation rows before recalibration, and on each method's results on them."""
     from calviz.core.reduction import Reduction
     from calviz.report.document import compose
     from calviz.report.section import brief
@@ -141,15 +142,21 @@ def _report(found: Comparison, loaded: Loaded, reading: ReadingOptions) -> Repor
     from calviz.sample.sample import Sample
     from calviz.specs.recalibrator import UNCALIBRATED
 
-    data = found[UNCALIBRATED].calibrated
+    data = comparison[UNCALIBRATED].calibrated
     assert data is not None
     several = len(loaded.models) > 1
-    reduction = Reduction.of(found.reduction)
-    sample = Sample(data, reduction, bins=found.bins, seed=found.seed, split=found.evaluation.split)
+    reduction = Reduction.of(comparison.reduction)
+    sample = Sample(
+        data,
+        reduction,
+        bins=comparison.bins,
+        seed=comparison.seed,
+        split=comparison.evaluation.split,
+    )
     subject = Subject(
         sample,
-        title=f"{loaded.file}, {found.name}" if several else loaded.file,
+        title=f"{loaded.file}, {comparison.name}" if several else loaded.file,
         origin=Origin.of(loaded, reading),
-        comparison=found,
+        comparison=comparison,
     )
     return compose(subject, sections=brief())

@@ -68,13 +68,13 @@ def command(
     loaded: list[Loaded] = []
     for file in files:
         try:
-            one = read(file, options=reading)
+            source = read(file, options=reading)
         except InputError as error:
             raise error.in_file(Path(file).name) from error
-        loaded.append(one)
+        loaded.append(source)
         if not quiet:
-            print_recognition(file, one)
-    models = named_models([(one.file, one.models) for one in loaded])
+            print_recognition(file, source)
+    models = named_models([(source.file, source.models) for source in loaded])
     unknown = [name for name in chosen if name not in models]
     if unknown:
         raise OptionError(f"there is no model '{unknown[0]}'; known: {', '.join(models)}.")
@@ -92,14 +92,16 @@ def command(
     if json_path is not None:
         from calviz.report.models_json import models_record
 
-        write_json(models_record(comparison, files=[one.file for one in loaded]), json_path)
+        write_json(models_record(comparison, files=[source.file for source in loaded]), json_path)
     if documents:
-        files_of = [one for one in loaded for _ in one.models]
+        files_of = [source for source in loaded for _ in source.models]
         documents.write(_report(comparison, dict(zip(models, files_of, strict=True)), reading))
     return FINE
 
 
-def _report(found: ModelComparison, files: dict[str, Loaded], reading: ReadingOptions) -> Report:
+def _report(
+    comparison: ModelComparison, files: dict[str, Loaded], reading: ReadingOptions
+) -> Report:
     """Report with a part per model on the rows that all models have, and the comparison in the first part."""
     from calviz.core.reduction import Reduction
     from calviz.report.document import compose
@@ -107,16 +109,22 @@ def _report(found: ModelComparison, files: dict[str, Loaded], reading: ReadingOp
     from calviz.report.subject import Origin, Subject
     from calviz.sample.sample import Sample
 
-    reduction = Reduction.of(found.reduction)
+    reduction = Reduction.of(comparison.reduction)
     return compose(
         (
             Subject(
-                Sample(data, reduction, bins=found.bins, seed=found.seed, split=found.split),
+                Sample(
+                    data,
+                    reduction,
+                    bins=comparison.bins,
+                    seed=comparison.seed,
+                    split=comparison.split,
+                ),
                 title=name,
                 origin=Origin.of(files[name], reading),
-                models=found if number == 0 else None,  # the comparison is shown once
+                models=comparison if number == 0 else None,  # the comparison is shown once
             )
-            for number, (name, data) in enumerate(found.alignment.models.items())
+            for number, (name, data) in enumerate(comparison.alignment.models.items())
         ),
         sections=brief(),
     )

@@ -27,7 +27,7 @@ def command(profiles: tuple[str, ...], out: str) -> int:
     from calviz.profiles.file import check_target, write_profile
 
     check_target(out)
-    found = merge_files(profiles)
-    write_profile(found, out)
-    print_profile(found, out)
+    merged = merge_files(profiles)
+    write_profile(merged, out)
+    print_profile(merged, out)
     return FINE

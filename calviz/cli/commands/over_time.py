@@ -21,13 +21,25 @@ _EVERY = {"equal-counts": "equal counts"}
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option("--metric", default="nll", show_default=True, metavar="KEY")
+@click.option(
+    "--metric",
+    default="nll",
+    show_default=True,
+    metavar="KEY",
+    help="The metric to measure; see 'calviz metrics'.",
+)
 @click.option(
     "--every",
     type=click.Choice(["day", "week", "month", "year", "equal-counts"]),
     help="Length of the periods; by default chosen from the data.",
 )
-@click.option("--parts", default=10, show_default=True, type=click.IntRange(min=2))
+@click.option(
+    "--parts",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=2),
+    help="Number of periods, if they have equal counts of rows.",
+)
 @click.option(
     "--method",
     default="temperature",
@@ -70,7 +82,7 @@ def command(
     quiet = json_path == "-"
     if not quiet:
         print_recognition(file, loaded)
-    found = over_time(
+    result = over_time(
         one_model(loaded, model),
         metric,
         every=_EVERY.get(every or "", every),  # type: ignore[arg-type]
@@ -82,9 +94,9 @@ def command(
         seed=seed,
     )
     if not quiet:
-        print_over_time(found)
+        print_over_time(result)
     if json_path is not None:
         from calviz.report.over_time_json import over_time_record
 
-        write_json(over_time_record(found, file=file, digest=loaded.digest), json_path)
+        write_json(over_time_record(result, file=file, digest=loaded.digest), json_path)
     return FINE

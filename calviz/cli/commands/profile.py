@@ -74,7 +74,7 @@ def command(
     parts = Path(f"{out}.parts")
     options, time, every = options_and_time(reading)
     with showing_progress():
-        found = profile(
+        summed = profile(
             list(sources),
             by=by or reading.groups or (),
             time=time,
@@ -88,7 +88,7 @@ def command(
             parts=parts,
             **options,
         )
-    write_profile(found, out)
+    write_profile(summed, out)
     shutil.rmtree(parts, ignore_errors=True)
-    print_profile(found, out)
+    print_profile(summed, out)
     return FINE

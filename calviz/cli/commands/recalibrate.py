@@ -17,6 +17,7 @@ from calviz.cli.row_sampling import draw_options, sample_option, say_drawn, why_
 from calviz.cli.text import say
 from calviz.core.atomic_files import write_output
 from calviz.core.errors import OptionError
+from calviz.core.options import DEFAULT_SAMPLE_ROWS
 from calviz.specs.recalibrator import zero_words
 
 if TYPE_CHECKING:
@@ -78,14 +79,16 @@ def command(
     from calviz.data import read
     from calviz.data.writing import check_target, write_predictions
 
-    own = parse(options)
-    if others := [name for name in own if name != method]:
+    parameters = parse(options)
+    if others := [name for name in parameters if name != method]:
         raise OptionError(f"--option names '{others[0]}', but the method is '{method}'.")
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
     if why := why_drawn(file, sample, labels):
-        made = _block_by_block(file, method, why, out, sample, model, reading, division, own)
-        _save(made.map, made.recalibrator, save_map, save_snippet)
+        recalibrated = _block_by_block(
+            file, method, why, out, sample, model, reading, division, parameters
+        )
+        _save(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet)
         return FINE
     check_target(out)
     if division.cross_fit is not None and (save_map or save_snippet):
@@ -93,15 +96,15 @@ def command(
     loaded = read(file, options=reading, labels=labels)
     print_recognition(file, loaded)
     data = one_model(loaded, model)
-    done = calibrate(data, method, **division.given, **own.get(method, {}))
-    if done.recalibrator is not None and (said := zero_words(done.recalibrator.describe())):
-        say(f"{method}: {said}")
-    for sentence in done.warnings:
+    result = calibrate(data, method, **division.given, **parameters.get(method, {}))
+    if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
+        say(f"{method}: {remark}")
+    for sentence in result.warnings:
         say(f"{method}: {sentence}")
-    write_predictions(done.calibrated, out)
-    if done.recalibrator is not None:
-        record = done.recalibrator.to_dict() | {"class_names": list(data.class_names)}
-        _save(record, done.recalibrator, save_map, save_snippet)
+    write_predictions(result.calibrated, out)
+    if result.recalibrator is not None:
+        record = result.recalibrator.to_dict() | {"class_names": list(data.class_names)}
+        _save(record, result.recalibrator, save_map, save_snippet)
     return FINE
 
 
@@ -121,11 +124,10 @@ def _block_by_block(
     model: str | None,
     reading: ReadingOptions,
     division: Division,
-    own: dict[str, dict[str, Any]],
+    parameters: dict[str, dict[str, Any]],
 ) -> RecalibratedFiles:
     from calviz.cli.progress import showing_progress
     from calviz.comparison.recalibrate_files import recalibrate_files
-    from calviz.data.sampling.sample import ROWS
     from calviz.text.words import counted
 
     if Path(out).suffix:
@@ -133,25 +135,25 @@ def _block_by_block(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
     with showing_progress():
-        done = recalibrate_files(
+        recalibrated = recalibrate_files(
             source,
             method,
             out,
-            rows=rows or ROWS,
+            rows=rows or DEFAULT_SAMPLE_ROWS,
             model=model,
-            parameters=own.get(method, {}),
+            parameters=parameters.get(method, {}),
             **draw_options(reading, division),
         )
-    say_drawn(source, why, done.sample)
-    for sentence in done.recalibrator.warnings_:
+    say_drawn(source, why, recalibrated.sample)
+    for sentence in recalibrated.recalibrator.warnings_:
         say(f"{method}: {sentence}")
-    click.echo(f"wrote {counted(len(done.files), 'file')} to {out}")
-    if done.judge_column is not None:
+    click.echo(f"wrote {counted(len(recalibrated.files), 'file')} to {out}")
+    if recalibrated.judge_column is not None:
         counting = ""
         if reading.weight_column is not None:
             counting = f" --weight {reading.weight_column} --weight-kind {reading.weight_kind}"
         click.echo(
-            f"rows that did not fit the map have '{done.judge_split}' in the column '{done.judge_column}': judge on these, "
-            f"calviz audit {out} --split-column {done.judge_column} --split {done.judge_split}{counting}"
+            f"rows that did not fit the map have '{recalibrated.judge_split}' in the column '{recalibrated.judge_column}': judge on these, "
+            f"calviz audit {out} --split-column {recalibrated.judge_column} --split {recalibrated.judge_split}{counting}"
         )
-    return done
+    return recalibrated

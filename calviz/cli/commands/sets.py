@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz import __version__
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.output_options import check_output, json_option, write_json
@@ -56,30 +57,30 @@ def command(
     check_output("--json", json_path)
     loaded = read(file, options=reading)
     data = one_model(loaded, model)
-    found = prediction_sets(
+    sets = prediction_sets(
         data, method=method, coverage=coverage, seed=division.seed, division=division
     )
     if json_path is not None:
-        write_json(_record(found), json_path)
+        write_json(_record(sets), json_path)
     if json_path == "-":
         return FINE
     print_recognition(file, loaded)
-    _print(found)
+    _print(sets)
     return FINE
 
 
-def _print(found: PredictionSets) -> None:
+def _print(sets: PredictionSets) -> None:
     from rich.table import Table
 
     out = console()
-    how = f"{found.method.upper()}, threshold {found.threshold:.4f}, chosen on {found.fit.how} ({found.fit.rows:,} rows)"
-    out.print(cell(f"{how}; judged on {found.evaluation.how}."), soft_wrap=True)
-    out.print(cell(found.reading()), soft_wrap=True)
+    choice = f"{sets.method.upper()}, threshold {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
+    out.print(cell(f"{choice}; judged on {sets.evaluation.how}."), soft_wrap=True)
+    out.print(cell(sets.reading()), soft_wrap=True)
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("true class", no_wrap=True)
     for title in ("rows", "coverage", "95 % interval", "mean size", "95 % interval"):
         table.add_column(title, justify="right", no_wrap=True)
-    for s in (found.overall, *found.classes):
+    for s in (sets.overall, *sets.classes):
         table.add_row(
             cell(short_name(s.name)),
             f"{s.rows:,}",
@@ -91,17 +92,18 @@ def _print(found: PredictionSets) -> None:
     out.print(table)
 
 
-def _record(found: PredictionSets) -> dict[str, Any]:
-    every = [asdict(s) for s in (found.overall, *found.classes)]
+def _record(sets: PredictionSets) -> dict[str, Any]:
+    subsets = [asdict(s) for s in (sets.overall, *sets.classes)]
     return {
-        "name": found.name,
-        "method": found.method,
-        "coverage": found.coverage,
-        "threshold": found.threshold,
-        "level": found.level,
-        "fit": asdict(found.fit),
-        "evaluation": asdict(found.evaluation),
-        "overall": every[0],
-        "classes": every[1:],
-        "sizes": found.sizes.tolist(),
+        "calviz": __version__,
+        "name": sets.name,
+        "method": sets.method,
+        "coverage": sets.coverage,
+        "threshold": sets.threshold,
+        "level": sets.level,
+        "fit": asdict(sets.fit),
+        "evaluation": asdict(sets.evaluation),
+        "overall": subsets[0],
+        "classes": subsets[1:],
+        "sizes": sets.sizes.tolist(),
     }

@@ -11,7 +11,7 @@ import numpy as np
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.factor import Factor
-from calviz.core.options import check_whole
+from calviz.core.options import DEFAULT_SAMPLE_ROWS, check_whole
 from calviz.core.predictions import Dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
 from calviz.data.profiling.sources import Engine
@@ -20,8 +20,6 @@ from calviz.data.sampling.blocks import Block, RowSource, predictions_of
 from calviz.data.sampling.draw import COUNTERS, Drawn, counted_rows, draw, proportional
 from calviz.data.sampling.hashes import Hashes, rehashed
 
-#: Default number of rows drawn for fitting.
-ROWS = 100_000
 #: Names of the splits of drawn rows.
 FIT, JUDGED = "calibration", "evaluation"
 
@@ -112,7 +110,7 @@ class RowSample:
 
 def sample_rows(
     source: Any,
-    rows: int = ROWS,
+    rows: int = DEFAULT_SAMPLE_ROWS,
     *,
     judged: int = 0,
     fit_split: str | None = None,

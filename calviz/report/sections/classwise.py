@@ -53,8 +53,8 @@ def make(subject: Subject) -> Iterator[Block]:
 
 
 def _bars(subject: Subject, mode: Mode) -> ClassBars:
-    seen = subject.sample.top_label
-    return seen.view(ClassBars.compute, mode=mode, **quick_redrawing(seen))
+    sample = subject.sample.top_label
+    return sample.view(ClassBars.compute, mode=mode, **quick_redrawing(sample))
 
 
 def _chart(subject: Subject, bars: ClassBars, key: str) -> Chart:

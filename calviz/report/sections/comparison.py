@@ -46,50 +46,50 @@ def make(subject: Subject) -> Iterator[Block]:
     )
     if comparison.advice is not None and comparison.criterion is not None:
         yield Lead(f"{comparison.advice.headline}.", below=" ".join(comparison.advice.reasons))
-    shown = METRICS.in_table("methods")
-    columns = [column for column in comparison.columns(shown) if column.best]
+    keys = METRICS.in_table("methods")
+    columns = [column for column in comparison.columns(keys) if column.best]
     yield _table(comparison, columns)
     yield Note(
-        f"{marks_words()} Values are on the rows judged; lower is better for all but accuracy. {gain_words()}."
+        f"{marks_words()} Values are on the evaluation rows; lower is better for all but accuracy. {gain_words()}."
         + (f" {MARKS_WORDS}" if comparison.criterion else "")
         + (f" What is not told apart: {refit_words(comparison.refits)}." if comparison.tied else "")
     )
     labels = {m.key: m.label for m in comparison}
-    said = []
+    warnings = []
     for remark in comparison.remarks(columns):
         # Labels may contain commas.
         names = "; ".join(labels[key] for key in remark.of)
         if remark.metric is not None:
             yield Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
         else:
-            said.append((names, shorten(remark.text, 300)))
+            warnings.append((names, shorten(remark.text, 300)))
     tied = [
         (METRICS[key].label, "; ".join(labels[name] for name in names))
         for key, names in comparison.tied.items()
-        if key in shown and len(names) > 1
+        if key in keys and len(names) > 1
     ]
     if tied:
         yield Heading(TIED_WORDS[0].upper() + TIED_WORDS[1:])
         yield Facts(tuple(tied))
-    if said:
+    if warnings:
         yield Heading("Warnings of the fits")
-        yield Facts(tuple(said))
+        yield Facts(tuple(warnings))
     yield from _diagrams(subject, comparison)
 
 
-def _table(found: Comparison, shown: Sequence[Column]) -> Table:
-    worked = found.ready
-    columns, marks = metric_columns(shown, [m.key for m in worked])
-    columns = {"method": [m.label for m in worked], **columns}
-    columns["predictions changed"] = [whole(m.predictions_changed) for m in worked]
-    digits = decimals_for(*(m.calibration_gain for m in worked), least=4, most=6)
+def _table(comparison: Comparison, metrics: Sequence[Column]) -> Table:
+    methods = comparison.ready
+    columns, marks = metric_columns(metrics, [m.key for m in methods])
+    columns = {"method": [m.label for m in methods], **columns}
+    columns["predictions changed"] = [whole(m.predictions_changed) for m in methods]
+    digits = decimals_for(*(m.calibration_gain for m in methods), least=4, most=6)
     columns["gain"] = [
         f"{'≥ ' if m.gain_is_lower_bound else ''}{decimal(m.calibration_gain, digits)}"
-        for m in worked
+        for m in methods
     ]
     # Times are left out: they differ from run to run, while a report must not.
-    numbers = found.frame().drop(columns=["fit_seconds", "apply_seconds"]).reset_index()
-    frame, lead = pd.DataFrame(columns), found.criterion
+    numbers = comparison.frame().drop(columns=["fit_seconds", "apply_seconds"]).reset_index()
+    frame, criterion = pd.DataFrame(columns), comparison.criterion
     return Table(
         "comparison",
         "Recalibrators",
@@ -97,16 +97,16 @@ def _table(found: Comparison, shown: Sequence[Column]) -> Table:
         numbers,
         tuple(columns)[1:],
         marks,
-        bullets=Bullet.column(m.metrics.get(lead) for m in worked) if lead else (),
-        pictured=METRICS[lead].label if lead else "",
+        bullets=Bullet.column(m.metrics.get(criterion) for m in methods) if criterion else (),
+        pictured=METRICS[criterion].label if criterion else "",
     )
 
 
-def _diagrams(subject: Subject, found: Comparison) -> Iterator[Block]:
-    before, pictured = found.methods.get(UNCALIBRATED), found.pictured
+def _diagrams(subject: Subject, comparison: Comparison) -> Iterator[Block]:
+    before, pictured = comparison.methods.get(UNCALIBRATED), comparison.pictured
     if before is None or pictured is None:
         return
-    best, why = found[pictured[0]], pictured[1]
+    best, why = comparison[pictured[0]], pictured[1]
     if best.calibrated is None:
         return
     yield Heading(f"Before and after {best.label}, which {why}")
@@ -116,7 +116,7 @@ def _diagrams(subject: Subject, found: Comparison) -> Iterator[Block]:
     accuracy = [Written(m.metrics["accuracy"]) for m in (before, best) if "accuracy" in m.metrics]
     if len(accuracy) == 2:
         yield Text(
-            f"Predictions changed: {whole(best.predictions_changed)} of {found.evaluation.rows:,}; accuracy "
+            f"Predictions changed: {whole(best.predictions_changed)} of {comparison.evaluation.rows:,}; accuracy "
             f"{percent(accuracy[0].result.value)} before, {percent(accuracy[1].result.value)} after."
         )
 
@@ -142,6 +142,6 @@ SECTIONS.register(
         "Methods side by side, where they were compared",
         make,
         brief=True,
-        made_of="comparison",
+        shows_result="comparison",
     )
 )

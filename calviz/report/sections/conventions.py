@@ -37,14 +37,14 @@ def make(subject: Subject) -> Iterator[Block]:
         },
         width=WIDTH,
     )
-    there = [v for v in values if v.available]
+    available = [v for v in values if v.available]
     shown = pd.DataFrame(
         {
-            "library": [f"{v.convention.library} {v.convention.version}" for v in there],
-            "function": [v.convention.call for v in there],
-            "ECE (points)": [points_cell(v.value, 2) for v in there],
-            "minus calviz's": [signed_points(v.value - values.ece) for v in there],
-            "why": [v.convention.why for v in there],
+            "library": [f"{v.convention.library} {v.convention.version}" for v in available],
+            "function": [v.convention.call for v in available],
+            "ECE (points)": [points_cell(v.value, 2) for v in available],
+            "minus calviz's": [signed_points(v.value - values.ece) for v in available],
+            "why": [v.convention.why for v in available],
         }
     )
     right = ("ECE (points)", "minus calviz's")

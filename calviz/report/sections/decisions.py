@@ -104,8 +104,8 @@ def make(subject: Subject) -> Iterator[Block]:
 
 def _at_cutoffs(sample: Sample, chosen: float | None) -> Table:
     shown, numbers = [], []
-    own = () if chosen is None else (chosen,)
-    for cutoff in sorted({*CUTOFFS, *own}):
+    extra = () if chosen is None else (chosen,)
+    for cutoff in sorted({*CUTOFFS, *extra}):
         c = sample.view(at_cutoff, cutoff=cutoff)
         net = float(net_benefit_of(c.tp, c.fp, c.n, cutoff))
         counts = {"tp": c.tp, "fp": c.fp, "fn": c.fn, "tn": c.tn}

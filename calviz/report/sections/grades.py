@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz.report.blocks import Block, Format, Heading, Note, Table, Text
+from calviz.report.blocks import Block, Format, Heading, Note, Table, Text, formatted
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.sample.cutoff import decidable
-from calviz.sample.grades import COUNTS_AS, RED, YELLOW, grade_columns, grades, has_grades
+from calviz.sample.grades import COUNTS_AS, grade_columns, grades, has_grades, tests_words
 from calviz.text.words import decimals_for, p_number, percent, shorten, whole
 
 #: Largest number of columns shown if no column of grades is named.
@@ -21,18 +21,18 @@ def make(subject: Subject) -> Iterator[Block]:
     """Yield one table per column of grades; nothing without such a column."""
     data = subject.sample.data
     columns = grade_columns(data) if subject.grades is None else (subject.grades,)
-    asked = subject.preset == "credit" or subject.grades is not None
-    if not columns or not (asked or has_grades(data)):
+    requested = subject.preset == "credit" or subject.grades is not None
+    if not columns or not (requested or has_grades(data)):
         return
     sample = decidable(subject.sample)
-    alike = True
+    equal_rows = True
     for column in columns[:MOST_COLUMNS]:
-        found = sample.view(grades, column=column)
+        result = sample.view(grades, column=column)
         if len(columns) > 1:
             yield Heading(shorten(column, 80))
-        alike = alike and found.alike
-        yield Text(found.reading())
-        frame = pd.DataFrame(dict(found.columns()))
+        equal_rows = equal_rows and result.alike
+        yield Text(result.reading())
+        frame = pd.DataFrame(dict(result.columns()))
 
         def share(value: float) -> str:
             if value != value:  # nan for a grade that is not tested
@@ -52,22 +52,15 @@ def make(subject: Subject) -> Iterator[Block]:
             "p_binomial": ("p (binomial)", p_number),
             "light": ("light", str),
         }
-        if found.alike:
+        if result.alike:
             del formats["counts_as"]
-        shown = pd.DataFrame(
-            {heading: [write(v) for v in frame[name]] for name, (heading, write) in formats.items()}
-        )
+        shown = formatted(frame, formats)
         right = [h for name, (h, _) in formats.items() if name not in ("grade", "light")]
         key = "grades" if len(columns) == 1 else f"grades-{columns.index(column) + 1}"
         yield Table(key, f"Grades by {shorten(column, 60)}", shown, frame, right)
-    if not alike:
+    if not equal_rows:
         yield Note(f"Counts as: {COUNTS_AS[0].lower()}{COUNTS_AS[1:]}")
-    independent = "rows are taken as independent, which defaults in one year are not"
-    yield Note(
-        "One-sided tests of each grade by itself, with small p-values if there are more hits than its mean score predicts: Jeffreys (the "
-        f"posterior with a Jeffreys prior) and binomial. Yellow below {YELLOW:g}, red below {RED:g} by the Jeffreys test"
-        f"{f'; {independent}' if data.clusters is None else ''}."
-    )
+    yield Note(tests_words(data))
 
 
 SECTIONS.register(

@@ -62,6 +62,6 @@ SECTIONS.register(
         72,
         "How many labels recalibration needs",
         make,
-        made_of="learning",
+        shows_result="learning",
     )
 )

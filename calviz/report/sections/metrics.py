@@ -9,20 +9,24 @@ from calviz.report.blocks import Block, Facts, Heading, Note, Table
 from calviz.report.metric_tables import RIGHT, families, numbers, written_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import METRICS
 from calviz.text.metric_values import alone, missing, remarks
 
 
 def make(subject: Subject) -> Iterator[Block]:
     """Yield one table of all metrics by family and, below it, why some have no value."""
-    results = {r.key: r for family in families() for r in subject.evaluation if _of(r, family)}
-    there = {key: r for key, r in results.items() if r.available}
-    shown = written_columns(there)
+    results = {
+        r.key: r
+        for family in families()
+        for r in subject.evaluation
+        if METRICS[r.key].family == family
+    }
+    available = {key: r for key, r in results.items() if r.available}
+    shown = written_columns(available)
     right = [c for c in shown.columns if c in RIGHT]
-    bullets = [Bullet.of(r) for r in there.values()] if subject.has_error_bars else []
+    bullets = [Bullet.of(r) for r in available.values()] if subject.has_error_bars else []
     groups: dict[int, str] = {}
-    for row, key in enumerate(there):
+    for row, key in enumerate(available):
         if METRICS[key].family not in groups.values():
             groups[row] = METRICS[key].family
     yield Table(
@@ -46,15 +50,11 @@ def make(subject: Subject) -> Iterator[Block]:
         yield Note(
             "The data are large: intervals and noise floors are computed for the headline metrics only."
         )
-    if noted := remarks(results.values()):
-        yield Facts(noted)
-    if without := missing(results.values()):
+    if notes := remarks(results.values()):
+        yield Facts(notes)
+    if reasons := missing(results.values()):
         yield Heading("Without a value")
-        yield Facts(without)
-
-
-def _of(result: MetricResult, family: str) -> bool:
-    return METRICS[result.key].family == family
+        yield Facts(reasons)
 
 
 SECTIONS.register(

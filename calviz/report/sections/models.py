@@ -58,8 +58,8 @@ def make(subject: Subject) -> Iterator[Block]:
     yield _plane(comparison)
 
 
-def _plane(found: ModelComparison) -> Chart:
-    figure = MiscalibrationPlane.compute(found)
+def _plane(comparison: ModelComparison) -> Chart:
+    figure = MiscalibrationPlane.compute(comparison)
     formats: dict[str, tuple[str, Format]] = {
         "model": ("model", lambda name: shorten(name, 60)),
         **{part: (part, _four) for part in (*PARTS, "score")},
@@ -78,29 +78,29 @@ def _four(value: float) -> str:
     return decimal(value, 4)
 
 
-def _table(found: ModelComparison, shown: Sequence[Column]) -> Table:
-    worked = [m for m in found if m.ok]
-    columns, marks = metric_columns(shown, [m.name for m in worked])
-    columns = {"model": [shorten(m.name, 60) for m in worked], **columns}
-    lead = next(iter(ranked_by(found)), None)
+def _table(comparison: ModelComparison, metrics: Sequence[Column]) -> Table:
+    models = [m for m in comparison if m.ok]
+    columns, marks = metric_columns(metrics, [m.name for m in models])
+    columns = {"model": [shorten(m.name, 60) for m in models], **columns}
+    lead = next(iter(ranked_by(comparison)), None)
     if lead is not None:
         columns["best in"] = [
-            percent(m.best_share[lead], 0) if lead in m.best_share else "" for m in worked
+            percent(m.best_share[lead], 0) if lead in m.best_share else "" for m in models
         ]
     return Table(
         "models",
         "Models on the same rows",
         pd.DataFrame(columns),
-        found.frame().reset_index(),
+        comparison.frame().reset_index(),
         tuple(columns)[1:],
         marks,
-        bullets=Bullet.column(m.metrics.get(lead) for m in worked) if lead else (),
+        bullets=Bullet.column(m.metrics.get(lead) for m in models) if lead else (),
         pictured=METRICS[lead].label if lead else "",
     )
 
 
-def _differences(found: ModelComparison, metric: str, reference: str) -> Chart:
-    figure = ModelDifferences.compute(found, metric=metric, reference=reference)
+def _differences(comparison: ModelComparison, metric: str, reference: str) -> Chart:
+    figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
     scale, unit = scale_of(metric, difference=True)
 
     def written(value: float) -> str:
@@ -131,6 +131,6 @@ SECTIONS.register(
         make,
         shared=True,
         brief=True,
-        made_of="models",
+        shows_result="models",
     )
 )

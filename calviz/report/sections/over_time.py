@@ -24,22 +24,22 @@ def make(subject: Subject) -> Iterator[Block]:
     if sample.data.times is None:
         return
     try:
-        found = sample.once(_found)
+        result = sample.once(_over_time)
     except CalvizError as error:
         yield Note(str(error))
         return
-    figure = OverTimeLine.compute(found)
+    figure = OverTimeLine.compute(result)
     yield Text(figure.answer())
     if figure.past():
         yield Text(figure.past())
 
     def written(value: float) -> str:
-        return value_text(found.metric, value)
+        return value_text(result.metric, value)
 
     yield chart(
         figure,
         key="over-time",
-        title=f"{figure.label} by {found.every}",
+        title=f"{figure.label} by {result.every}",
         caption=caption(subject),
         formats={
             "period": ("period", str),
@@ -55,7 +55,7 @@ def make(subject: Subject) -> Iterator[Block]:
 
 
 @takes_weights
-def _found(sample: Sample) -> OverTime:
+def _over_time(sample: Sample) -> OverTime:
     return over_time(sample)
 
 

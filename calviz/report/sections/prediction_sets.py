@@ -17,28 +17,28 @@ from calviz.text.words import counted, decimal, percent, shorten, whole
 
 def make(subject: Subject) -> Iterator[Block]:
     """Yield coverage and mean size, for all rows and by true class."""
-    found = subject.sets or _of_halves(subject)
-    yield Text(found.reading())
-    every = (found.overall, *found.classes)
+    sets = subject.sets or _of_halves(subject)
+    yield Text(sets.reading())
+    subsets = (sets.overall, *sets.classes)
     shown = pd.DataFrame(
         {
-            "true class": [shorten(s.name, 60) for s in every],
-            "rows": [whole(s.rows) for s in every],
-            "coverage": [percent(s.coverage) for s in every],
-            "95 % CI from": [percent(s.coverage_interval.low) for s in every],
-            "to": [percent(s.coverage_interval.high) for s in every],
-            "mean size": [decimal(s.size, 2) for s in every],
+            "true class": [shorten(s.name, 60) for s in subsets],
+            "rows": [whole(s.rows) for s in subsets],
+            "coverage": [percent(s.coverage) for s in subsets],
+            "95 % CI from": [percent(s.coverage_interval.low) for s in subsets],
+            "to": [percent(s.coverage_interval.high) for s in subsets],
+            "mean size": [decimal(s.size, 2) for s in subsets],
             "95 % CI of the size": [
                 f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
-                for s in every
+                for s in subsets
             ],
         }
     )
     right = [name for name in shown.columns if name != "true class"]
-    yield Table("prediction-sets", "Prediction sets by true class", shown, found.frame(), right)
-    fit = f"{found.fit.how} ({counted(found.fit.rows, 'row')})"
+    yield Table("prediction-sets", "Prediction sets by true class", shown, sets.frame(), right)
+    fit = f"{sets.fit.how} ({counted(sets.fit.rows, 'row')})"
     yield Note(
-        f"Split-conformal ({found.method.upper()}): the threshold is chosen on {fit}, and judged on {found.evaluation.how}. The "
+        f"Split-conformal ({sets.method.upper()}): the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The "
         "share holds for new rows like these whatever the probabilities are worth; better probabilities make the sets smaller."
     )
 

@@ -37,14 +37,16 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "File", f"{shorten(origin.file, 200)} ({origin.size:,} bytes)"
         yield "Digest", f"BLAKE2b {origin.digest}"
         yield "Recognised", shorten(origin.recognised, 1_000)
-        said = ", ".join(_said(origin.options)) or "none: the format was recognised without options"
-        yield "Options given for the file", said
+        options = (
+            ", ".join(_options(origin.options)) or "none: the format was recognised without options"
+        )
+        yield "Options given for the file", options
         yield "Repairs", "; ".join(shorten(r, 200) for r in origin.repairs) or "none"
     else:
         yield "Fingerprint of the rows", data.fingerprint()
     yield "Predictions", shorten(data.name, 100) or "without a name"
     whole = f" of {origin.rows:,}" if origin is not None and origin.rows != data.rows else ""
-    yield "Rows judged", f"{data.rows:,}{whole}"
+    yield "Evaluation rows", f"{data.rows:,}{whole}"
     yield "Split", shorten(sample.split, 60) if sample.split is not None else "all rows"
     if sample.where:
         yield "Slice", where_words(sample.where)
@@ -53,7 +55,7 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Scores", data.kind
 
 
-def _said(options: ReadingOptions) -> Iterator[str]:
+def _options(options: ReadingOptions) -> Iterator[str]:
     for field in fields(options):
         value = getattr(options, field.name)
         if value != field.default:
@@ -95,14 +97,18 @@ def _changed(subject: Subject) -> Iterator[str]:
     if subject.error_bars is not None and subject.error_bars == sample.is_large:
         yield f"error bars of all metrics {'on' if subject.error_bars else 'off'}"
     if subject.origin is not None:
-        yield from (f"reading: {text}" for text in _said(subject.origin.options))
+        yield from (f"reading: {text}" for text in _options(subject.origin.options))
 
 
 def _versions() -> Iterator[str]:
     yield f"calviz {__version__}"
     yield f"Python {platform.python_version()}"
     for package in PACKAGES:
-        yield f"{package} {metadata.version(package)}"
+        try:
+            version = metadata.version(package)
+        except metadata.PackageNotFoundError:  # a report needs no pyarrow
+            continue
+        yield f"{package} {version}"
 
 
 SECTIONS.register(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pandas as pd
-
 from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.report.blocks import Block, Format, Note, Table, Text, chart
+from calviz.report.blocks import Block, Format, Note, Table, Text, chart, formatted
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -60,33 +58,37 @@ def make(subject: Subject) -> Iterator[Block]:
             width=WIDTH,
         )
         yield _all(slices)
-    yield Note(_how(slices))
+    yield Note(_method_words(slices))
 
 
-def _all(found: Slices) -> Table:
-    frame = found.frame()
-    shown = pd.DataFrame(
-        {heading: [write(v) for v in frame[name]] for name, (heading, write) in _COLUMNS.items()}
-    )
+def _all(slices: Slices) -> Table:
+    frame = slices.frame()
+    shown = formatted(frame, _COLUMNS)
     right = [heading for name, (heading, _) in _COLUMNS.items() if name not in ("slice", "off")]
     title = f"All {counted(len(frame), 'slice')}"
-    bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in found.slices]
+    bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in slices.slices]
     return Table("slices", title, shown, frame, right, folded=True, bullets=bullets)
 
 
-def _how(found: Slices) -> str:
-    against = "what a calibrated model shows" if found.against == "calibrated" else "the other rows"
-    pairs = ", and pairs of them" if any(len(s.where) > 1 for s in found.slices) else ""
-    text = (
-        f"Groups with at least {counted(found.min_rows, 'row')}{pairs}, each tested against "
-        f"{against}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
-        f"Hochberg, at most {percent(found.rate, 0)} false discoveries)."
+def _method_words(slices: Slices) -> str:
+    against = (
+        "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
     )
-    if found.small:
-        text += f" {counted(found.small, 'slice')} with fewer rows not measured."
-    return " ".join([text, *(f"Left out: {shorten(reason, 200)}." for reason in found.skipped[:5])])
+    pairs = ", and pairs of them" if any(len(s.where) > 1 for s in slices.slices) else ""
+    text = (
+        f"Groups with at least {counted(slices.min_rows, 'row')}{pairs}, each tested against "
+        f"{against}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
+        f"Hochberg, at most {percent(slices.rate, 0)} false discoveries)."
+    )
+    if slices.small:
+        text += f" {counted(slices.small, 'slice')} with fewer rows not measured."
+    return " ".join(
+        [text, *(f"Left out: {shorten(reason, 200)}." for reason in slices.skipped[:5])]
+    )
 
 
 SECTIONS.register(
-    Section("slices", "Slices", 55, "For whom it is wrong, group by group", make, made_of="slices")
+    Section(
+        "slices", "Slices", 55, "For whom it is wrong, group by group", make, shows_result="slices"
+    )
 )

@@ -9,11 +9,10 @@ import streamlit as st
 
 from calviz.sample.grades import (
     COUNTS_AS,
-    RED,
-    YELLOW,
     grade_columns,
     grades,
     possible_grade_columns,
+    tests_words,
 )
 from calviz.sample.sample import Sample
 from calviz.text.words import p_number, shorten
@@ -106,8 +105,7 @@ def explore(sample: Sample) -> None:
         column_config=columns_shown,
     )
     st.caption(
-        "Grades in the order of their mean score, with Jeffreys 95 % intervals. The tests are one-sided, each grade for itself: small "
-        f"where more happens than the mean score says. Yellow below {YELLOW:g}, red below {RED:g} by the Jeffreys test."
+        f"Grades in the order of their mean score, with Jeffreys 95 % intervals. {tests_words(sample.data)}"
     )
 
 

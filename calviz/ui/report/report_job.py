@@ -62,7 +62,7 @@ class Found:
 
     def identity(self, key: str) -> str:
         """Identify what a section is made of in addition to the rows and the settings."""
-        work = SECTIONS[key].made_of
+        work = SECTIONS[key].shows_result
         if work is None:
             # The cutoff and the column of grades were chosen on the page Decisions.
             decided = {
@@ -160,7 +160,7 @@ def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset
 
     about = _of_two_classes(settings, found.grades)
     about[OVER_TIME] = settings.whole.times is not None
-    offered = {s.key: s for s in in_order() if there(s.made_of) and about.get(s.key, True)}
+    offered = {s.key: s for s in in_order() if there(s.shows_result) and about.get(s.key, True)}
 
     def choose() -> None:
         named = st.session_state.get("preset")
@@ -277,7 +277,7 @@ def _work(
 ) -> Callable[[Job], tuple[Part, Tried]]:
     about = subject(settings, found)
     aligned = None
-    if found.chosen is not None and any(SECTIONS[key].made_of == "models" for key in keys):
+    if found.chosen is not None and any(SECTIONS[key].shows_result == "models" for key in keys):
         known = jobs.find(models.PLACE, models.job_key(found.chosen, settings))
         if known is not None and known.state == "finished":
             about = replace(about, models=known.result)

@@ -128,5 +128,6 @@ def test_the_command_line(tmp_path):
     assert shown.exit_code == 0, shown.stderr
     assert "The sets hold the true class of" in shown.stdout
     record = json.loads(CliRunner().invoke(main, [*asked, "--json", "-"]).stdout)
+    assert record["calviz"] == calviz.__version__
     assert record["overall"]["rows"] == 400
     assert sum(record["sizes"]) == 400

@@ -253,7 +253,11 @@ def test_the_command_line_draws_says_and_judges(tmp_path: Path):
     assert again.equals(pl.read_parquet(out / "a.parquet").drop("split"))
     for arguments, sentence in (
         (("compare", source, "--cross-fit", 5), "--cross-fit needs all rows in memory"),
-        (("compare", source, "--html", tmp_path / "x.html"), "a report is made of rows"),
+        (
+            ("compare", source, "--html", tmp_path / "x.html"),
+            "a sample is drawn: write --json instead.",
+        ),
+        (("compare", source, "--sample", 300, "--html", tmp_path / "x.html"), "leave out --sample"),
         (
             ("recalibrate", source, "--method", "platt", "--out", tmp_path / "x.csv"),
             "must be a folder",

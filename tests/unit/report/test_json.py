@@ -6,8 +6,11 @@ import math
 import numpy as np
 import pytest
 
+import calviz
+from calviz.comparison.over_time import over_time
 from calviz.core.finding import Finding
 from calviz.report.json import audit_record, to_json
+from calviz.report.over_time_json import over_time_record
 from calviz.results.evaluation import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
 
 EVALUATION = Evaluation(
@@ -86,3 +89,26 @@ def test_any_name_can_be_written_and_read_back(name):
     assert text.isascii()
     assert text.count("\n") == 3
     assert json.loads(text) == {"name": name}
+
+
+def test_a_metric_over_time_names_the_version_and_has_no_nan():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=200)
+    data = calviz.Predictions(
+        probs=p,
+        labels=(rng.uniform(size=200) < p).astype(int),
+        times=np.datetime64("2021-01-01") + (np.arange(200) // 100).astype("timedelta64[D]"),
+    )
+    result = over_time(data, "ece", method="temperature")
+    record = over_time_record(result, file="a.csv", digest="ab")
+    assert record["calviz"] == audit_record(EVALUATION, file="m.csv")["calviz"]
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    floor = result.periods[0].result.noise_floor
+    assert record["periods"][0]["noise_floor"] == {
+        "mean": floor.mean,
+        "q95": floor.q95,
+        "p_value": floor.p_value,
+    }
+    assert record["whole"]["interval"] == list(result.whole.interval)
+    # No map can be fitted before the first day.
+    assert record["periods"][0]["recalibrated"] is None

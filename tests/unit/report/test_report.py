@@ -9,6 +9,7 @@ import re
 import zipfile
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -234,6 +235,18 @@ def test_a_date_stands_there_only_if_it_is_given(subject, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     with pytest.raises(OptionError, match="whole number of seconds, got 'yesterday'"):
         bind([part])
+
+
+def test_versions_are_those_of_the_packages_that_are_installed(subject, monkeypatch):
+    def version(package):
+        if package == "pyarrow":
+            raise metadata.PackageNotFoundError(package)
+        return "1.2.3"
+
+    monkeypatch.setattr(metadata, "version", version)
+    text = bind([make_part(subject, sections=["provenance"])]).markdown()
+    assert "polars 1.2.3, pandas 1.2.3" in text.replace("\\", "")
+    assert "pyarrow" not in text
 
 
 def test_sections_are_chosen_by_key_and_stand_in_their_order(subject):
