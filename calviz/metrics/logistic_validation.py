@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from calviz.core.arrays import FloatArray
+from calviz.numerics.quotients import quotient
 from calviz.sample import cell_bounds_of_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, event_sums
@@ -65,10 +66,7 @@ def oe_ratio(view: BinSums) -> FloatArray:
 
     Sums of shape (..., 1) give values of shape (...).
     """
-    expected = view.score_sum[..., 0]
-    out = np.full(np.shape(expected), math.nan)
-    np.divide(view.hit_sum[..., 0], expected, out=out, where=expected > 0)
-    return out
+    return quotient(view.hit_sum[..., 0], view.score_sum[..., 0])
 
 
 def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:

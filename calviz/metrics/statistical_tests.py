@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from calviz.core.arrays import FloatArray
+from calviz.numerics.quotients import quotient
 from calviz.numerics.zero_floor import EPSILON
 from calviz.sample import cell_bounds_of_bins, cell_bounds_of_order, logistic_recalibration
 from calviz.sample.binning import BinSums
@@ -50,9 +51,7 @@ def spiegelhalter_z(view: Steps) -> FloatArray:
         top += ((part.hits - part.count * s) * (1 - 2 * s)).sum(axis=-1)
         own = part.row_weight * ((1 - 2 * s) ** 2 * s * (1 - s))
         variance += (part.count * own).sum(axis=-1)
-    out = np.full(np.shape(top), math.nan)
-    np.divide(top, np.sqrt(variance), out=out, where=variance > 0)
-    return out
+    return quotient(top, np.sqrt(variance))
 
 
 @binned
@@ -98,7 +97,7 @@ def hosmer_lemeshow(view: BinSums) -> FloatArray:
     variance = variance * view.row_weight
     square = (view.hit_sum - expected) ** 2
     with np.errstate(over="ignore"):  # a variance of 1e-320 is as good as none
-        out = np.divide(square, variance, out=np.zeros_like(square), where=variance > 0)
+        out = quotient(square, variance, otherwise=0.0)
     impossible = (variance <= 0) & (square > 1e-18)
     return np.where(impossible.any(axis=-1), math.inf, out.sum(axis=-1))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +22,8 @@ from calviz.numerics.edges import (
     equal_width_edges,
     make_edges,
 )
+from calviz.numerics.effective_number import effective_numbers_of_sums
+from calviz.numerics.quotients import quotient
 from calviz.sample.cell_bootstrap import resample_cells, resample_rows
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import HitSums, RowSums
@@ -136,24 +137,24 @@ class BinSums:
     @property
     def confidence(self) -> FloatArray:
         """Mean score per bin, shape (..., M); nan in empty bins."""
-        return _divide(self.score_sum, self.count)
+        return quotient(self.score_sum, self.count)
 
     @property
     def accuracy(self) -> FloatArray:
         """Share of hits per bin, shape (..., M); nan in empty bins."""
-        return _divide(self.hit_sum, self.count)
+        return quotient(self.hit_sum, self.count)
 
     @property
     def gap(self) -> FloatArray:
         """Mean score minus share of hits per bin, shape (..., M); 0 in empty bins."""
-        return _divide(self.score_sum - self.hit_sum, self.count, empty=0.0)
+        return quotient(self.score_sum - self.hit_sum, self.count, otherwise=0.0)
 
     @property
     def trials(self) -> tuple[FloatArray, FloatArray]:
         """Hits and rows per bin, shape (M,) each, for exact intervals; weighted or clustered rows as their effective number."""
         if self.effective is None:
             return self.hit_sum, self.count
-        share = _divide(self.hit_sum, self.count, empty=0.0)
+        share = quotient(self.hit_sum, self.count, otherwise=0.0)
         return share * self.effective, self.effective
 
     @property
@@ -240,19 +241,15 @@ class BinSums:
 
     def _draw_hits(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         count, total = self.count, np.maximum(self.score_sum, 0)
-        trials = np.minimum(_divide(total**2, self.squares.sum(axis=-1), empty=0.0), count)
+        trials = np.minimum(quotient(total**2, self.squares.sum(axis=-1), otherwise=0.0), count)
         # A fractional number of trials is rounded up or down at random, in each resample.
         low = np.floor(trials)
         take = low + (rng.random((resamples, trials.size)) < trials - low)
         take = np.clip(take, np.ceil(total), count)  # so that the mean can be reached
-        probability = np.clip(_divide(np.broadcast_to(total, take.shape), take, empty=0.0), 0, 1)
+        probability = np.clip(
+            quotient(np.broadcast_to(total, take.shape), take, otherwise=0.0), 0, 1
+        )
         return rng.binomial(take.astype(np.int64), probability).astype(np.float64)
-
-
-def _divide(a: FloatArray, b: FloatArray, *, empty: float = math.nan) -> FloatArray:
-    out = np.full(np.broadcast_shapes(np.shape(a), np.shape(b)), empty)
-    np.divide(a, b, out=out, where=np.asarray(b) > 0)
-    return out
 
 
 def bin_events(
@@ -305,7 +302,7 @@ def bin_between(
         mass = weighted[0].sum(axis=-1)
         total = np.bincount(bin_of_rows(events, edges), weights**2, minlength=mass.size)
         # Frequency weights do not change the variance per row.
-        own = None if events.counted else _divide(total * 1.0, mass, empty=1.0)
+        own = None if events.counted else quotient(total * 1.0, mass, otherwise=1.0)
         return BinSums(
             edges, weighted[:2], params or {}, weights=own, squares_of=lambda: weighted[2]
         )
@@ -387,12 +384,12 @@ def effective_rows(
 
     mass = rows = total(weights)
     if weights is not None:
-        rows = _divide(mass**2, total(weights**2), empty=0.0)
+        rows = effective_numbers_of_sums(mass, total(weights**2))
     if cluster is None:
         return rows
     residual: FloatArray = events.hit - events.score.astype(np.float64)
     own = residual if weights is None else weights * residual
-    residual -= _divide(total(own), mass, empty=0.0)[bin_of]
+    residual -= quotient(total(own), mass, otherwise=0.0)[bin_of]
     if weights is not None:
         residual *= weights
     squares, groups = np.zeros(bins), np.zeros(bins)
@@ -407,7 +404,7 @@ def effective_rows(
     spread = squares * groups / np.maximum(groups - 1, 1)
     alone = total(residual**2)
     # A single cluster is one observation; without any spread the number of rows stays as it is.
-    found = rows * _divide(alone, spread, empty=1.0)
+    found = rows * quotient(alone, spread, otherwise=1.0)
     return np.where(groups == 1, 1.0, np.clip(found, 1.0, np.maximum(rows, 1.0)))
 
 

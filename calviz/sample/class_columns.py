@@ -20,6 +20,7 @@ from calviz.numerics.edges import (
     equal_width_edges,
     weighted_mass_edges,
 )
+from calviz.numerics.quotients import denominators
 from calviz.numerics.runs import run_totals
 from calviz.sample.redrawn_rows_and_labels import (
     FEW_CLASSES,
@@ -100,9 +101,9 @@ class BinnedColumns:
     def errors(self, labels: IntArray) -> FloatArray:
         """Mean absolute gap per class, shape (b, K), for other labels, shape (b, n)."""
         out = np.empty((labels.shape[0], self.scores.shape[0]))
-        some = counted(self.count)
+        count = denominators(self.count)
         for errors, hits in zip(out, self.hits(labels), strict=True):
-            errors[:] = np.abs(self.scores - hits).sum(axis=1) / some
+            errors[:] = np.abs(self.scores - hits).sum(axis=1) / count
         return out
 
     def hits(self, labels: IntArray) -> Iterator[IntArray]:
@@ -164,7 +165,7 @@ class BinnedColumns:
 
     def errors_of(self, gaps: FloatArray, count: FloatArray) -> FloatArray:
         """Mean absolute gap per class, shape (b, K), from the results of `weighted_gaps`."""
-        return np.asarray(np.abs(gaps).sum(axis=1) / counted(count)).T
+        return np.asarray(np.abs(gaps).sum(axis=1) / denominators(count)).T
 
     @cached_property
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
@@ -206,11 +207,6 @@ class BinnedColumns:
             row, cell, _ = self._entries
             where = cell // self.cuts.bins, row
         return csr_array((np.ones(where[0].size, dtype=np.float32), where), shape=(k, n))
-
-
-def counted(count: FloatArray) -> FloatArray:
-    """Counts as denominators, of any shape: 1 where the count is 0."""
-    return np.where(count > 0, count, 1.0)
 
 
 def _column_sums(block: FloatArray) -> FloatArray:

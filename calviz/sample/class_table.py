@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.numerics.quotients import quotient
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
 from calviz.specs.metric import takes_weights
@@ -58,8 +59,7 @@ def class_table(sample: Sample) -> ClassTable:
     weights, k = sample.weights, errors.rows.size
     rows = np.bincount(labels, minlength=k)
     has = errors.rows > 0
-    share = np.full(k, np.nan)  # 1 / rows, or their weights; nan without any
-    np.divide(1, errors.rows, out=share, where=has)
+    share = quotient(np.ones(k), errors.rows)  # 1 / rows, or their weights; nan without any
     own = hit if weights is None else weights * hit
     accuracy = np.bincount(labels, own, minlength=k) * share
     ece, mcs = (np.where(has, column, np.nan) for column in (errors.ece, errors.mcs))

@@ -15,6 +15,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
 from calviz.numerics.natural_spline import Basis
 from calviz.numerics.penalised_logistic import penalised_logistic
+from calviz.numerics.quotients import quotient
 from calviz.sample.cluster_folds import fold_of_rows
 from calviz.sample.log_steps import losses_of
 from calviz.sample.row_draws import RowWeights
@@ -97,8 +98,7 @@ class CrossFitted:
     @property
     def mean_score(self) -> FloatArray:
         """Mean score per cell and fold, shape (..., C, F); 0 without rows."""
-        out = np.zeros_like(self.score_sum)
-        return np.divide(self.score_sum, self.rows, out=out, where=self.rows > 0)
+        return quotient(self.score_sum, self.rows, otherwise=0.0)
 
     @property
     def n(self) -> FloatArray:
@@ -318,7 +318,7 @@ def make_cross_fitted(
     seen = hits.sum(axis=1)
     observed = Losses(
         *(
-            np.divide(total, number, out=usual.copy(), where=number > 0)
+            quotient(total, number, otherwise=usual)
             for total, number, usual in zip(
                 weighted[:4], (seen, count - seen, seen, count - seen), expected, strict=True
             )
@@ -370,7 +370,7 @@ def _columns(part: Steps, z: FloatArray) -> Iterator[FloatArray]:
 def _means(totals: list[FloatArray], score: FloatArray, count: FloatArray) -> Iterator[FloatArray]:
     hits, misses = count * score, count * (1 - score)
     for total, rows in zip(totals, (hits, misses) * 2, strict=True):
-        yield np.divide(total, rows, out=np.zeros_like(total), where=rows > 0)
+        yield quotient(total, rows, otherwise=0.0)
 
 
 def _dealt(

@@ -14,7 +14,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.automatic_zero_floor import automatic_floor
 from calviz.numerics.blocks import for_row_blocks, sum_over_blocks
-from calviz.numerics.effective_number import effective_number
+from calviz.numerics.effective_number import effective_number, effective_numbers_of_sums
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.sample.cluster_folds import fold_of_rows
@@ -290,7 +290,7 @@ class Folds:
             return np.asarray(self.data.n - np.bincount(self.fold, minlength=FOLDS), np.float64)
         w = self.weights
         own, squares = (np.bincount(self.fold, v, minlength=FOLDS) for v in (w, w * w))
-        return np.asarray((w.sum() - own) ** 2 / ((w @ w) - squares))
+        return effective_numbers_of_sums(w.sum() - own, (w @ w) - squares)
 
     def _sums_of_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Sums of u, s and t (`Moments`) for labels drawn one by one, shape (3, B, F)."""

@@ -14,6 +14,8 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError, shortened
 from calviz.core.factor import Factor
 from calviz.core.predictions import Dataset, Predictions
+from calviz.numerics.effective_number import effective_numbers_of_sums
+from calviz.numerics.quotients import quotient
 from calviz.sample.sample import Sample
 from calviz.sample.slice_sums import FEWEST_CLUSTERS, SliceSums, slice_sums
 from calviz.specs.metric import takes_weights
@@ -289,11 +291,11 @@ def counts_as(sums: SliceSums) -> FloatArray:
     n = sums.rows
     if sums.weighted is not None:
         w, squares, _ = sums.weighted
-        n = np.divide(w**2, squares, out=np.zeros_like(w), where=squares > 0)
+        n = effective_numbers_of_sums(w, squares)
     if sums.between is None or sums.clusters is None:
         return n
     alone = replace(sums, between=None, clusters=None).spread
-    more = np.divide(sums.spread, alone, out=np.ones_like(alone), where=alone > 0)
+    more = quotient(sums.spread, alone, otherwise=1.0)
     degrees = np.maximum(sums.clusters - 1, 1)
     quantile = stdtrit(np.stack([np.maximum(sums.rows - 1, 1), degrees]), 0.975)
     fewer = n / np.maximum(more, 1) ** 2 * (quantile[0] / quantile[1]) ** 2

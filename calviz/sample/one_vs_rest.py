@@ -13,10 +13,10 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.numerics.edges import (
     check_bins,
 )
+from calviz.numerics.quotients import denominators
 from calviz.sample.budget import affordable, in_parts
 from calviz.sample.class_columns import (
     BinnedColumns,
-    counted,
     equal_width_columns,
     thresholded_columns,
 )
@@ -131,7 +131,7 @@ def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
             if scale is None:
                 return replace(view, errors=columns.weighted_errors(weights.astype(dtype)))
             gaps = [np.abs(scale * itself + deviations(rows)).sum(axis=-1) for rows in parts]
-            return replace(view, errors=np.concatenate(gaps) / counted(columns.count))
+            return replace(view, errors=np.concatenate(gaps) / denominators(columns.count))
 
         return at_scale
 

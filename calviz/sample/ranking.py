@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.numerics.quotients import quotient
 from calviz.sample.steps import Steps
 from calviz.sample.view_caches import once_per_view
 
@@ -96,7 +96,7 @@ def chance_of_order(view: Steps) -> FloatArray:
         below -= missed / 2
         ordered += (part.hits * below).sum(axis=-1) + part.n_hits * upto
         upto += missed.sum(axis=-1)
-    return _divided(ordered, view.n_hits * upto)
+    return quotient(ordered, view.n_hits * upto)
 
 
 def average_precision(view: Steps, *, of: Literal["hits", "misses"]) -> FloatArray:
@@ -115,10 +115,4 @@ def average_precision(view: Steps, *, of: Literal["hits", "misses"]) -> FloatArr
         precision = np.divide(upto, rows, out=upto, where=rows > 0)
         precision *= wanted
         precise += precision.sum(axis=-1)
-    return _divided(precise, found)
-
-
-def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
-    out = np.full(np.shape(a), math.nan)
-    np.divide(a, b, out=out, where=np.asarray(b) > 0)
-    return out
+    return quotient(precise, found)

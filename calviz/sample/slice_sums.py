@@ -10,6 +10,7 @@ from scipy.special import gammainc, gammaincc, ndtr, stdtr
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.numerics.edges import assign, equal_width_edges
+from calviz.numerics.quotients import denominators, quotient
 
 #: A slice with fewer clusters is not tested: the variance is hardly known.
 FEWEST_CLUSTERS = 8
@@ -54,8 +55,7 @@ class SliceSums:
     @property
     def gap(self) -> FloatArray:
         """Mean score minus share of hits, shape (S,); 0 without rows, or if all weights are 0."""
-        difference = self.score - self.hits
-        return np.divide(difference, self.mass, out=np.zeros_like(difference), where=self.mass > 0)
+        return quotient(self.score - self.hits, self.mass, otherwise=0.0)
 
     @property
     def spread(self) -> FloatArray:
@@ -218,8 +218,7 @@ def slice_ece(
     w = 1.0 if weights is None else weights
     score = np.asarray(events.score, dtype=np.float64)
     cell = codes.astype(np.int64) * bins + bin_of
-    mass = np.bincount(codes, weights, minlength=slices)
-    some = np.where(mass > 0, mass, 1.0)
+    mass = denominators(np.bincount(codes, weights, minlength=slices))
 
     def per_bin(weights: FloatArray) -> FloatArray:
         total = np.bincount(cell, weights, minlength=slices * bins).astype(np.float64)
@@ -228,4 +227,4 @@ def slice_ece(
     # Weights of the cells of a profile are numbers of rows.
     squared = w if events.counted else w**2
     spread = np.sqrt(2 / np.pi * np.maximum(per_bin(squared * score * (1 - score)), 0))
-    return np.abs(per_bin(w * (score - events.hit))).sum(axis=1) / some, spread.sum(axis=1) / some
+    return np.abs(per_bin(w * (score - events.hit))).sum(axis=1) / mass, spread.sum(axis=1) / mass

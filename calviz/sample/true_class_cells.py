@@ -12,6 +12,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import CellEvents
 from calviz.core.predictions import Predictions
 from calviz.numerics.edges import assign, equal_width_edges
+from calviz.numerics.quotients import denominators, quotient
 from calviz.sample.budget import in_parts
 from calviz.sample.cell_bootstrap import resample_cells
 from calviz.sample.sample import Sample
@@ -138,7 +139,7 @@ class CellSource:
                 variance * self.score**2,
             )
         )
-        slope = np.divide(c, v, out=np.zeros_like(c), where=v > 0)
+        slope = quotient(c, v, otherwise=0.0)
         rest = np.sqrt(np.maximum(w - slope * c, 0))
         rows = np.bincount(group, self.counts, minlength=2 * self.bins)
 
@@ -156,8 +157,8 @@ class CellSource:
     def _errors(self, rows: FloatArray, gaps: FloatArray) -> tuple[FloatArray, ...]:
         """Rows, ECE and MCS, shape (b, K) each, from rows per class and gaps per class and bin."""
         table = gaps.reshape(len(rows), self.n_classes, self.bins)
-        some = np.where(rows > 0, rows, 1.0)
-        return rows, np.abs(table).sum(axis=2) / some, table.sum(axis=2) / some
+        count = denominators(rows)
+        return rows, np.abs(table).sum(axis=2) / count, table.sum(axis=2) / count
 
 
 def _size(part: slice, resamples: int) -> int:
