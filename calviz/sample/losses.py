@@ -14,9 +14,10 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import BLOCK_BYTES
+from calviz.numerics import skewed_sum_tails
 from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.numerics.zero_floor import EPSILON
-from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
+from calviz.sample.cell_bootstrap import resample_cells
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import RowSums
 from calviz.sample.sample import Sample
@@ -68,7 +69,7 @@ class RandomLabels:
         """
         if self.probs.shape[0] <= EXACT_ROWS and not self.counted:
             return self.draw_labels(rng, resamples)
-        return shifted_gamma(rng, *self.cumulants, resamples)
+        return skewed_sum_tails.draws(rng, *self.cumulants, resamples)
 
     def draw_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Draws of the mean loss from labels drawn one by one, shape (B,)."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammainc, gammaincc, ndtr, stdtr
+from scipy.special import ndtr, stdtr
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.numerics.edges import assign, equal_width_edges
 from calviz.numerics.quotients import denominators, quotient
+from calviz.numerics.skewed_sum_tails import above
 
 #: A slice with fewer clusters is not tested: the variance is hardly known.
 FEWEST_CLUSTERS = 8
@@ -150,25 +151,13 @@ def p_against_calibrated(sums: SliceSums) -> FloatArray:
         within = np.sqrt(np.maximum(np.maximum(sums.between, sums.variance), 1e-24))
         p = 2 * stdtr(np.maximum(sums.clusters - 1, 1), -np.abs(difference) / within)
         return np.where(sums.clusters >= FEWEST_CLUSTERS, p, 1.0)
-    spread = np.sqrt(np.maximum(sums.variance, 0))
-    varies = spread > 1e-12
-    safe = np.where(varies, spread, 1.0)
-    skewness = sums.third / safe**3
+    varies = sums.variance > 1e-24
     # Weighted hits are not integers, and need no continuity correction.
     half = 0.5 if sums.weighted is None else 0.0
-    more = _upper_tail((difference - half) / safe, skewness)
-    fewer = _upper_tail((-difference - half) / safe, -skewness)
+    more = above(difference - half, 0.0, sums.variance, sums.third)
+    fewer = above(-difference - half, 0.0, sums.variance, -sums.third)
     sure = np.where(np.abs(difference) > 1e-9 * sums.mass, 0.0, 1.0)
     return np.where(varies, np.minimum(2 * np.minimum(more, fewer), 1.0), sure)
-
-
-def _upper_tail(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """P(Z >= z) of the standardised Pearson III distribution with this skewness, shape (S,)."""
-    small = np.abs(skewness) < 1e-3
-    shape = 4 / np.where(small, 1.0, skewness) ** 2
-    at = np.maximum(shape + z * np.sqrt(shape) * np.sign(skewness), 0)
-    tail = np.where(skewness > 0, gammaincc(shape, at), gammainc(shape, at))
-    return np.where(small, ndtr(-z), tail)
 
 
 def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:

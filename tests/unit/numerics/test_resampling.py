@@ -13,7 +13,7 @@ from calviz.metrics.binned import ece, mce
 from calviz.metrics.mcs import mcs
 from calviz.sample import binning
 from calviz.sample.binning import bin_events
-from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
+from calviz.sample.cell_bootstrap import resample_cells
 from calviz.sample.losses import MeanLoss, RandomLabels, negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample
 
@@ -161,15 +161,6 @@ def test_empty_cells_stay_empty():
     assert (rows.sum(axis=1) == 5).all()
     # No spread within the cells: totals follow from the rows.
     np.testing.assert_allclose(total, rows * [0.2, 0, 0.9], atol=1e-6)
-
-
-@pytest.mark.parametrize("third", [-3.0, 0.0, 1e-9, 0.5, 8.0])
-def test_shifted_gamma_has_the_cumulants(third):
-    draws = shifted_gamma(rng(), 5.0, 4.0, third, 400_000)
-    assert draws.mean() == pytest.approx(5, abs=0.02)
-    assert draws.var() == pytest.approx(4, rel=0.03)
-    assert stats.skew(draws) * 8 == pytest.approx(third, abs=0.35)
-    assert (shifted_gamma(rng(), 5.0, 0.0, 0.0, 3) == 5).all()
 
 
 def predictions(n, k, sharpness, dtype=np.float32, seed=0):
