@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.checks.kernels.row_hash import row_hashes
+from calviz.checks.kernels.row_hash import NEARLY_CERTAIN, row_hashes
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
@@ -26,8 +26,6 @@ LEVELS, ROWS_PER_LEVEL = 20, 50
 FACTOR = 1.1
 #: Rows with equal scores are copies if their residuals correlate at least this much (a tie is not a copy).
 COPIES = 0.8
-#: Rows with scores above this may be equal without being copies.
-CERTAIN = 0.999
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
             yield f"with the same '{shorten(name, 30)}'", column.codes.astype(np.intp), 0.0
     if isinstance(data, Predictions):
         # Nearly certain rows may be equal by rounding: they are left out.
-        open_ = np.flatnonzero(sample.top_events.score < CERTAIN)
+        open_ = np.flatnonzero(sample.top_events.score < NEARLY_CERTAIN)
         found = _same_numbers(row_hashes(data.probs)[open_]) if open_.size else None
         if found is not None:
             alone = np.ones(data.n, dtype=np.bool_)

@@ -18,7 +18,7 @@ BEYOND_NOISE, BOUND = 2.326, 1.645
 #: Absence of evidence is not enough: the effect must be shown to be below this (an AUROC of about 0.64) ...
 CLEAR = 0.5
 #: ... and below this (an AUROC of about 0.53) it is negligible, however significant.
-TINY = 0.1
+NEGLIGIBLE = 0.1
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Shuffled:
         f = self.found
         if f is None:
             return True
-        return f.effect(BOUND) >= (CLEAR if f.z <= BEYOND_NOISE else TINY)
+        return f.effect(BOUND) >= (CLEAR if f.z <= BEYOND_NOISE else NEGLIGIBLE)
 
 
 def shuffled(sample: Sample) -> Shuffled:

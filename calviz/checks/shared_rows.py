@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.checks.kernels.row_hash import row_hashes
+from calviz.checks.kernels.row_hash import NEARLY_CERTAIN, row_hashes
 from calviz.core.arrays import IntArray
 from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
@@ -17,8 +17,8 @@ from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, decimals_for, percent
 
 #: Equal probabilities mean the same row only if they hardly ever occur twice within a split: at most in this
-#: share of the rows, where rows with a score of `CERTAIN` or more are left out.
-TWICE, CERTAIN = 0.01, 0.999
+#: share of the rows, where rows with a score of `NEARLY_CERTAIN` or more are left out.
+TWICE = 0.01
 
 
 def shared_rows(sample: Sample) -> Iterator[Finding]:
@@ -34,7 +34,7 @@ def shared_rows(sample: Sample) -> Iterator[Finding]:
             return
     if not isinstance(data, Predictions) or data.cells is not None:
         return
-    open_ = np.flatnonzero(sample.top_scored.score < CERTAIN)
+    open_ = np.flatnonzero(sample.top_scored.score < NEARLY_CERTAIN)
     if open_.size < 2:
         return
     hashes = row_hashes(data.probs) ^ data.labels.astype(np.uint64)

@@ -11,6 +11,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.sample.flexible_curve import CurveKind
 from calviz.sample.flexible_curve import curve as fitted
+from calviz.sample.logistic_recalibration import NO_FIT
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
@@ -53,7 +54,7 @@ _distance_metric = partial(
     reference="Austin & Steyerberg 2019",
     view=with_curve,
     interval="half-inverted",
-    undefined="undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, or the scores separate hits from misses.",
+    undefined=NO_FIT,
 )
 
 
@@ -93,7 +94,8 @@ def _mean(view: CurveOf, power: int) -> FloatArray:
     if view.steps.size <= MAX_STEPS:
         values = _distances(view) ** power if power > 1 else _distances(view)
         return np.asarray((view.steps.count * values).sum(axis=-1) / view.steps.n)
-    return np.asarray(_totals(view)[power - 1])
+    totals = _totals(view)
+    return np.asarray(totals.mean if power == 1 else totals.square)
 
 
 @_distance_metric(key="ici", label="ICI", formula=r"\overline{|\hat\pi(s) - s|}")

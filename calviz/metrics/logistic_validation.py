@@ -18,10 +18,6 @@ from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
-_NO_FIT = (
-    "undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, "
-    "or the scores separate hits from misses."
-)
 #: Largest possible gain in 2 x log-likelihood per row: twice the entropy of a fair coin, in nats.
 _MOST = 2 * math.log(2)
 _validation = partial(
@@ -29,7 +25,7 @@ _validation = partial(
     paired=False,
     family="Tests and summaries",
     view=steps,
-    undefined=_NO_FIT,
+    undefined=logistic_recalibration.NO_FIT,
 )
 
 

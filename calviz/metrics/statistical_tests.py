@@ -102,12 +102,6 @@ def hosmer_lemeshow(view: BinSums) -> FloatArray:
     return np.where(impossible.any(axis=-1), math.inf, out.sum(axis=-1))
 
 
-_NO_FIT = (
-    "undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, "
-    "or the scores separate hits from misses."
-)
-
-
 def _floor(view: Steps) -> Mapping[str, float]:
     least = logistic_recalibration.floor(view)
     return {"floor": least} if least > EPSILON else {}
@@ -129,7 +123,12 @@ def wald_interval(of: int) -> Callable[[Steps, float], tuple[float, float] | Non
 
 
 _logistic = partial(
-    metric, family=_FAMILY, view=steps, tail="two-sided", undefined=_NO_FIT, details=_floor
+    metric,
+    family=_FAMILY,
+    view=steps,
+    tail="two-sided",
+    undefined=logistic_recalibration.NO_FIT,
+    details=_floor,
 )
 
 

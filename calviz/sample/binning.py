@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 #: Up to this many rows, resampling draws single rows and is exact.
-EXACT_ROWS = 1_000
+EXACT_BINNING_ROWS = 1_000
 #: Rows sorted at a time.
 _SORTED_ROWS = 1 << 18
 #: Up to this many bins, each bin is a long run of sorted rows and is summed on its own.
@@ -77,7 +77,7 @@ class BinSums:
     params : mapping
         How the bins were made.
     rows : Ordered, optional
-        The rows themselves, if there are at most `EXACT_ROWS`: resampling is then exact.
+        The rows themselves, if there are at most `EXACT_BINNING_ROWS`: resampling is then exact.
     effective : ndarray, shape (M,), optional
         Effective sample size per bin, for weighted or clustered rows: the number of independent, equally weighted rows
         that would give the same variance of the share of hits.
@@ -309,7 +309,7 @@ def bin_between(
     if not whole and events.n > _SORTED_ROWS and are_equal_width(edges):
         cells = sums_of_equal_width(events.score, events.hit, edges)
         return BinSums(edges, cells, params or {}, squares_of=_SquaresOfEqualWidth(events, edges))
-    few = events.rows if events.n <= EXACT_ROWS else None
+    few = events.rows if events.n <= EXACT_BINNING_ROWS else None
     ordered = events.rows if whole or edges.size > _FEW_BINS + 1 else None
     starts = range(0, events.n, _SORTED_ROWS)
 

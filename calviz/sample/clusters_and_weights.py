@@ -27,7 +27,7 @@ from calviz.specs.metric import Reweighting
 V = TypeVar("V", bound=Any)
 
 #: (group, resample) pairs held in memory at a time.
-CELLS = 1 << 22
+PAIRS_AT_A_TIME = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Drawing:
     ) -> V:
         how.check(self.sample)
         resamples = self.rows.affordable(resamples)
-        step = max(1, CELLS // (self.rows.groups if how.grouped else self.rows.n))
+        step = max(1, PAIRS_AT_A_TIME // (self.rows.groups if how.grouped else self.rows.n))
         sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
         made = []
         if draw == "bootstrap":

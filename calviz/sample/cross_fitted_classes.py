@@ -20,7 +20,7 @@ from calviz.numerics.temperature import fit_temperature
 from calviz.sample.cluster_folds import fold_of_rows
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS
 from calviz.sample.losses import (
-    EXACT_ROWS,
+    EXACT_LOSS_ROWS,
     MeanLoss,
     full_predictions,
     negative_log_likelihood,
@@ -42,7 +42,7 @@ FEW_NUMBERS = 1 << 20
 #: 1/T stays within this factor of 1, even where the loss has no optimum.
 FURTHEST = 1e4
 #: Lower limit of the second derivative per row in a Newton step.
-FLAT = 1e-9
+LEAST_CURVATURE = 1e-9
 #: The first columns of `Folds._columns` are products of two deviations: this many.
 _PRODUCTS = 6
 #: With logits beyond this, the probabilities are used instead, as sums of such logits would overflow.
@@ -218,7 +218,7 @@ class Folds:
 
         Labels that follow the probabilities put 1/T near 1, where both losses are nearly parabolas: a fit is one Newton step
         from the sums of the other folds, and its gain follows from the sums of its own fold. The sums are exact for few rows
-        (`EXACT_ROWS`), and otherwise normal with their exact covariances. For clustered `rows` they are sums of the
+        (`EXACT_LOSS_ROWS`), and otherwise normal with their exact covariances. For clustered `rows` they are sums of the
         residuals of the observed labels, which keep or change their sign by cluster.
         """
 
@@ -240,7 +240,7 @@ class Folds:
         if rows is not None:
             residuals = RowSums(self.fold, FOLDS, *self._residuals())
             sums = residuals(rows.signs(rng, resamples)).swapaxes(1, 2)
-        elif self.data.n <= EXACT_ROWS:
+        elif self.data.n <= EXACT_LOSS_ROWS:
             sums = self._sums_of_labels(rng, resamples)
         else:
             # Positive semi-definite up to rounding.
@@ -252,7 +252,9 @@ class Folds:
         others, slopes = bend[0].sum() - bend[0], u.sum(axis=1, keepdims=True) - u
         # A fit to fewer rows is noisier.
         outside = self._outside()
-        step = -slopes / np.maximum(others, FLAT * outside) * np.sqrt(outside / self.rows)
+        step = (
+            -slopes / np.maximum(others, LEAST_CURVATURE * outside) * np.sqrt(outside / self.rows)
+        )
         # Where the rows hardly determine the temperature, the parabola could give a step of any length.
         step = np.clip(step, -1, 1)
         gain = np.stack([-(step * v + step**2 * b / 2).sum(axis=1) for v, b in zip((u, s), bend, strict=True)])  # fmt: skip

@@ -31,7 +31,7 @@ class Redrawing(TypedDict):
 #: Attribute of a view of weighted or clustered rows that holds how it is drawn (`calviz.sample.clusters_and_weights.Drawing`).
 DRAWN_BY = "_drawn_by"
 #: Resampled views up to this size, in bytes, are cached.
-KEPT_BYTES = 1 << 22
+KEPT_RESAMPLE_BYTES = 1 << 22
 
 
 def stream(seed: int, draw: Draw) -> np.random.Generator:
@@ -61,7 +61,7 @@ def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
     if draw in kept and kept[draw][0] == key:
         return kept[draw][1]
     drawn = redraw(view, draw, stream(seed, draw), resamples)
-    if held_bytes(drawn, beside=view) <= KEPT_BYTES:
+    if held_bytes(drawn, beside=view) <= KEPT_RESAMPLE_BYTES:
         kept[draw] = key, drawn
     return drawn
 

@@ -19,6 +19,12 @@ SHORT = 1e-7
 #: The same for a resample: the spread of resamples is far above the square of this.
 SHORT_OF_RESAMPLE = 1e-5
 
+#: Why there is no fit, as the reason that metrics give for an undefined value.
+NO_FIT = (
+    "undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, "
+    "or the scores separate hits from misses."
+)
+
 
 @once_per_view
 def _sample_floor(view: Steps) -> float:

@@ -13,11 +13,9 @@ from calviz.core.predictions import Predictions
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
 from calviz.sample.binning import effective_rows
+from calviz.sample.error_bars import LEVEL
 from calviz.sample.losses import MeanLoss, negative_log_likelihood
 from calviz.sample.sample import Sample
-
-#: Level of the interval.
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 #: If the cached results of a view exceed this many bytes together, the oldest large ones are dropped: metrics that share a
 #: result are computed one after the other.
-KEPT_BYTES = 1 << 24
+KEPT_RESULT_BYTES = 1 << 24
 _MISSING: Any = object()
 
 
@@ -33,9 +33,9 @@ def once_per_view(function: Callable[[V], R]) -> Callable[[V], R]:
             found = kept[key] = function(view)
             sizes = {name: _size(value) for name, value in list(kept.items())}
             for name in list(sizes)[:-1]:
-                if sum(sizes.values()) <= KEPT_BYTES:
+                if sum(sizes.values()) <= KEPT_RESULT_BYTES:
                     break
-                if sizes[name] > KEPT_BYTES // 16:
+                if sizes[name] > KEPT_RESULT_BYTES // 16:
                     kept.pop(name, None)
                     del sizes[name]
         return found

@@ -99,7 +99,7 @@ def test_bootstrap_of_sums_is_bootstrap_of_rows(n, bins, value):
 def test_redrawn_hits_are_those_of_rows(n, shape, value, bins):
     events = events_of(n, shape)
     sums = bin_events(events, bins=bins)
-    assert (sums.rows is not None) == (n <= binning.EXACT_ROWS)
+    assert (sums.rows is not None) == (n <= binning.EXACT_BINNING_ROWS)
     mine = value(sums.under_calibration(rng(), DRAWS))
     assert alike(mine, row_calibration(events, value, bins), step=1 / n) < 0.05
 
@@ -109,7 +109,7 @@ def test_redrawn_hits_are_those_of_rows(n, shape, value, bins):
 @pytest.mark.parametrize("n", [100, 400])
 def test_matched_binomial_is_close_also_for_fewer_rows(n, shape, bins, monkeypatch):
     # What is used for many rows, where few rows make its error largest.
-    monkeypatch.setattr(binning, "EXACT_ROWS", 0)
+    monkeypatch.setattr(binning, "EXACT_BINNING_ROWS", 0)
     events = events_of(n, shape)
     mine = ece(bin_events(events, bins=bins).under_calibration(rng(), DRAWS))
     assert alike(mine, row_calibration(events, ece, bins), step=1 / n) < 0.06
