@@ -189,6 +189,20 @@ class Steps:
             yield replace(self, count=count, hits=hits)
 
 
+@once_per_view
+def distance_from_ends(view: Steps) -> float:
+    """Smallest nonzero distance of a score from 0 or 1, at most 1."""
+    if view.nearest is not None:
+        return view.nearest
+    smallest = 1.0
+    for part in view.blocks():
+        first, last = np.searchsorted(part.score, 0, "right"), np.searchsorted(part.score, 1)
+        if first < last:
+            ends = float(part.score[first]), float(1 - part.score[last - 1])
+            smallest = min(smallest, *ends)
+    return smallest
+
+
 def most_steps(rows: float) -> int:
     """Largest number of steps in resampled summaries of this many rows."""
     return MAX_STEPS if rows <= MANY_ROWS else FEW_STEPS
