@@ -10,9 +10,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.numerics.edges import (
-    check_bins,
-)
+from calviz.numerics.edges import check_bins
 from calviz.numerics.quotients import denominators
 from calviz.sample.budget import affordable, in_parts
 from calviz.sample.class_columns import (
@@ -70,9 +68,12 @@ class ClassErrors:
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
-        data, cuts = self.columns.data, self.columns.cuts
-        if cuts.above is None:
-            listed, dense = min(float(cuts.bins), data.n_classes) * data.n, data.probs.size / 20
+        data, class_bins = self.columns.data, self.columns.class_bins
+        if class_bins.above is None:
+            listed, dense = (
+                min(float(class_bins.bins), data.n_classes) * data.n,
+                data.probs.size / 20,
+            )
         else:
             listed, dense = float(self.columns.count.sum()), 0.0
         resamples = affordable(

@@ -60,7 +60,7 @@ class TrueClassErrors:
     @property
     def bins_kept(self) -> bool:
         """Whether this is a profile, and none of its cells extends over two bins."""
-        return isinstance(self.source, CellSource) and not self.source.torn
+        return isinstance(self.source, CellSource) and not self.source.has_cut_cells
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
