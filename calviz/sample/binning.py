@@ -392,20 +392,20 @@ def effective_rows(
     residual -= quotient(total(own), mass, otherwise=0.0)[bin_of]
     if weights is not None:
         residual *= weights
-    squares, groups = np.zeros(bins), np.zeros(bins)
-    for m, inside in enumerate(_rows_of_bins(bin_of, bins)):
+    squares, clusters_of_bin = np.zeros(bins), np.zeros(bins)
+    for m, rows_inside in enumerate(_rows_of_bins(bin_of, bins)):
         # One sum per cluster in each bin; clusters are renumbered where a bin has few rows.
-        there, some = cluster[inside], residual[inside]
-        if 8 * there.size < int(cluster.max()):
-            there = np.unique(there, return_inverse=True)[1]
-        sums = np.bincount(there, some)
+        clusters, residuals_inside = cluster[rows_inside], residual[rows_inside]
+        if 8 * clusters.size < int(cluster.max()):
+            clusters = np.unique(clusters, return_inverse=True)[1]
+        sums = np.bincount(clusters, residuals_inside)
         squares[m] = sums @ sums
-        groups[m] = np.count_nonzero(np.bincount(there))
-    spread = squares * groups / np.maximum(groups - 1, 1)
+        clusters_of_bin[m] = np.count_nonzero(np.bincount(clusters))
+    spread = squares * clusters_of_bin / np.maximum(clusters_of_bin - 1, 1)
     alone = total(residual**2)
     # A single cluster is one observation; without any spread the number of rows stays as it is.
-    found = rows * quotient(alone, spread, otherwise=1.0)
-    return np.where(groups == 1, 1.0, np.clip(found, 1.0, np.maximum(rows, 1.0)))
+    effective = rows * quotient(alone, spread, otherwise=1.0)
+    return np.where(clusters_of_bin == 1, 1.0, np.clip(effective, 1.0, np.maximum(rows, 1.0)))
 
 
 def _rows_of_bins(bin_of: IntArray, bins: int) -> Iterator[IntArray | slice]:
@@ -426,7 +426,7 @@ def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
     sums_of = RowSums(cell, 2 * bins, None, events.score.astype(np.float64))
     gap = view.score_sum - view.hit_sum
 
-    def of(weights: RowWeights) -> Callable[[float | None], BinSums]:
+    def resampled(weights: RowWeights) -> Callable[[float | None], BinSums]:
         cells = np.moveaxis(sums_of(weights), -1, 0).reshape(-1, 2, bins, 2)
 
         def at_scale(scale: float | None) -> BinSums:
@@ -443,4 +443,4 @@ def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
 
         return at_scale
 
-    return of
+    return resampled

@@ -10,7 +10,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.quotients import quotient
 from calviz.sample.sample import Sample
-from calviz.sample.true_classes import of_chosen_bins
+from calviz.sample.true_classes import true_class_errors_of_sample
 from calviz.specs.metric import takes_weights
 
 #: Rows handled at a time.
@@ -54,7 +54,7 @@ def class_table(sample: Sample) -> ClassTable:
     ----------
     Ao et al. 2023, eq. 5 (MCS by class); Gupta et al. 2021, eq. 12 (KS).
     """
-    errors = of_chosen_bins(sample)
+    errors = true_class_errors_of_sample(sample)
     score, hit, labels = errors.source.score, errors.source.hit, errors.source.labels
     weights, k = sample.weights, errors.rows.size
     rows = np.bincount(labels, minlength=k)

@@ -179,16 +179,16 @@ def _follows_scores(data: Dataset, factor: Factor) -> bool:
     if ranks is None:
         return False
     score, size = data.probs[:, 1].astype(np.float64), len(factor.levels)
-    counted = np.ones(data.n) if data.weights is None else data.weights
-    rows = np.bincount(factor.codes, counted, minlength=size)
-    there = np.flatnonzero(rows)
-    if there.size < LEAST_GRADES:
+    weights = np.ones(data.n) if data.weights is None else data.weights
+    rows = np.bincount(factor.codes, weights, minlength=size)
+    levels = np.flatnonzero(rows)
+    if levels.size < LEAST_GRADES:
         return False
-    mean = np.bincount(factor.codes, counted * score, minlength=size)[there] / rows[there]
-    steps = np.diff(mean[np.argsort(np.asarray(ranks)[there])])
-    middle = counted @ score / counted.sum()
-    between = rows[there] @ (mean - middle) ** 2
-    whole = float(counted @ (score - middle) ** 2)
+    mean = np.bincount(factor.codes, weights * score, minlength=size)[levels] / rows[levels]
+    steps = np.diff(mean[np.argsort(np.asarray(ranks)[levels])])
+    mean_of_all = weights @ score / weights.sum()
+    between = rows[levels] @ (mean - mean_of_all) ** 2
+    whole = float(weights @ (score - mean_of_all) ** 2)
     return bool((np.all(steps > 0) or np.all(steps < 0)) and between >= 0.5 * whole)
 
 
@@ -251,25 +251,25 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     cluster, weights = sample.row_draws.cluster, sample.weights
     each = slice_sums(sample.scored, factor.codes, len(factor.levels), cluster, weights)
     mass = each.mass
-    there = np.flatnonzero(mass)
-    there = there[np.argsort(each.score[there] / mass[there], kind="stable")]
+    levels = np.flatnonzero(mass)
+    levels = levels[np.argsort(each.score[levels] / mass[levels], kind="stable")]
     every = slice_sums(sample.scored, np.zeros_like(factor.codes), 1, cluster, weights)
 
     def of(name: str) -> FloatArray:
-        return np.append(getattr(each, name)[there], getattr(every, name))
+        return np.append(getattr(each, name)[levels], getattr(every, name))
 
     hits = np.bincount(factor.codes, sample.scored.hit, minlength=len(factor.levels))
     mean, share = np.clip(of("score") / of("mass"), 0, 1), np.clip(of("hits") / of("mass"), 0, 1)
-    n = np.append(counts_as(each)[there], counts_as(every))
+    n = np.append(counts_as(each)[levels], counts_as(every))
     k = share * n
     a, b, tail = k + 0.5, n - k + 0.5, (1 - level) / 2
     # For grades that are not tested k is nan, and so is the p-value.
     binomial = np.where(k == 0, 1.0, betainc(np.maximum(k, 1e-12), n - k + 1, mean))
     return Grades(
         column=column,
-        names=(*(factor.levels[i] for i in there.tolist()), "all rows"),
+        names=(*(factor.levels[i] for i in levels.tolist()), "all rows"),
         rows=of("rows"),
-        hits=np.append(hits[there], hits.sum()) if each.weighted is not None else of("hits"),
+        hits=np.append(hits[levels], hits.sum()) if each.weighted is not None else of("hits"),
         score=mean,
         observed=share,
         counts_as=n,

@@ -249,6 +249,6 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
 
 
 @takes_weights
-def of_chosen_bins(sample: Sample) -> TrueClassErrors:
+def true_class_errors_of_sample(sample: Sample) -> TrueClassErrors:
     """The errors of the true classes over the sample's number of bins."""
     return sample.view(true_class_errors, bins=sample.bins_used)
