@@ -420,13 +420,13 @@ def held_out(sample: Sample, *, score: Score, part: Part) -> HeldOutLoss:
     fitted = sample.view(folds)
     view: MeanLoss = sample.view(negative_log_likelihood if score == "nll" else squared_error)
     # Both losses share one pass over the rows.
-    mean = sample.view(_means)[int(score == "brier")]
+    held_out_mean = sample.view(_means)[int(score == "brier")]
     of_rows = partial(fitted.of_rows, score)
     redraw = partial(fitted.redrawn, score=score, part=part)
     if part == "refinement":
-        return HeldOutLoss(mean, of_rows, redraw=redraw)
+        return HeldOutLoss(held_out_mean, of_rows, redraw=redraw)
     return HeldOutLoss(
-        np.asarray(view.mean - mean), lambda: view.of_rows() - of_rows(), redraw=redraw
+        np.asarray(view.mean - held_out_mean), lambda: view.of_rows() - of_rows(), redraw=redraw
     )
 
 

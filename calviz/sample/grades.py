@@ -101,33 +101,37 @@ class Grades:
         """Say which grades are off."""
         lights = self.lights[:-1]
         red, yellow = (
-            [shortened(n) for n, light in zip(self.names, lights, strict=False) if light == of]
-            for of in ("red", "yellow")
+            [shortened(n) for n, light in zip(self.names, lights, strict=False) if light == colour]
+            for colour in ("red", "yellow")
         )
         if not red and not yellow:
             tested = len(lights) - lights.count("none")
-            said = (
+            text = (
                 f"In none of the {tested} grades does more happen than its probabilities say."
                 if tested
                 else ""
             )
         else:
-            parts = [f"{of} {', '.join(n)}" for of, n in (("red", red), ("yellow", yellow)) if n]
-            said = f"In some of the {len(lights)} grades more happens than the probabilities say: {'; '.join(parts)}."
+            parts = [
+                f"{colour} {', '.join(n)}" for colour, n in (("red", red), ("yellow", yellow)) if n
+            ]
+            text = f"In some of the {len(lights)} grades more happens than the probabilities say: {'; '.join(parts)}."
         less = [
             shortened(name)
             for name, p in zip(self.names[:-1], self.jeffreys[:-1].tolist(), strict=True)
             if p > 1 - RED
         ]
         if less:
-            said += f" Less happens in {', '.join(less)}: the tests look only for scores that are too low."
+            text += f" Less happens in {', '.join(less)}: the tests look only for scores that are too low."
         if untested := [
-            shortened(name) for name, of in zip(self.names, lights, strict=False) if of == "none"
+            shortened(name)
+            for name, light in zip(self.names, lights, strict=False)
+            if light == "none"
         ]:
-            said += (
+            text += (
                 f" Not tested: {', '.join(untested)}, with fewer than {FEWEST_CLUSTERS} clusters."
             )
-        return f"{said} {self._order()}".strip()
+        return f"{text} {self._order()}".strip()
 
     def _order(self) -> str:
         """Say whether the observed shares rise from grade to grade, as the mean scores do."""
@@ -249,18 +253,21 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     """
     factor = grade_factor(sample.data, column)
     cluster, weights = sample.row_draws.cluster, sample.weights
-    each = slice_sums(sample.scored, factor.codes, len(factor.levels), cluster, weights)
-    mass = each.mass
+    by_level = slice_sums(sample.scored, factor.codes, len(factor.levels), cluster, weights)
+    mass = by_level.mass
     levels = np.flatnonzero(mass)
-    levels = levels[np.argsort(each.score[levels] / mass[levels], kind="stable")]
-    every = slice_sums(sample.scored, np.zeros_like(factor.codes), 1, cluster, weights)
+    levels = levels[np.argsort(by_level.score[levels] / mass[levels], kind="stable")]
+    all_rows = slice_sums(sample.scored, np.zeros_like(factor.codes), 1, cluster, weights)
 
-    def of(name: str) -> FloatArray:
-        return np.append(getattr(each, name)[levels], getattr(every, name))
+    def with_all_rows(name: str) -> FloatArray:
+        return np.append(getattr(by_level, name)[levels], getattr(all_rows, name))
 
     hits = np.bincount(factor.codes, sample.scored.hit, minlength=len(factor.levels))
-    mean, share = np.clip(of("score") / of("mass"), 0, 1), np.clip(of("hits") / of("mass"), 0, 1)
-    n = np.append(counts_as(each)[levels], counts_as(every))
+    mean, share = (
+        np.clip(with_all_rows("score") / with_all_rows("mass"), 0, 1),
+        np.clip(with_all_rows("hits") / with_all_rows("mass"), 0, 1),
+    )
+    n = np.append(counts_as(by_level)[levels], counts_as(all_rows))
     k = share * n
     a, b, tail = k + 0.5, n - k + 0.5, (1 - level) / 2
     # For grades that are not tested k is nan, and so is the p-value.
@@ -268,8 +275,10 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     return Grades(
         column=column,
         names=(*(factor.levels[i] for i in levels.tolist()), "all rows"),
-        rows=of("rows"),
-        hits=np.append(hits[levels], hits.sum()) if each.weighted is not None else of("hits"),
+        rows=with_all_rows("rows"),
+        hits=np.append(hits[levels], hits.sum())
+        if by_level.weighted is not None
+        else with_all_rows("hits"),
         score=mean,
         observed=share,
         counts_as=n,

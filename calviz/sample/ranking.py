@@ -105,14 +105,14 @@ def average_precision(view: Steps, *, of: Literal["hits", "misses"]) -> FloatArr
     Tied rows enter together; ``nan`` where there is nothing to find.
     """
     of_hits = of == "hits"
-    found, seen, precise = (np.zeros(view.n.shape) for _ in range(3))
+    found_so_far, rows_so_far, total = (np.zeros(view.n.shape) for _ in range(3))
     for part in view.blocks(descending=of_hits):
         turn = slice(None, None, -1 if of_hits else 1)
         wanted = (part.hits if of_hits else part.count - part.hits)[..., turn]
-        upto = np.cumsum(wanted, axis=-1) + found[..., None]
-        rows = np.cumsum(part.count[..., turn], axis=-1) + seen[..., None]
-        found, seen = upto[..., -1].copy(), rows[..., -1]
+        upto = np.cumsum(wanted, axis=-1) + found_so_far[..., None]
+        rows = np.cumsum(part.count[..., turn], axis=-1) + rows_so_far[..., None]
+        found_so_far, rows_so_far = upto[..., -1].copy(), rows[..., -1]
         precision = np.divide(upto, rows, out=upto, where=rows > 0)
         precision *= wanted
-        precise += precision.sum(axis=-1)
-    return quotient(precise, found)
+        total += precision.sum(axis=-1)
+    return quotient(total, found_so_far)

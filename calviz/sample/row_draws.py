@@ -151,9 +151,9 @@ class GroupWeights:
         at = np.arange(n) if group is None else group
         members = csr_array((own, at, np.arange(n + 1)), shape=(n, self.rows.groups))
         # A sparse array on the left keeps a plain table from being copied.
-        found: Any = table @ members if isinstance(table, csr_array) else (members.T @ table.T).T
-        of: FloatArray | csr_array = found
-        return of
+        sums: Any = table @ members if isinstance(table, csr_array) else (members.T @ table.T).T
+        of_groups: FloatArray | csr_array = sums
+        return of_groups
 
 
 #: Weights of rows, shape (n, b).
