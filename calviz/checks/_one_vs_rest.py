@@ -83,10 +83,10 @@ class OneVsRest:
     def words(self) -> str:
         """Text that names what is off, with its numbers."""
         parts = []
-        for name, found in (("class-wise ECE", self.ece), ("class-wise KS", self.ks)):
-            if found.off:
-                decimals = decimals_for(100 * (found.value - found.calibrated), least=2)
-                value, mean = (points(v, decimals) for v in (found.value, found.calibrated))
+        for name, error in (("class-wise ECE", self.ece), ("class-wise KS", self.ks)):
+            if error.off:
+                decimals = decimals_for(100 * (error.value - error.calibrated), least=2)
+                value, mean = (points(v, decimals) for v in (error.value, error.calibrated))
                 parts.append(f"{name} {value} points where a calibrated model would show {mean}")
         if parts and self.rows < self.sample.data.rows:
             parts[-1] += (
@@ -121,10 +121,10 @@ def one_vs_rest(sample: Sample) -> OneVsRest | None:
     """
     data = sample.data
     if data.cells is None:
-        known = isinstance(data, Predictions)
+        has_all_classes = isinstance(data, Predictions)
     else:
-        known = knows_classes(data) and not isinstance(data, Predictions)
-    if not known or not data.alike:
+        has_all_classes = knows_classes(data) and not isinstance(data, Predictions)
+    if not has_all_classes or not data.alike:
         return None
     most = max(1, min(MOST_ROWS, MOST_ENTRIES // data.n_classes))
     part = sample

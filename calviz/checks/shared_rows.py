@@ -43,11 +43,11 @@ def shared_rows(sample: Sample) -> Iterator[Finding]:
         yield _finding(shared, data.n, "are identical to a row of another split")
 
 
-def _finding(shared: int, n: int, what: str) -> Finding:
+def _finding(shared: int, n: int, statement: str) -> Finding:
     return Finding(
         "CAL011",
         "warning",
-        f"{counted(shared, 'row')} ({percent(shared / n, decimals_for(100 * shared / n, figures=1, least=1))}) {what}: what is fitted on one split and evaluated on "
+        f"{counted(shared, 'row')} ({percent(shared / n, decimals_for(100 * shared / n, figures=1, least=1))}) {statement}: what is fitted on one split and evaluated on "
         "the other looks better than it is.",
     )
 

@@ -117,22 +117,24 @@ def wrong_labels(sample: Sample) -> Iterator[Finding]:
     suspects = sample.view(ruled_out)
     if suspects is None or not suspects.suspect:
         return
-    far = int(np.count_nonzero(suspects.given <= RULED_OUT / 100))
-    what = "are of a class" if isinstance(sample.data, Predictions) else "are wrong in a way"
+    far_below = int(np.count_nonzero(suspects.given <= RULED_OUT / 100))
+    fault = "are of a class" if isinstance(sample.data, Predictions) else "are wrong in a way"
     yield Finding(
         "CAL021",
         "warning",
-        f"The labels of {counted(suspects.rows.size, 'row')} {what} to which the model gives {percent(RULED_OUT, 0)} or less, where "
+        f"The labels of {counted(suspects.rows.size, 'row')} {fault} to which the model gives {percent(RULED_OUT, 0)} or less, where "
         f"calibrated probabilities would allow {suspects.expected:.1f}, and they hardly become rarer where it gives even "
-        f"less ({far:,} at {percent(RULED_OUT / 100, 2)} or less): suspect wrong labels, first {_named(sample, suspects)}.",
+        f"less ({far_below:,} at {percent(RULED_OUT / 100, 2)} or less): suspect wrong labels, first {_named(sample, suspects)}.",
     )
 
 
-def _named(sample: Sample, found: RuledOut) -> str:
+def _named(sample: Sample, suspects: RuledOut) -> str:
     """Name the rows whose label is least probable, by id or by position."""
     ids = sample.data.ids
     kind = "row" if ids is None else "id"
-    names = [f"{i + 1:,}" if ids is None else shorten(str(ids[i]), 30) for i in found.rows[:NAMED]]
+    names = [
+        f"{i + 1:,}" if ids is None else shorten(str(ids[i]), 30) for i in suspects.rows[:NAMED]
+    ]
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 

@@ -182,17 +182,17 @@ def _quantiles_of_many(view: CurveOf) -> dict[float, float]:
 
     def work(part: Steps) -> list[tuple[FloatArray, FloatArray]]:
         distance = view.distance(part)
-        at = _interval(distance)
-        return [(distance[at == one], part.count[at == one]) for one in intervals]
+        interval_of = _interval(distance)
+        return [(distance[interval_of == one], part.count[interval_of == one]) for one in intervals]
 
-    found = {}
+    quantiles = {}
     parts = zip(*view.steps.of_blocks(work), strict=True)
     for q, rows, interval, inside in zip(_QUANTILES, least, intervals, parts, strict=True):
         distance, count = (np.concatenate(column) for column in zip(*inside, strict=True))
         before = float(upto[interval - 1]) if interval else 0.0
         order = np.argsort(distance)
-        found[q] = float(distance[order[np.argmax(before + np.cumsum(count[order]) >= rows)]])
-    return found
+        quantiles[q] = float(distance[order[np.argmax(before + np.cumsum(count[order]) >= rows)]])
+    return quantiles
 
 
 def _distance_quantile(view: CurveOf, q: float) -> FloatArray:

@@ -97,10 +97,10 @@ def calibration_in_the_large(view: Steps) -> FloatArray:
 
 def _joint(view: Steps) -> Mapping[str, float]:
     statistic = float(view.n * unreliability(view)) + 2
-    found = {"chi_squared": statistic, "degrees_of_freedom": 2.0}
+    test = {"chi_squared": statistic, "degrees_of_freedom": 2.0}
     if view.weight is not None:  # a weighted likelihood ratio has another distribution
-        return found
-    return {**found, "p_value": float(chdtrc(2, max(statistic, 0.0)))}
+        return test
+    return {**test, "p_value": float(chdtrc(2, max(statistic, 0.0)))}
 
 
 def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -112,11 +112,11 @@ def _bounds(sample: Sample, view: Steps) -> tuple[float, float]:
     return cell_bounds_of_order.of_line(sample, theta, least)
 
 
-def wald_interval(of: int) -> Callable[[Steps, float], tuple[float, float] | None]:
+def wald_interval(coefficient: int) -> Callable[[Steps, float], tuple[float, float] | None]:
     """Return the function that computes the Wald interval of the intercept (0) or the slope (1)."""
 
     def ends(view: Steps, level: float) -> tuple[float, float] | None:
-        low, high = logistic_recalibration.wald(view, level)[of].tolist()
+        low, high = logistic_recalibration.wald(view, level)[coefficient].tolist()
         return (low, high) if low < high else None
 
     return ends

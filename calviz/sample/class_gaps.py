@@ -104,10 +104,10 @@ def class_gaps(sample: Sample) -> ClassGaps:
         for total in powers:
             total += power.sum(axis=0)
             power *= block
-    given = data.probs[np.arange(data.n), data.labels].astype(np.float64)
+    of_label = data.probs[np.arange(data.n), data.labels].astype(np.float64)
     w = np.ones(data.n) if weights is None else weights
     own: FloatArray = np.stack(
-        [np.bincount(data.labels, w * given**power, minlength=k) for power in (1, 2)]
+        [np.bincount(data.labels, w * of_label**power, minlength=k) for power in (1, 2)]
     )
     rows_of = np.bincount(data.labels, weights, minlength=k).astype(np.float64)
     if weights is None:

@@ -264,8 +264,7 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
 
     hits = np.bincount(factor.codes, sample.scored.hit, minlength=len(factor.levels))
     mean, share = (
-        np.clip(with_all_rows("score") / with_all_rows("mass"), 0, 1),
-        np.clip(with_all_rows("hits") / with_all_rows("mass"), 0, 1),
+        np.clip(with_all_rows(name) / with_all_rows("mass"), 0, 1) for name in ("score", "hits")
     )
     n = np.append(counts_as(by_level)[levels], counts_as(all_rows))
     k = share * n

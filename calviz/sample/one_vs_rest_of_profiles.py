@@ -189,10 +189,10 @@ def thresholded_errors(sample: Sample, bins: int, threshold: float) -> ClassErro
             views.append(None)
             bounds.append(0.0)
     params = {"bins": bins, "scheme": "equal-mass", "threshold": threshold}
-    errors = ClassErrorsOfCells.of(tuple(views), _mean_gap, bounds, params)
+    of_classes = ClassErrorsOfCells.of(tuple(views), _mean_gap, bounds, params)
     if all(view is None for view in views):
-        errors.errors[:] = np.nan
-    return errors
+        of_classes.errors[:] = np.nan
+    return of_classes
 
 
 def _mean_gap(view: Any) -> FloatArray:

@@ -142,11 +142,11 @@ def _reweighted(sample: Sample, view: PairwiseErrors) -> Reweighted:
     """See `Reweighting`."""
     rows = _chosen(sample, int(view.params["kernel_rows"]))
 
-    def of(weights: RowWeights) -> Callable[[float | None], PairwiseErrors]:
+    def resampled(weights: RowWeights) -> Callable[[float | None], PairwiseErrors]:
         some = rows_of(weights, rows)
         return lambda _: view.weighted(np.ascontiguousarray(some.T))
 
-    return of
+    return resampled
 
 
 def _redrawn(sample: Sample, view: PairwiseErrors) -> Redrawn:
