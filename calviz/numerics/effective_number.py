@@ -19,6 +19,8 @@ def effective_numbers(group: IntArray, weights: FloatArray, groups: int) -> Floa
     return effective_numbers_of_sums(total, squares)
 
 
-def effective_numbers_of_sums(total: FloatArray, squares: FloatArray) -> FloatArray:
+def effective_numbers_of_sums(
+    total: FloatArray | IntArray, squares: FloatArray | IntArray
+) -> FloatArray:
     """Effective sample size from the sums of weights and of their squares, of one shape; 0 where these are 0."""
     return quotient(total**2, squares, otherwise=0.0)

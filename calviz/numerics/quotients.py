@@ -6,11 +6,14 @@ import math
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 
 
 def quotient(
-    a: FloatArray, b: FloatArray, *, otherwise: float | FloatArray = math.nan
+    a: FloatArray | IntArray,
+    b: FloatArray | IntArray,
+    *,
+    otherwise: float | FloatArray = math.nan,
 ) -> FloatArray:
     """``a / b`` where b is above 0, and `otherwise` elsewhere, for shapes that broadcast."""
     out = np.full(np.broadcast_shapes(np.shape(a), np.shape(b)), otherwise)
@@ -18,6 +21,6 @@ def quotient(
     return out
 
 
-def denominators(counts: FloatArray) -> FloatArray:
+def denominators(counts: FloatArray | IntArray) -> FloatArray:
     """Counts as denominators, of any shape: 1 where the count is 0."""
     return np.where(counts > 0, counts, 1.0)

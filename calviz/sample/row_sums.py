@@ -123,7 +123,8 @@ class HitSums:
         if rows.groups == rows.n:
             hits = (rng.random((self._score.size, size)) < self._score[:, None]).astype(np.float64)
             return np.asarray(self._hits(rows.of_rows(hits))[0])
-        return skewed_sum_tails.draws(rng, *self._cumulants_of(rows), size)
+        mean, variance, third = self._cumulants_of(rows)
+        return skewed_sum_tails.draws(rng, mean, variance, third, size)
 
     def _expected_hits(self, rows: RowDraws) -> FloatArray:
         """Weighted sum of the scores of each cell, shape (C,)."""
