@@ -19,7 +19,7 @@ from _harness import machine, run_study, write_section
 from scipy.special import expit, softmax
 
 from calviz.checks import find, verdict
-from calviz.checks._verdict_evidence import evidence
+from calviz.checks._verdict_evidence import collect_evidence
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 
@@ -97,7 +97,7 @@ def measure_file(case, n, run):
     groups = {"a": rng.integers(0, 4, n), "b": rng.integers(0, 10, n)}
     data = Predictions(probs=probs, labels=labels, groups=groups)
     sample = Sample(data, reduction, seed=run, resamples=RESAMPLES)
-    v, facts = verdict(sample), sample.once(evidence)
+    v, facts = verdict(sample), sample.once(collect_evidence)
     codes = sorted({f.code for f in find(sample)})
     return {
         "direction": v.direction,

@@ -10,12 +10,12 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.results.arena import Experiment
 from calviz.results.evaluation import Interval
+from calviz.sample.error_bars import LEVEL
 
 #: A benchmark with fewer data sets is resampled by experiment, as CalArena does for images: draws of a handful
 #: of units are too coarse.
 FEWEST_DATA_SETS = 8
 RESAMPLES = 1_000
-LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calviz.checks._class_sides import most_if_several
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
@@ -30,7 +31,7 @@ REDRAWS, MORE_REDRAWS, FAR = 100, 400, 1e-8
 #: Largest numbers of rows and of probabilities for which labels are redrawn (about half a second). Larger data are judged on some rows.
 MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 22
 #: Level of each of the three tests (means of the classes, class-wise ECE, class-wise KS).
-LEVEL = CLASS_TEST / 3
+LEVEL_OF_EACH_TEST = CLASS_TEST / 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class AgainstNoise:
     @property
     def off(self) -> bool:
         """Whether the value is more than a calibrated model would show."""
-        return self.p_value <= LEVEL
+        return self.p_value <= LEVEL_OF_EACH_TEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +83,10 @@ class OneVsRest:
     def words(self) -> str:
         """Text that names what is off, with its numbers."""
         parts = []
-        for name, found in (("class-wise ECE", self.ece), ("class-wise KS", self.ks)):
-            if found.off:
-                decimals = decimals_for(100 * (found.value - found.calibrated), least=2)
-                value, mean = (points(v, decimals) for v in (found.value, found.calibrated))
+        for name, error in (("class-wise ECE", self.ece), ("class-wise KS", self.ks)):
+            if error.off:
+                decimals = decimals_for(100 * (error.value - error.calibrated), least=2)
+                value, mean = (points(v, decimals) for v in (error.value, error.calibrated))
                 parts.append(f"{name} {value} points where a calibrated model would show {mean}")
         if parts and self.rows < self.sample.data.rows:
             parts[-1] += (
@@ -107,7 +108,7 @@ def means_off(sample: Sample, beyond: FloatArray) -> str:
     ]
     return (
         f"of {counted(view.rows.size, 'class', 'classes')} against the rest, {' and '.join(sides)} on average, "
-        f"{'most ' if np.count_nonzero(beyond) > 1 else ''}{listed([names[k]])}, {percent(forecast, decimals)} for a frequency of {percent(frequency, decimals)}"
+        f"{most_if_several(beyond)}{listed([names[k]])}, {percent(forecast, decimals)} for a frequency of {percent(frequency, decimals)}"
     )
 
 
@@ -120,10 +121,10 @@ def one_vs_rest(sample: Sample) -> OneVsRest | None:
     """
     data = sample.data
     if data.cells is None:
-        known = isinstance(data, Predictions)
+        has_all_classes = isinstance(data, Predictions)
     else:
-        known = knows_classes(data) and not isinstance(data, Predictions)
-    if not known or not data.alike:
+        has_all_classes = knows_classes(data) and not isinstance(data, Predictions)
+    if not has_all_classes or not data.alike:
         return None
     most = max(1, min(MOST_ROWS, MOST_ENTRIES // data.n_classes))
     part = sample
@@ -152,7 +153,7 @@ def _against(metric: Callable[[Any], FloatArray], view: Any, seed: int) -> Again
     for redraws in (REDRAWS, MORE_REDRAWS):
         drawn = metric(resampled(view, "under_calibration", seed=seed, resamples=redraws))
         against_noise = AgainstNoise(value, float(np.mean(drawn)), above_drawn(drawn, alike))
-        if not FAR < against_noise.p_value <= LEVEL:
+        if not FAR < against_noise.p_value <= LEVEL_OF_EACH_TEST:
             break
     return against_noise
 

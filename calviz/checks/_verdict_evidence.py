@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from calviz.checks._verdict_tests import Joint, joint, looks
+from calviz.checks._verdict_tests import Joint, joint, tested_views
 from calviz.core.reduction import Reduction
 from calviz.metrics.binned import ece
 from calviz.metrics.mcs import mcs
@@ -125,39 +125,43 @@ class Evidence:
 
 
 @takes_weights
-def evidence(sample: Sample) -> Evidence:
+def collect_evidence(sample: Sample) -> Evidence:
     """Collect the evidence on a sample; intervals and noise floors are those of an evaluation of the same sample."""
     if sample.data.rows < MIN_ROWS:
-        return _seen(sample, None)
+        return _evidence_of(sample, None)
     tests = sample.once(joint)
-    candidates = [_seen(look, tests) for look in looks(sample) if _worth(look, sample, tests)]
+    candidates = [
+        _evidence_of(view, tests)
+        for view in tested_views(sample)
+        if _is_candidate(view, sample, tests)
+    ]
     own, *others = candidates
     for other in others:
-        if not own.shows_itself or _extent(other) > WORSE * _extent(own):
+        if not own.shows_itself or _noise_free_size(other) > WORSE * _noise_free_size(own):
             return other
     return own
 
 
-def _worth(look: Sample, sample: Sample, tests: Joint) -> bool:
+def _is_candidate(view: Sample, sample: Sample, tests: Joint) -> bool:
     """Whether a view is a candidate: the sample itself always is, its other view if a test of that view shows an error."""
-    key = look.reduction.key
+    key = view.reduction.key
     own = [t for t in tests.tests if t.reduction == key and t.adjusted <= OVERALL]
-    return look is sample or bool(own)
+    return view is sample or bool(own)
 
 
-def _extent(seen: Evidence) -> float:
+def _noise_free_size(evidence: Evidence) -> float:
     """Size of the error without noise, whose square is subtracted: noise adds less to a large error than its own size."""
-    beyond = math.sqrt(max(seen.ece**2 - seen.floor.mean**2, 0.0))
-    return max(abs(seen.mcs) if seen.shows("mcs") else 0.0, beyond)
+    beyond = math.sqrt(max(evidence.ece**2 - evidence.floor.mean**2, 0.0))
+    return max(abs(evidence.mcs) if evidence.shows("mcs") else 0.0, beyond)
 
 
-def _seen(sample: Sample, tests: Joint | None) -> Evidence:
+def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
     sums = chosen_bins(sample)
     whole = sample.view(event_sums)
-    off, error = float(mcs(whole)), float(ece(sums))
+    difference, error = float(mcs(whole)), float(ece(sums))
     calibrated = ece(resampled(sums, "under_calibration", **sample.redrawing))
     drawn = ece(resampled(sums, "bootstrap", **sample.redrawing))
-    reach = interval(
+    ece_interval = interval(
         drawn, value=error, method="inverted", calibrated=calibrated, bounds=(0.0, 1.0)
     )
     floor = NoiseFloor(
@@ -165,45 +169,47 @@ def _seen(sample: Sample, tests: Joint | None) -> Evidence:
         float(np.quantile(calibrated, 0.95)),
         p_value(calibrated, error),
     )
-    around = interval(mcs(resampled(whole, "bootstrap", **sample.redrawing)), value=off)
+    mcs_interval = interval(
+        mcs(resampled(whole, "bootstrap", **sample.redrawing)), value=difference
+    )
     key = sample.reduction.key
     high = low = beyond = False
     if tests is not None:
         beyond = any(t.adjusted <= OVERALL for t in tests.tests)
         sides = tests.sides[key]
         high, low = (beyond and p <= OVERALL for p in (sides.too_high, sides.too_low))
-    made = Evidence(
+    undirected = Evidence(
         reduction=sample.reduction,
         rows=sample.data.rows,
         score=float(whole.score_sum.sum() / whole.n),
         observed=float(whole.hit_sum.sum() / whole.n),
-        mcs=off,
-        interval=around,
+        mcs=difference,
+        interval=mcs_interval,
         ece=error,
         floor=floor,
-        ece_below=_below(whole, reach),
+        ece_below=_below(whole, ece_interval),
         direction="off" if beyond else "none",
         sides=(high, low),
         too_high=None,
         too_low=None,
         tests=tests.tests if tests else (),
     )
-    return _directed(made, sums)
+    return _directed(undirected, sums)
 
 
-def _directed(seen: Evidence, sums: BinSums) -> Evidence:
+def _directed(evidence: Evidence, sums: BinSums) -> Evidence:
     """Add the direction and the worst bins to the evidence."""
-    high, low = seen.sides
-    average = seen.off_on_average
-    high, low = high or (average and seen.mcs > 0), low or (average and seen.mcs < 0)
-    direction: Direction = seen.direction
+    high, low = evidence.sides
+    average = evidence.off_on_average
+    high, low = high or (average and evidence.mcs > 0), low or (average and evidence.mcs < 0)
+    direction: Direction = evidence.direction
     if average:
-        direction = "over" if seen.mcs > 0 else "under"
-    if high and low and (not average or _lesser(sums) >= LESSER_SHARE * seen.ece):
+        direction = "over" if evidence.mcs > 0 else "under"
+    if high and low and (not average or _lesser(sums) >= LESSER_SHARE * evidence.ece):
         direction = "mixed"
     gaps = _worst_bins(sums)
     return replace(
-        seen,
+        evidence,
         direction=direction,
         sides=(high, low),
         too_high=gaps[0] if high else None,
@@ -218,7 +224,7 @@ def _lesser(sums: BinSums) -> float:
     return min(up, up - float(weighted.sum()))
 
 
-def _below(whole: BinSums, reach: Interval | None) -> float:
+def _below(whole: BinSums, ece_interval: Interval | None) -> float:
     """Upper bound of the true ECE at 95 % confidence: the upper end of its interval.
 
     If (nearly) all rows are hits, or none, resampling is unreliable: the bound is then at least that of |MCS|, with an
@@ -226,23 +232,23 @@ def _below(whole: BinSums, reach: Interval | None) -> float:
     """
     score = float(whole.score_sum.sum()) / float(whole.n)
     hits, n = (float(v.sum()) for v in whole.trials)
-    if reach is not None and min(hits, n - hits) >= FEW:
-        return reach.high
+    if ece_interval is not None and min(hits, n - hits) >= FEW:
+        return ece_interval.high
     low, high = clopper_pearson(hits, n)
     exact = max(abs(score - float(low)), abs(score - float(high)))
-    return exact if reach is None else max(reach.high, exact)
+    return exact if ece_interval is None else max(ece_interval.high, exact)
 
 
 def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:
     """Return the bins furthest outside their adjusted interval, with scores too high and too low."""
     index, score, low, high = bin_intervals(sums)
-    found: list[BinGap | None] = []
+    worst_bins: list[BinGap | None] = []
     for worst in bins_off(sums):
         if worst is None:
-            found.append(None)
+            worst_bins.append(None)
             continue
         m = int(index[worst])
-        found.append(
+        worst_bins.append(
             BinGap(
                 index=m,
                 low=float(sums.edges[m]),
@@ -254,4 +260,4 @@ def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:
                 bins=int(index.size),
             )
         )
-    return found[0], found[1]
+    return worst_bins[0], worst_bins[1]

@@ -62,7 +62,7 @@ class Joint:
     sides: dict[str, Sides]
 
 
-def looks(sample: Sample) -> tuple[Sample, ...]:
+def tested_views(sample: Sample) -> tuple[Sample, ...]:
     """Return the sample and, with two classes, their other view: each may hide what the other shows."""
     two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
     if two and sample.reduction.kind in ("top-label", "positive", "class"):
@@ -76,29 +76,29 @@ def looks(sample: Sample) -> tuple[Sample, ...]:
 def joint(sample: Sample) -> Joint:
     """Test a sample; p-values are adjusted for all tests made here.
 
-    Under each reduction (`looks`): MCS, ECE, KS and the miscalibration part of the Brier score; with a single reduction also
+    Under each reduction (`tested_views`): MCS, ECE, KS and the miscalibration part of the Brier score; with a single reduction also
     Spiegelhalter's statistic. For all classes: NLL and Brier score. Functions of hits and scores share their redrawn labels. NLL and
     Brier score of more than two classes are drawn separately, as if they were independent of the rest: that
     is conservative, since |NLL| and the others increase together (Šidák 1967; Royen 2014).
     """
-    seen = looks(sample)
-    two = len(seen) == 2
-    base = seen[1] if two and sample.reduction.kind == "top-label" else sample
+    views = tested_views(sample)
+    two = len(views) == 2
+    base = views[1] if two and sample.reduction.kind == "top-label" else sample
     view = base.view(steps)
     calibrated = resampled(view, "under_calibration", **sample.redrawing)
-    edges = {s.reduction.key: chosen_bins(s).edges for s in seen}
+    edges = {s.reduction.key: chosen_bins(s).edges for s in views}
     # At ties, the first class is predicted.
     fold = partial(_folded, ties_flip=two and base.reduction.class_index(base.data) == 1)
-    keys = [s.reduction.key for s in seen]
-    measured = _measured(view.as_drawn(), seen, base, fold, edges)
+    keys = [s.reduction.key for s in views]
+    measured = _measured(view.as_drawn(), views, base, fold, edges)
     drawn: dict[tuple[str, str], list[FloatArray]] = {}
     parts = list(calibrated.parts())
-    for found in map_threads(
-        lambda number: _measured(parts[number], seen, base, fold, edges),
+    for statistics in map_threads(
+        lambda number: _measured(parts[number], views, base, fold, edges),
         range(len(parts)),
         threaded=len(parts) > 1,
     ):
-        for name, value in found.items():
+        for name, value in statistics.items():
             drawn.setdefault(name, []).append(value)
     columns = {name: np.concatenate(values) for name, values in drawn.items()}
     values = {name: float(value[0]) for name, value in measured.items()}
@@ -133,25 +133,25 @@ def _size(value: FloatArray | float, signed: bool) -> FloatArray:
 
 def _measured(
     part: Steps,
-    seen: tuple[Sample, ...],
+    views: tuple[Sample, ...],
     base: Sample,
     fold: partial[Steps],
     edges: dict[str, FloatArray],
 ) -> dict[tuple[str, str], FloatArray]:
     """Compute all statistics of a block of resamples, shape (b,) each, by metric and reduction."""
-    found: dict[tuple[str, str], FloatArray] = {}
-    for one in seen:
-        own = part if one is base else fold(part)
-        key = one.reduction.key
+    statistics: dict[tuple[str, str], FloatArray] = {}
+    for view in views:
+        own = part if view is base else fold(part)
+        key = view.reduction.key
         for name, value in _statistics(own, edges[key]):
-            found[name, key] = value
-    if len(seen) == 2:
+            statistics[name, key] = value
+    if len(views) == 2:
         # Brier score and NLL of two classes are the same in both views.
-        found["brier", ""] = _brier(part)
-        found["nll", ""] = _nll(part)
+        statistics["brier", ""] = _brier(part)
+        statistics["nll", ""] = _nll(part)
     else:
-        found["spiegelhalter_z", base.reduction.key] = _spiegelhalter(part)
-    return found
+        statistics["spiegelhalter_z", base.reduction.key] = _spiegelhalter(part)
+    return statistics
 
 
 def _statistics(part: Steps, edges: FloatArray) -> Iterator[tuple[str, FloatArray]]:

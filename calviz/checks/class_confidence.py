@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.checks.predicted_class import most, named_sides
+from calviz.checks._class_sides import most_if_several, named_sides
 from calviz.core.errors import NotAvailable
 from calviz.core.finding import Finding
 from calviz.sample.class_ranges import class_ranges
@@ -33,7 +33,7 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
     yield Finding(
         "CAL013",
         "warning",
-        f"Of {total} the model is {sides} than a calibrated model would be, {most(off)}on "
+        f"Of {total} the model is {sides} than a calibrated model would be, {most_if_several(off)}on "
         f"{listed([sample.data.class_names[k]])}: confidence minus accuracy is {value} points "
         f"on {counted(int(ranges.rows[k]), 'row')}, where a calibrated model would show {low} to {high}.",
     )

@@ -17,7 +17,7 @@ _KINDS: tuple[tuple[ClassView, str], ...] = (
 
 def classes_off(sample: Sample) -> tuple[str, ...]:
     """Return texts on the classes outside the range of a calibrated model: "2 of 10 predicted classes are off"."""
-    said = []
+    texts = []
     for view, noun in _KINDS:
         try:
             ranges = sample.view(class_ranges, view=view)
@@ -25,19 +25,19 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
             continue
         off = (ranges.beyond != 0)[ranges.has]
         if ranges.range is not None and off.any():
-            said.append(_count(off, noun))
+            texts.append(_count(off, noun))
     if sample.reduction.kind == "top-label":
         rest = sample.once(one_vs_rest)
         if rest is not None and rest.means_off:
-            said.append(_count(rest.beyond != 0, "class", " against the rest"))
+            texts.append(_count(rest.beyond != 0, "class", " against the rest"))
         elif rest is not None and rest.off:
-            said.append("the probabilities of the classes against the rest are off")
-    return tuple(said)
+            texts.append("the probabilities of the classes against the rest are off")
+    return tuple(texts)
 
 
 def _count(off: BoolArray, noun: str, more: str = "") -> str:
-    of = counted(off.size, noun, f"{noun}es")
-    return f"{int(off.sum()):,} of {of}{more} {'is' if off.sum() == 1 else 'are'} off"
+    classes = counted(off.size, noun, f"{noun}es")
+    return f"{int(off.sum()):,} of {classes}{more} {'is' if off.sum() == 1 else 'are'} off"
 
 
 def classes_unseen(sample: Sample) -> str:
@@ -50,5 +50,5 @@ def classes_unseen(sample: Sample) -> str:
         return ""
     if ranges.range is None or ranges.needed is None or (ranges.beyond != 0)[ranges.has].any():
         return ""
-    said = too_few(ranges.rows[ranges.has], ranges.needed[ranges.has])
-    return f"; {said}" if said else ""
+    text = too_few(ranges.rows[ranges.has], ranges.needed[ranges.has])
+    return f"; {text}" if text else ""

@@ -22,13 +22,13 @@ def rows_not_alike(sample: Sample) -> Iterator[Finding]:
         return
     whole = sample.view(event_sums)
     assert whole.effective is not None
-    stand = f"as much information as about {float(whole.effective[0]):,.0f} independent rows"
+    information = f"as much information as about {float(whole.effective[0]):,.0f} independent rows"
     left_out = [c.title.lower() for c in CHECKS if not c.takes(data)]
     tests = f"; not checked in such rows: {', '.join(left_out)}" if left_out else ""
     few = False
     if data.clusters is None:
-        head = f"The {counted(data.n, 'row')} have weights and carry {stand} of equal weight"
-        how = "error bars follow the weights"
+        head = f"The {counted(data.n, 'row')} have weights and carry {information} of equal weight"
+        error_bars = "error bars follow the weights"
     else:
         clusters = len(data.clusters.levels)
         few = clusters < FEW_CLUSTERS
@@ -36,12 +36,12 @@ def rows_not_alike(sample: Sample) -> Iterator[Finding]:
         both = ", with weights," if data.weights is not None else ""
         head = (
             f"The {counted(data.n, 'row')}{both} are in {counted(clusters, 'cluster')} of {size} rows on average, and "
-            f"carry {stand}"
+            f"carry {information}"
         )
-        how = "intervals and p-values resample clusters"
+        error_bars = "intervals and p-values resample clusters"
         if few:
-            how += f"; with fewer than {FEW_CLUSTERS} clusters, intervals are too narrow"
-    yield Finding("CAL024", "warning" if few else "info", f"{head}; {how}{tests}.")
+            error_bars += f"; with fewer than {FEW_CLUSTERS} clusters, intervals are too narrow"
+    yield Finding("CAL024", "warning" if few else "info", f"{head}; {error_bars}{tests}.")
 
 
 CHECKS.register(

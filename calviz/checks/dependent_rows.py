@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.checks.kernels.row_hash import row_hashes
+from calviz.checks.kernels.row_hash import NEARLY_CERTAIN, row_hashes
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
@@ -26,8 +26,6 @@ LEVELS, ROWS_PER_LEVEL = 20, 50
 FACTOR = 1.1
 #: Rows with equal scores are copies if their residuals correlate at least this much (a tie is not a copy).
 COPIES = 0.8
-#: Rows with scores above this may be equal without being copies.
-CERTAIN = 0.999
 
 
 @dataclass(frozen=True)
@@ -112,20 +110,20 @@ def dependent_rows(sample: Sample) -> Iterator[Finding]:
     if not candidates:
         return
     residual, rate = residuals(sample)
-    seen = []
+    dependences = []
     for words, cluster, least in candidates:
-        found = dependence(residual, rate, cluster)
-        certain = found.p_value <= CLASS_TEST / len(candidates) and found.icc >= least
-        if certain and found.design_effect >= FACTOR**2:
-            seen.append((found.design_effect, words, found))
-    if not seen:
+        one = dependence(residual, rate, cluster)
+        certain = one.p_value <= CLASS_TEST / len(candidates) and one.icc >= least
+        if certain and one.design_effect >= FACTOR**2:
+            dependences.append((one.design_effect, words, one))
+    if not dependences:
         return
-    effect, words, found = max(seen, key=lambda one: one[0])
+    effect, words, strongest = max(dependences, key=lambda pair: pair[0])
     yield Finding(
         "CAL022",
         "warning",
-        f"Rows {words} are not independent: over {counted(found.clusters, 'cluster')} of {found.size:.3g} rows the "
-        f"residuals correlate by {found.icc:.2f}, so intervals are too narrow by a factor of about {effect**0.5:.1f} and "
+        f"Rows {words} are not independent: over {counted(strongest.clusters, 'cluster')} of {strongest.size:.3g} rows the "
+        f"residuals correlate by {strongest.icc:.2f}, so intervals are too narrow by a factor of about {effect**0.5:.1f} and "
         f"p-values too small (design effect {effect:.1f}); keep one row per cluster, or resample by cluster.",
     )
 
@@ -146,14 +144,14 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
             yield f"with the same '{shorten(name, 30)}'", column.codes.astype(np.intp), 0.0
     if isinstance(data, Predictions):
         # Nearly certain rows may be equal by rounding: they are left out.
-        open_ = np.flatnonzero(sample.top_events.score < CERTAIN)
-        found = _same_numbers(row_hashes(data.probs)[open_]) if open_.size else None
-        if found is not None:
+        open_ = np.flatnonzero(sample.top_events.score < NEARLY_CERTAIN)
+        codes_of_open = _same_numbers(row_hashes(data.probs)[open_]) if open_.size else None
+        if codes_of_open is not None:
             alone = np.ones(data.n, dtype=np.bool_)
             alone[open_] = False
-            every = np.cumsum(alone) + found.max()
-            every[open_] = found
-            yield "with exactly the same scores", every, COPIES
+            codes_of_all = np.cumsum(alone) + codes_of_open.max()
+            codes_of_all[open_] = codes_of_open
+            yield "with exactly the same scores", codes_of_all, COPIES
 
 
 def _same_numbers(keys: npt.NDArray[np.uint64]) -> IntArray | None:

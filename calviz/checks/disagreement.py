@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calviz.checks._one_vs_rest import one_vs_rest
-from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, evidence
+from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, collect_evidence
 from calviz.core.finding import Finding
 from calviz.results.gaps import SLIGHT
 from calviz.sample.false_alarm_levels import FILE
@@ -17,33 +17,37 @@ from calviz.text.words import points, points_decimals, score_and_hit
 
 def disagreement(sample: Sample) -> Iterator[Finding]:
     """Compare the ECE with MCS, KS and the errors of the classes, each against its noise."""
-    seen = sample.once(evidence)
-    if seen.rows < MIN_ROWS:
+    evidence = sample.once(collect_evidence)
+    if evidence.rows < MIN_ROWS:
         return
-    yield from _mean_hides(seen)
-    yield from _without_bins(seen)
-    yield from _classes_hide(seen, sample)
+    yield from _mean_hides(evidence)
+    yield from _without_bins(evidence)
+    yield from _classes_hide(evidence, sample)
 
 
-def _mean_hides(seen: Evidence) -> Iterator[Finding]:
-    if seen.shows("ece") and not seen.off_on_average and abs(seen.mcs) < 0.25 * seen.ece:
-        score, hit = score_and_hit(seen.reduction)
+def _mean_hides(evidence: Evidence) -> Iterator[Finding]:
+    if (
+        evidence.shows("ece")
+        and not evidence.off_on_average
+        and abs(evidence.mcs) < 0.25 * evidence.ece
+    ):
+        score, hit = score_and_hit(evidence.reduction)
         # The reason is given only if both directions are shown.
         why = (
             ", because scores that are too high and too low cancel in the mean"
-            if all(seen.sides)
+            if all(evidence.sides)
             else ""
         )
         yield Finding(
             "CAL012",
-            "warning" if seen.ece >= SLIGHT else "info",
-            f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(seen.mcs, points_decimals(seen.mcs, seen.ece))} points) where the ECE is "
-            f"{points(seen.ece, points_decimals(seen.ece))} points{why}.",
+            "warning" if evidence.ece >= SLIGHT else "info",
+            f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(evidence.mcs, points_decimals(evidence.mcs, evidence.ece))} points) where the ECE is "
+            f"{points(evidence.ece, points_decimals(evidence.ece))} points{why}.",
         )
 
 
-def _without_bins(seen: Evidence) -> Iterator[Finding]:
-    ks, ece = seen.test("ks"), seen.test("ece")
+def _without_bins(evidence: Evidence) -> Iterator[Finding]:
+    ks, ece = evidence.test("ks"), evidence.test("ece")
     if ks is None or ece is None:
         return
     sizes = (
@@ -51,14 +55,14 @@ def _without_bins(seen: Evidence) -> Iterator[Finding]:
         f"ECE {points(ece.value, points_decimals(ece.value))} points ({p_words(ece.adjusted)})"
     )
     # p-values between the two levels are not clear enough to call a disagreement.
-    if seen.shows("ks") and ece.p_value > 2 * FILE:
+    if evidence.shows("ks") and ece.p_value > 2 * FILE:
         yield Finding(
             "CAL012",
             "info",
             f"KS sees an error that the ECE does not, {sizes}: it is small and spread over many scores, "
             "and binning drowns it in noise.",
         )
-    elif seen.shows("ece") and ks.p_value > 2 * FILE:
+    elif evidence.shows("ece") and ks.p_value > 2 * FILE:
         yield Finding(
             "CAL012",
             "info",
@@ -67,8 +71,8 @@ def _without_bins(seen: Evidence) -> Iterator[Finding]:
         )
 
 
-def _classes_hide(seen: Evidence, sample: Sample) -> Iterator[Finding]:
-    if sample.reduction.kind != "top-label" or seen.shows_itself:
+def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Finding]:
+    if sample.reduction.kind != "top-label" or evidence.shows_itself:
         return
     classes = sample.once(one_vs_rest)
     if classes is not None and classes.off:

@@ -36,13 +36,15 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     reduction = Reduction.of(verdict.reduction)
     groups = usual_slices(sample) if verdict.direction == "off" and verdict.slices_off else None
     off = groups.off if groups else ()
-    says = _Said(verdict, reduction, _class_words(sample, reduction), off[0] if off else None)
+    sentences = _Sentences(
+        verdict, reduction, _class_words(sample, reduction), off[0] if off else None
+    )
     return (
-        says.seen(rows_words(sample)),
-        says.follows(),
-        says.where(),
-        says.example(),
-        says.to_do(),
+        sentences.seen(rows_words(sample)),
+        sentences.follows(),
+        sentences.where(),
+        sentences.example(),
+        sentences.to_do(),
     )
 
 
@@ -53,7 +55,7 @@ def _class_words(sample: Sample, reduction: Reduction) -> str:
     return f"'{shorten(reduction.class_name, 30)}'"
 
 
-class _Said:
+class _Sentences:
     """The sentences about one verdict."""
 
     def __init__(
@@ -75,10 +77,10 @@ class _Said:
         r = self.reduction
         if self.verdict.rows == 1:
             if r.kind == "top-label":
-                held = "right" if self.verdict.observed else "wrong"
-                return f"On {rows}, the model was {self.said} sure of its answer, and the answer was {held}."
-            held = "came true" if self.verdict.observed else "did not come true"
-            return f"On {rows}, the model gave the outcome in question a probability of {self.said}, and that {held}."
+                outcome = "right" if self.verdict.observed else "wrong"
+                return f"On {rows}, the model was {self.said} sure of its answer, and the answer was {outcome}."
+            outcome = "came true" if self.verdict.observed else "did not come true"
+            return f"On {rows}, the model gave the outcome in question a probability of {self.said}, and that {outcome}."
         if r.kind == "top-label":
             text = f"the model was {self.said} sure of its answer on average, and its answer was right in {self.happened} of the cases"
         elif r.kind == "top-r":
@@ -164,10 +166,10 @@ class _Said:
             return "Its probabilities hardly tell the classes apart, so decisions gain little from them either way."
         if self.few:
             return "Until there are more, nothing should depend on them."
-        said, happened = (
+        share_said, share_happened = (
             (v.score, v.observed) if worst is None else (worst.mean_score, worst.observed)
         )
-        promised, kept = _of_hundred(said), _of_hundred(happened)
+        promised, kept = _of_hundred(share_said), _of_hundred(share_happened)
         if v.beyond_noise and promised != kept:
             return f"Of {HUNDRED} such rows, where it promises {promised}, expect {_about(kept)} to come true."
         if v.beyond_noise:

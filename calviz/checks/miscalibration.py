@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, evidence
+from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, collect_evidence
 from calviz.checks.verdict import nothing_found, strongest
 from calviz.core.finding import Finding
 from calviz.results.gaps import SLIGHT, gap_decimals, share_decimals
@@ -24,48 +24,57 @@ from calviz.text.words import (
 
 def miscalibration(sample: Sample) -> Iterator[Finding]:
     """Compare the sample as a whole with what a calibrated model would show."""
-    seen = sample.once(evidence)
-    if seen.rows < MIN_ROWS:
+    evidence = sample.once(collect_evidence)
+    if evidence.rows < MIN_ROWS:
         return
-    if not seen.beyond_noise:
+    if not evidence.beyond_noise:
         yield Finding(
             "CAL001",
             "info",
-            f"{nothing_found(seen, sample)}; {_numbers(seen)}.",
+            f"{nothing_found(evidence, sample)}; {_numbers(evidence)}.",
         )
         return
-    high, low = too_high(seen.reduction)
+    high, low = too_high(evidence.reduction)
     way = {
         "over": high,
         "under": low,
         "mixed": f"{high} in places, {low.lower()} in others",
     }.get(
-        seen.direction, "Off in places" if seen.shows_itself else "Probabilities of all classes off"
+        evidence.direction,
+        "Off in places" if evidence.shows_itself else "Probabilities of all classes off",
     )
-    about = "" if seen.reduction == sample.reduction else f" (seen from the {seen.reduction.label})"
-    more = "" if seen.shows("mcs") or seen.shows("ece") else f"; {strongest(seen)}"
-    slight = max(abs(seen.mcs), seen.ece) < SLIGHT
+    about = (
+        ""
+        if evidence.reduction == sample.reduction
+        else f" (seen from the {evidence.reduction.label})"
+    )
+    more = "" if evidence.shows("mcs") or evidence.shows("ece") else f"; {strongest(evidence)}"
+    slight = max(abs(evidence.mcs), evidence.ece) < SLIGHT
     yield Finding(
         "CAL001",
         "info" if slight else "warning",
-        f"{way}{about}, beyond noise: {_numbers(seen)}{more}.",
+        f"{way}{about}, beyond noise: {_numbers(evidence)}{more}.",
     )
 
 
-def _numbers(seen: Evidence) -> str:
-    score, hit = score_and_hit(seen.reduction)
+def _numbers(evidence: Evidence) -> str:
+    score, hit = score_and_hit(evidence.reduction)
     decimals = share_decimals(
-        seen.score, seen.observed, mcs_decimals(seen.interval), gap_decimals(seen.ece)
+        evidence.score,
+        evidence.observed,
+        mcs_decimals(evidence.interval),
+        gap_decimals(evidence.ece),
     )
-    written = points_decimals(seen.ece)
+    written = points_decimals(evidence.ece)
     p = {
-        key: "" if (t := seen.test(key)) is None else p_value(t.adjusted) for key in ("mcs", "ece")
+        key: "" if (t := evidence.test(key)) is None else p_value(t.adjusted)
+        for key in ("mcs", "ece")
     }
-    tests = counted(len(seen.tests), "test")
+    tests = counted(len(evidence.tests), "test")
     return (
-        f"{score} {percent(seen.score, decimals)} against {hit} {percent(seen.observed, decimals)} "
-        f"({p['mcs']}); ECE {points(seen.ece, written)} points where a calibrated "
-        f"model would show {points(seen.floor.mean, written)} on average "
+        f"{score} {percent(evidence.score, decimals)} against {hit} {percent(evidence.observed, decimals)} "
+        f"({p['mcs']}); ECE {points(evidence.ece, written)} points where a calibrated "
+        f"model would show {points(evidence.floor.mean, written)} on average "
         f"({p['ece']}, adjusted for {tests})"
     )
 

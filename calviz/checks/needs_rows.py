@@ -17,8 +17,8 @@ def not_asked(reasons: Mapping[str, str]) -> Iterator[Finding]:
     for title, reason in reasons.items():
         titles.setdefault(reason, []).append(title.lower())
     if titles:
-        said = "; ".join(f"{', '.join(found)} ({why})" for why, found in titles.items())
-        yield Finding("CAL025", "info", f"Not checked in a profile: {said}.")
+        texts = "; ".join(f"{', '.join(checks)} ({why})" for why, checks in titles.items())
+        yield Finding("CAL025", "info", f"Not checked in a profile: {texts}.")
 
 
 CHECKS.register(

@@ -18,22 +18,22 @@ BEYOND_NOISE, BOUND = 2.326, 1.645
 #: Absence of evidence is not enough: the effect must be shown to be below this (an AUROC of about 0.64) ...
 CLEAR = 0.5
 #: ... and below this (an AUROC of about 0.53) it is negligible, however significant.
-TINY = 0.1
+NEGLIGIBLE = 0.1
 
 
 @dataclass(frozen=True)
 class Shuffled:
     """The probabilities compared with shuffled labels; None without probabilities of all classes, or with one class only."""
 
-    found: LabelShuffling | None
+    shuffling: LabelShuffling | None
 
     @property
     def tells_apart(self) -> bool:
         """False if there is no skill beyond noise, or almost none."""
-        f = self.found
+        f = self.shuffling
         if f is None:
             return True
-        return f.effect(BOUND) >= (CLEAR if f.z <= BEYOND_NOISE else TINY)
+        return f.effect(BOUND) >= (CLEAR if f.z <= BEYOND_NOISE else NEGLIGIBLE)
 
 
 def shuffled(sample: Sample) -> Shuffled:
@@ -48,15 +48,15 @@ def no_discrimination(sample: Sample) -> Iterator[Finding]:
     """Report probabilities for which shuffling the labels would change next to nothing."""
     if sample.data.rows < MIN_ROWS:
         return
-    seen = sample.view(shuffled)
-    f = seen.found
-    if f is None or seen.tells_apart:
+    comparison = sample.view(shuffled)
+    f = comparison.shuffling
+    if f is None or comparison.tells_apart:
         return
     if f.spread == 0:
-        how = "they are the same in all rows"
+        reason = "they are the same in all rows"
     else:
         decimals = max(1, decimals_for(100 * f.spread, figures=1, most=3))
-        how = (
+        reason = (
             f"the true class is given {percent(f.of_true, decimals)} on average, and {percent(f.shuffled, decimals)} "
             f"with the labels shuffled (standardised difference below {decimal(max(f.effect(BOUND), 0.01), 2)} with 95 % "
             "confidence)"
@@ -64,7 +64,7 @@ def no_discrimination(sample: Sample) -> Iterator[Finding]:
     yield Finding(
         "CAL016",
         "warning",
-        f"The probabilities hardly tell the classes apart on {counted(sample.data.rows, 'row')}: {how}; "
+        f"The probabilities hardly tell the classes apart on {counted(sample.data.rows, 'row')}: {reason}; "
         "calibrated probabilities may still be useless.",
     )
 

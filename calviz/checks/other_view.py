@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, evidence
-from calviz.checks._verdict_tests import looks
+from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, collect_evidence
+from calviz.checks._verdict_tests import tested_views
 from calviz.core.reduction import Reduction
 from calviz.metrics.binned import ece
 from calviz.results.gaps import share_decimals
@@ -35,16 +35,16 @@ def other_view(sample: Sample) -> str | None:
     """
     if sample.reduction.other_of_two(sample.data) is None or sample.data.rows < MIN_ROWS:
         return None
-    seen = sample.once(evidence)
-    spoken = sorted(looks(sample), key=lambda s: s.reduction != seen.reduction)
-    this, other = (_look(s, seen) for s in spoken)
+    evidence = sample.once(collect_evidence)
+    views = sorted(tested_views(sample), key=lambda s: s.reduction != evidence.reduction)
+    this, other = (_summary_of(s, evidence) for s in views)
     if not (this.off or other.off) or this.shown == other.shown:
         return None
     return _sentence(this, other)
 
 
 @dataclass(frozen=True)
-class _Look:
+class _ViewSummary:
     """One view: means, ECE, and whether the error is beyond noise."""
 
     reduction: Reduction
@@ -76,13 +76,13 @@ class _Look:
         return f"{score} {percent(self.score, decimals)}, {hit} {percent(self.observed, decimals)}"
 
 
-def _look(sample: Sample, seen: Evidence) -> _Look:
+def _summary_of(sample: Sample, evidence: Evidence) -> _ViewSummary:
     sums, whole = chosen_bins(sample), sample.view(event_sums)
     calibrated = resampled(sums, "under_calibration", **sample.redrawing)
     errors = ece(calibrated)
     key = sample.reduction.key
-    beyond = {t.key for t in seen.tests if t.reduction == key and t.adjusted <= OVERALL}
-    return _Look(
+    beyond = {t.key for t in evidence.tests if t.reduction == key and t.adjusted <= OVERALL}
+    return _ViewSummary(
         reduction=sample.reduction,
         rows=sample.data.rows,
         score=float(whole.score_sum.sum() / whole.n),
@@ -94,7 +94,7 @@ def _look(sample: Sample, seen: Evidence) -> _Look:
     )
 
 
-def _sentence(this: _Look, other: _Look) -> str:
+def _sentence(this: _ViewSummary, other: _ViewSummary) -> str:
     head = f"Seen by the {other.reduction.label}"
     if other.on_average:
         return f"{head}, {_way(other)}: {other.means}."
@@ -109,9 +109,9 @@ def _sentence(this: _Look, other: _Look) -> str:
     )
 
 
-def _way(look: _Look) -> str:
-    size = points(abs(look.gap))
-    if look.reduction.kind == "top-label":
-        word = "overconfident" if look.gap > 0 else "underconfident"
+def _way(view: _ViewSummary) -> str:
+    size = points(abs(view.gap))
+    if view.reduction.kind == "top-label":
+        word = "overconfident" if view.gap > 0 else "underconfident"
         return f"the predictions are {word} by {size} points"
-    return f"the forecasts are {size} points too {'high' if look.gap > 0 else 'low'}"
+    return f"the forecasts are {size} points too {'high' if view.gap > 0 else 'low'}"

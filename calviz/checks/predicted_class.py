@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.checks._class_sides import most_if_several, named_sides
 from calviz.core.errors import NotAvailable
 from calviz.core.finding import Finding
 from calviz.results.gaps import share_decimals
@@ -38,22 +38,11 @@ def predicted_class(sample: Sample) -> Iterator[Finding]:
     yield Finding(
         "CAL020",
         "warning",
-        f"Of {total} the model is {named_sides(off, ('overconfident', 'underconfident'))} beyond noise, {most(off)}where it "
+        f"Of {total} the model is {named_sides(off, ('overconfident', 'underconfident'))} beyond noise, {most_if_several(off)}where it "
         f"says {listed([_name(sample, k)])} ({counted(int(rows), 'row')}): mean confidence "
         f"{percent(score, decimals)} but accuracy {percent(hits, decimals)}, a difference of "
         f"{value} points where a calibrated model would show {low} to {high}.",
     )
-
-
-def named_sides(off: FloatArray, words: tuple[str, str]) -> str:
-    """Text on how many classes are off in each direction: "overconfident on 2 and underconfident on 1"."""
-    sides = ((off > 0, words[0]), (off < 0, words[1]))
-    return " and ".join(f"{word} on {int(which.sum()):,}" for which, word in sides if which.any())
-
-
-def most(off: FloatArray) -> str:
-    """Return "most " if several classes are off, to precede the one furthest off; "" if it is the only one."""
-    return "most " if np.count_nonzero(off) > 1 else ""
 
 
 def _name(sample: Sample, k: int) -> str:

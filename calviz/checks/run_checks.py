@@ -19,7 +19,7 @@ def find(sample: Sample) -> tuple[Finding, ...]:
     if sample.data.cells is not None:
         return tuple(_of_profile(checks, sample))
     return tuple(
-        found for check in checks if check.takes(sample.data) for found in check.run(sample)
+        finding for check in checks if check.takes(sample.data) for finding in check.run(sample)
     )
 
 

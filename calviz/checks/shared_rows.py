@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.checks.kernels.row_hash import row_hashes
+from calviz.checks.kernels.row_hash import NEARLY_CERTAIN, row_hashes
 from calviz.core.arrays import IntArray
 from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
@@ -17,8 +17,8 @@ from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, decimals_for, percent
 
 #: Equal probabilities mean the same row only if they hardly ever occur twice within a split: at most in this
-#: share of the rows, where rows with a score of `CERTAIN` or more are left out.
-TWICE, CERTAIN = 0.01, 0.999
+#: share of the rows, where rows with a score of `NEARLY_CERTAIN` or more are left out.
+TWICE = 0.01
 
 
 def shared_rows(sample: Sample) -> Iterator[Finding]:
@@ -34,7 +34,7 @@ def shared_rows(sample: Sample) -> Iterator[Finding]:
             return
     if not isinstance(data, Predictions) or data.cells is not None:
         return
-    open_ = np.flatnonzero(sample.top_scored.score < CERTAIN)
+    open_ = np.flatnonzero(sample.top_scored.score < NEARLY_CERTAIN)
     if open_.size < 2:
         return
     hashes = row_hashes(data.probs) ^ data.labels.astype(np.uint64)
@@ -43,11 +43,11 @@ def shared_rows(sample: Sample) -> Iterator[Finding]:
         yield _finding(shared, data.n, "are identical to a row of another split")
 
 
-def _finding(shared: int, n: int, what: str) -> Finding:
+def _finding(shared: int, n: int, statement: str) -> Finding:
     return Finding(
         "CAL011",
         "warning",
-        f"{counted(shared, 'row')} ({percent(shared / n, decimals_for(100 * shared / n, figures=1, least=1))}) {what}: what is fitted on one split and evaluated on "
+        f"{counted(shared, 'row')} ({percent(shared / n, decimals_for(100 * shared / n, figures=1, least=1))}) {statement}: what is fitted on one split and evaluated on "
         "the other looks better than it is.",
     )
 

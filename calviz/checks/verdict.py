@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calviz.checks._one_vs_rest import of_the_top_label
-from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, evidence
+from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, collect_evidence
 from calviz.checks.classes_off import classes_off, classes_unseen
 from calviz.checks.no_discrimination import shuffled
 from calviz.checks.other_view import other_view
@@ -40,38 +40,38 @@ def verdict(sample: Sample) -> Verdict:
     The tests and the adjustment of p-values are in `calviz.checks._verdict_tests`; at most 3 % of calibrated models
     are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are called off.
     """
-    seen = sample.once(evidence)
+    evidence = sample.once(collect_evidence)
     # A profile has cells instead of single rows.
     each_row = sample.data.cells is None
     alike = sample.data.alike and each_row
-    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS else None
-    tells_apart = seen.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
-    quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
+    by_group = usual_slices(sample) if evidence.rows >= MIN_ROWS else None
+    tells_apart = evidence.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
+    quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
     # Ranges of the classes assume independent, equally weighted rows.
     classes = classes_off(sample) if quiet and sample.data.alike else ()
-    no_error_words = nothing_found(seen, sample) if quiet else ""
-    direction, sentence = _judge(seen, sample, no_error_words, classes, by_group, tells_apart)
+    no_error_words = nothing_found(evidence, sample) if quiet else ""
+    direction, sentence = _judge(evidence, sample, no_error_words, classes, by_group, tells_apart)
     worst = {
-        "over": seen.too_high,
-        "under": seen.too_low,
-        "mixed": seen.worst,
-        "off": seen.worst,
-    }.get(seen.direction)
+        "over": evidence.too_high,
+        "under": evidence.too_low,
+        "mixed": evidence.worst,
+        "off": evidence.worst,
+    }.get(evidence.direction)
     return Verdict(
         sentence=sentence,
         direction=direction,
-        reduction=seen.reduction.key,
-        rows=seen.rows,
-        score=seen.score,
-        observed=seen.observed,
-        mcs=seen.mcs,
-        interval=seen.interval,
-        ece=seen.ece,
-        noise_floor=seen.floor,
-        ece_below=seen.ece_below,
+        reduction=evidence.reduction.key,
+        rows=evidence.rows,
+        score=evidence.score,
+        observed=evidence.observed,
+        mcs=evidence.mcs,
+        interval=evidence.interval,
+        ece=evidence.ece,
+        noise_floor=evidence.floor,
+        ece_below=evidence.ece_below,
         worst=worst,
-        tests=seen.tests,
-        beyond_noise=seen.beyond_noise,
+        tests=evidence.tests,
+        beyond_noise=evidence.beyond_noise,
         classes_off=classes,
         slices=len(by_group.slices) if by_group else 0,
         slices_off=len(by_group.off) if by_group else 0,
@@ -81,41 +81,41 @@ def verdict(sample: Sample) -> Verdict:
 
 
 def _judge(
-    seen: Evidence,
+    evidence: Evidence,
     sample: Sample,
     quiet: str,
     classes: tuple[str, ...],
     by_group: Slices | None,
     tells_apart: bool,
 ) -> tuple[VerdictDirection, str]:
-    if seen.rows == 1:
+    if evidence.rows == 1:
         return "undecided", SINGLE_ROW
-    if seen.rows < MIN_ROWS:
-        score, hit = score_and_hit(seen.reduction)
+    if evidence.rows < MIN_ROWS:
+        score, hit = score_and_hit(evidence.reduction)
         return "undecided", (
-            f"{seen.rows} rows are too few for a verdict (at least {MIN_ROWS}): the {score} is "
-            f"{percent(seen.score)}, the {hit} {percent(seen.observed)}."
+            f"{evidence.rows} rows are too few for a verdict (at least {MIN_ROWS}): the {score} is "
+            f"{percent(evidence.score)}, the {hit} {percent(evidence.observed)}."
         )
     apart = "" if tells_apart else "; the probabilities hardly tell the classes apart"
-    if seen.direction != "none":
-        return seen.direction, f"{_off(seen, sample)}{apart}."
+    if evidence.direction != "none":
+        return evidence.direction, f"{_off(evidence, sample)}{apart}."
     but = list(classes)
     if by_group and by_group.off:
-        off, of = len(by_group.off), counted(len(by_group.slices), "slice")
-        but.append(f"{off:,} of {of} {'is' if off == 1 else 'are'} off")
+        off, slices = len(by_group.off), counted(len(by_group.slices), "slice")
+        but.append(f"{off:,} of {slices} {'is' if off == 1 else 'are'} off")
     unseen = classes_unseen(sample) if sample.data.alike and sample.data.weights is None else ""
     if but:
         return "off", f"{quiet}, but {' and '.join(but)}{apart}."
-    direction: VerdictDirection = "undecided" if seen.ece_below >= BLUNT else "calibrated"
+    direction: VerdictDirection = "undecided" if evidence.ece_below >= BLUNT else "calibrated"
     return direction, f"{quiet}{unseen}{apart}."
 
 
-def nothing_found(seen: Evidence, sample: Sample) -> str:
+def nothing_found(evidence: Evidence, sample: Sample) -> str:
     """Begin the sentence for a sample without an error beyond noise: the rows, and how large the error may still be."""
-    of = of_the_top_label(sample)
-    below = points(seen.ece_below, points_decimals(seen.ece))
+    of_top_label = of_the_top_label(sample)
+    below = points(evidence.ece_below, points_decimals(evidence.ece))
     return (
-        f"No miscalibration{of} found on {rows_words(sample)}: ECE is below {below} points with "
+        f"No miscalibration{of_top_label} found on {rows_words(sample)}: ECE is below {below} points with "
         "95 % confidence"
     )
 
@@ -129,47 +129,47 @@ def rows_words(sample: Sample) -> str:
     return f"{rows} in {counted(len(data.clusters.levels), 'cluster')}"
 
 
-def _off(seen: Evidence, sample: Sample) -> str:
+def _off(evidence: Evidence, sample: Sample) -> str:
     rows = rows_words(sample)
-    if seen.direction in ("over", "under"):
-        worst = seen.too_high if seen.direction == "over" else seen.too_low
-        size = points(abs(seen.mcs), mcs_decimals(seen.interval))
+    if evidence.direction in ("over", "under"):
+        worst = evidence.too_high if evidence.direction == "over" else evidence.too_low
+        size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
         tail = f"; worst between {worst.where}" if worst else ""
-        head = _by(seen, sample, size, slight=abs(seen.mcs) < SLIGHT)
-        return f"{head}{_interval(seen)} on {rows}{tail}"
-    if not seen.shows_itself and not any(seen.sides):
-        label = shorten(seen.reduction.label, 40)
+        head = _by(evidence, sample, size, slight=abs(evidence.mcs) < SLIGHT)
+        return f"{head}{_interval(evidence)} on {rows}{tail}"
+    if not evidence.shows_itself and not any(evidence.sides):
+        label = shorten(evidence.reduction.label, 40)
         return (
             f"No miscalibration of the {label} found on {rows}, but the probabilities of all classes are off: "
-            f"{strongest(seen)}"
+            f"{strongest(evidence)}"
         )
-    if seen.off_on_average:
-        head = _by(seen, sample, points(abs(seen.mcs), mcs_decimals(seen.interval)))
-        head = f"{head} on average{_interval(seen)} on {rows}"
+    if evidence.off_on_average:
+        head = _by(evidence, sample, points(abs(evidence.mcs), mcs_decimals(evidence.interval)))
+        head = f"{head} on average{_interval(evidence)} on {rows}"
     else:
-        head = f"{_other(seen, sample)}not off on average{_interval(seen, value=True)} on {rows}"
+        head = f"{_other(evidence, sample)}not off on average{_interval(evidence, value=True)} on {rows}"
         head = head[0].upper() + head[1:]
     places = [
         f"{_size(abs(worst.gap))} points {way} between {worst.where}"
         if worst
         else f"{way} in places"
         for worst, shown, way in (
-            (seen.too_high, seen.sides[0], "too high"),
-            (seen.too_low, seen.sides[1], "too low"),
+            (evidence.too_high, evidence.sides[0], "too high"),
+            (evidence.too_low, evidence.sides[1], "too low"),
         )
-        if shown and (worst or not seen.off_on_average)
+        if shown and (worst or not evidence.off_on_average)
     ]
-    return f"{head}, but {' and '.join(places) or 'off in places'}: {strongest(seen)}"
+    return f"{head}, but {' and '.join(places) or 'off in places'}: {strongest(evidence)}"
 
 
-def strongest(seen: Evidence) -> str:
+def strongest(evidence: Evidence) -> str:
     """Describe the metric with the strongest evidence of an error, compared with a calibrated model."""
-    test = seen.test("ece")
-    if test is None or not seen.shows("ece"):
-        test = seen.strongest
+    test = evidence.test("ece")
+    if test is None or not evidence.shows("ece"):
+        test = evidence.strongest
     if test.key == "ece":
-        return f"ECE {_against(seen)}"
-    return f"{against(test)} ({p_value(test.adjusted)}, adjusted for {len(seen.tests)} tests)"
+        return f"ECE {_against(evidence)}"
+    return f"{against(test)} ({p_value(test.adjusted)}, adjusted for {len(evidence.tests)} tests)"
 
 
 def against(test: CalibrationTest) -> str:
@@ -186,35 +186,37 @@ def against(test: CalibrationTest) -> str:
     return f"{metric.label} {value} where a calibrated model would show {expected} on average"
 
 
-def _against(seen: Evidence) -> str:
-    decimals = points_decimals(seen.ece)
-    value, mean, q95 = (points(v, decimals) for v in (seen.ece, seen.floor.mean, seen.floor.q95))
+def _against(evidence: Evidence) -> str:
+    decimals = points_decimals(evidence.ece)
+    value, mean, q95 = (
+        points(v, decimals) for v in (evidence.ece, evidence.floor.mean, evidence.floor.q95)
+    )
     return (
         f"{value} points where a calibrated model would show {mean} on average (95 % below {q95})"
     )
 
 
-def _other(seen: Evidence, sample: Sample) -> str:
+def _other(evidence: Evidence, sample: Sample) -> str:
     """Name the reduction that a sentence is about, if it is not the one asked for."""
-    if seen.reduction == sample.reduction:
+    if evidence.reduction == sample.reduction:
         return ""
-    if seen.reduction.kind == "top-label":
+    if evidence.reduction.kind == "top-label":
         return "confidence in the predicted class "
     return f"probability of '{shorten(sample.data.class_names[1], 30)}' "
 
 
-def _by(seen: Evidence, sample: Sample, size: str, *, slight: bool = False) -> str:
+def _by(evidence: Evidence, sample: Sample, size: str, *, slight: bool = False) -> str:
     """Begin the sentence: "Overconfident by 6.1 points"."""
-    reduction: Reduction = seen.reduction
-    way = "over" if seen.mcs > 0 else "under"
-    asked = reduction == sample.reduction
+    reduction: Reduction = evidence.reduction
+    way = "over" if evidence.mcs > 0 else "under"
+    is_own = reduction == sample.reduction
     if reduction.kind == "top-label":
         word = "overconfident" if way == "over" else "underconfident"
         text = f"slightly {word}, by {size} points" if slight else f"{word} by {size} points"
-        return text[0].upper() + text[1:] + ("" if asked else " in the predicted class")
+        return text[0].upper() + text[1:] + ("" if is_own else " in the predicted class")
     noun = {
         "positive": "Forecasts"
-        if asked
+        if is_own
         else f"Probabilities of '{shorten(sample.data.class_names[1], 30)}'",
         "class": f"Probabilities of '{shorten(reduction.class_name, 30)}'",
         "top-r": f"Probabilities of the class ranked {reduction.r}",
@@ -224,13 +226,13 @@ def _by(seen: Evidence, sample: Sample, size: str, *, slight: bool = False) -> s
     return f"{noun} {much} {'high' if way == 'over' else 'low'} by {size} points"
 
 
-def _interval(seen: Evidence, *, value: bool = False) -> str:
+def _interval(evidence: Evidence, *, value: bool = False) -> str:
     """Format the interval of the MCS in parentheses, in the direction that the sentence states; `value` adds the MCS itself."""
-    decimals = mcs_decimals(seen.interval)
-    parts = [f"{points(seen.mcs, decimals)} points"] if value else []
-    if seen.interval is not None:
-        turned = -1 if seen.mcs < 0 and not value else 1
-        low, high = sorted(turned * end for end in seen.interval)
+    decimals = mcs_decimals(evidence.interval)
+    parts = [f"{points(evidence.mcs, decimals)} points"] if value else []
+    if evidence.interval is not None:
+        turned = -1 if evidence.mcs < 0 and not value else 1
+        low, high = sorted(turned * end for end in evidence.interval)
         parts.append(f"95 % CI {points(low, decimals)} to {points(high, decimals)}")
     return f" ({', '.join(parts)})" if parts else ""
 

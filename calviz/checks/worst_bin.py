@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._verdict_evidence import MIN_ROWS, evidence
+from calviz.checks._verdict_evidence import MIN_ROWS, collect_evidence
 from calviz.core.finding import Finding
 from calviz.results.gaps import gap_decimals
 from calviz.sample.sample import Sample
@@ -17,11 +17,11 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
 
     That interval is simultaneous at 95 % for all bins, and is quoted in the sentence.
     """
-    seen = sample.once(evidence)
-    worst = seen.worst
-    if seen.rows < MIN_ROWS or not seen.beyond_noise or worst is None:
+    evidence = sample.once(collect_evidence)
+    worst = evidence.worst
+    if evidence.rows < MIN_ROWS or not evidence.beyond_noise or worst is None:
         return
-    score, hit = score_and_hit(seen.reduction)
+    score, hit = score_and_hit(evidence.reduction)
     decimals = worst.share_decimals
     low, high = (percent(v, decimals) for v in worst.interval)
     yield Finding(

@@ -18,14 +18,14 @@ from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, percent, shorten
 
 #: A class counts as ruled out at this probability or less.
-TINY = 0.01
+RULED_OUT = 0.01
 #: With fewer ruled-out labels, how their rate depends on the probability is unknown.
-FEWEST = 5
+FEWEST_LABELS = 5
 #: If logits are T times too large, the rate at which a class with probability p comes true is about proportional to
 #: p ** (1 / T). Exponents of at least this (T up to 4) are mistaken for wrong labels in at most `FLAT_LEVEL` of files.
 EXPONENT, FLAT_LEVEL = 0.25, 0.01
 #: Lower limit of probabilities before logarithms; and the number of probabilities from which their distribution is estimated.
-LEAST, SPREAD_ENTRIES = 1e-16, 1 << 22
+LEAST_PROBABILITY, SPREAD_ENTRIES = 1e-16, 1 << 22
 #: Number of rows that are named.
 NAMED = 5
 
@@ -73,19 +73,19 @@ def ruled_out(sample: Sample) -> RuledOut | None:
     if isinstance(data, Predictions):
         probs: FloatArray = data.probs
         given: FloatArray = probs[np.arange(data.n), data.labels].astype(np.float64)
-        is_out = given <= TINY
+        is_out = given <= RULED_OUT
     else:
         probs = np.maximum(1 - events.score.astype(np.float64), 0)[:, None]
         given = probs[:, 0]
-        is_out = (given <= TINY) & ~events.hit
+        is_out = (given <= RULED_OUT) & ~events.hit
     rows = np.flatnonzero(is_out)
-    if rows.size < FEWEST:
+    if rows.size < FEWEST_LABELS:
         return None
     rows = rows[np.argsort(given[rows], kind="stable")]
     moments = np.zeros(3)
     for part in row_blocks(probs):
         block = probs[part]
-        out = np.where(block <= TINY, block, 0).sum(axis=1, dtype=np.float64)
+        out = np.where(block <= RULED_OUT, block, 0).sum(axis=1, dtype=np.float64)
         variance = out * (1 - out)
         moments += out.sum(), variance.sum(), (variance * (1 - 2 * out)).sum()
     # Half a row is the continuity correction.
@@ -98,9 +98,9 @@ def _flat(probs: FloatArray, given: FloatArray) -> float:
     # The distribution of ruled-out probabilities is estimated from a sample of the rows.
     step = max(1, probs.size // SPREAD_ENTRIES)
     out = probs[::step].astype(np.float64).ravel()
-    out = out[out <= TINY]
+    out = out[out <= RULED_OUT]
     # With rounded scores, a probability of 0 counts as half of the smallest positive one.
-    least = max(float(out[out > 0].min(initial=TINY)) / 2, LEAST)
+    least = max(float(out[out > 0].min(initial=RULED_OUT)) / 2, LEAST_PROBABILITY)
     x = np.log(np.maximum(out, least))
     weight = np.exp(EXPONENT * (x - x.max()))
     weight /= weight.sum()
@@ -117,22 +117,24 @@ def wrong_labels(sample: Sample) -> Iterator[Finding]:
     suspects = sample.view(ruled_out)
     if suspects is None or not suspects.suspect:
         return
-    far = int(np.count_nonzero(suspects.given <= TINY / 100))
-    what = "are of a class" if isinstance(sample.data, Predictions) else "are wrong in a way"
+    far_below = int(np.count_nonzero(suspects.given <= RULED_OUT / 100))
+    fault = "are of a class" if isinstance(sample.data, Predictions) else "are wrong in a way"
     yield Finding(
         "CAL021",
         "warning",
-        f"The labels of {counted(suspects.rows.size, 'row')} {what} to which the model gives {percent(TINY, 0)} or less, where "
+        f"The labels of {counted(suspects.rows.size, 'row')} {fault} to which the model gives {percent(RULED_OUT, 0)} or less, where "
         f"calibrated probabilities would allow {suspects.expected:.1f}, and they hardly become rarer where it gives even "
-        f"less ({far:,} at {percent(TINY / 100, 2)} or less): suspect wrong labels, first {_named(sample, suspects)}.",
+        f"less ({far_below:,} at {percent(RULED_OUT / 100, 2)} or less): suspect wrong labels, first {_named(sample, suspects)}.",
     )
 
 
-def _named(sample: Sample, found: RuledOut) -> str:
+def _named(sample: Sample, suspects: RuledOut) -> str:
     """Name the rows whose label is least probable, by id or by position."""
     ids = sample.data.ids
     kind = "row" if ids is None else "id"
-    names = [f"{i + 1:,}" if ids is None else shorten(str(ids[i]), 30) for i in found.rows[:NAMED]]
+    names = [
+        f"{i + 1:,}" if ids is None else shorten(str(ids[i]), 30) for i in suspects.rows[:NAMED]
+    ]
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 

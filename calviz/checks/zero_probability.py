@@ -15,11 +15,11 @@ def zero_probability(sample: Sample) -> Iterator[Finding]:
     """Count the rows whose NLL is infinite and was clipped."""
     try:
         # The view and words of the metric itself, so that both agree.
-        said = clipped_words(sample.view(negative_log_likelihood))
+        statement = clipped_words(sample.view(negative_log_likelihood))
     except NotAvailable:
         return
-    if said:
-        yield Finding("CAL008", "warning", said)
+    if statement:
+        yield Finding("CAL008", "warning", statement)
 
 
 CHECKS.register(

@@ -20,7 +20,7 @@ from calviz.sample.class_ranges import ClassView, beyond, class_ranges, too_few
 from calviz.sample.error_bars import Redrawing
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
-from calviz.sample.true_classes import of_chosen_bins
+from calviz.sample.true_classes import true_class_errors_of_sample
 from calviz.specs.figure import Theme, figure
 from calviz.text.words import counted, listed, outside_range, shorten
 
@@ -409,9 +409,9 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
         return sample.view(predicted_class_sums).interval(level)
     if mode == "one-vs-rest":
         return sample.view(class_gaps).interval(level)
-    view = of_chosen_bins(sample)
-    redraws = error_bars.resampled(view, "bootstrap", **sample.redrawing)
-    return _quantiles(redraws.mcs, redraws.rows, level)
+    view = true_class_errors_of_sample(sample)
+    drawn = error_bars.resampled(view, "bootstrap", **sample.redrawing)
+    return _quantiles(drawn.mcs, drawn.rows, level)
 
 
 def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:

@@ -11,6 +11,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.sample.flexible_curve import CurveKind
 from calviz.sample.flexible_curve import curve as fitted
+from calviz.sample.logistic_recalibration import NO_FIT
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
@@ -53,7 +54,7 @@ _distance_metric = partial(
     reference="Austin & Steyerberg 2019",
     view=with_curve,
     interval="half-inverted",
-    undefined="undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, or the scores separate hits from misses.",
+    undefined=NO_FIT,
 )
 
 
@@ -93,7 +94,8 @@ def _mean(view: CurveOf, power: int) -> FloatArray:
     if view.steps.size <= MAX_STEPS:
         values = _distances(view) ** power if power > 1 else _distances(view)
         return np.asarray((view.steps.count * values).sum(axis=-1) / view.steps.n)
-    return np.asarray(_totals(view)[power - 1])
+    totals = _totals(view)
+    return np.asarray(totals.mean if power == 1 else totals.square)
 
 
 @_distance_metric(key="ici", label="ICI", formula=r"\overline{|\hat\pi(s) - s|}")
@@ -180,17 +182,17 @@ def _quantiles_of_many(view: CurveOf) -> dict[float, float]:
 
     def work(part: Steps) -> list[tuple[FloatArray, FloatArray]]:
         distance = view.distance(part)
-        at = _interval(distance)
-        return [(distance[at == one], part.count[at == one]) for one in intervals]
+        interval_of = _interval(distance)
+        return [(distance[interval_of == one], part.count[interval_of == one]) for one in intervals]
 
-    found = {}
+    quantiles = {}
     parts = zip(*view.steps.of_blocks(work), strict=True)
     for q, rows, interval, inside in zip(_QUANTILES, least, intervals, parts, strict=True):
         distance, count = (np.concatenate(column) for column in zip(*inside, strict=True))
         before = float(upto[interval - 1]) if interval else 0.0
         order = np.argsort(distance)
-        found[q] = float(distance[order[np.argmax(before + np.cumsum(count[order]) >= rows)]])
-    return found
+        quantiles[q] = float(distance[order[np.argmax(before + np.cumsum(count[order]) >= rows)]])
+    return quantiles
 
 
 def _distance_quantile(view: CurveOf, q: float) -> FloatArray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.edges import MAX_BINS
+from calviz.numerics.quotients import quotient
 from calviz.sample import cell_bounds_of_bins
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums
@@ -58,11 +59,9 @@ def ece_debiased(view: BinSums) -> FloatArray:
     Bins with fewer than two rows (with weights, with an effective sample size of at most 1) contribute nothing. uncertainty-calibration returns the
     square root, clipped at 0, which is shown beside the value.
     """
-    known, accuracy = view.count / view.row_weight, np.nan_to_num(view.accuracy)
-    noise = np.divide(
-        accuracy * (1 - accuracy), known - 1, out=np.zeros_like(accuracy), where=known > 1
-    )
-    square = np.where(known > 1, view.gap**2 - noise, 0.0)
+    effective_rows, accuracy = view.count / view.row_weight, np.nan_to_num(view.accuracy)
+    noise = quotient(accuracy * (1 - accuracy), effective_rows - 1, otherwise=0.0)
+    square = np.where(effective_rows > 1, view.gap**2 - noise, 0.0)
     return np.asarray((view.weight * square).sum(axis=-1))
 
 

@@ -17,8 +17,8 @@ from calviz.specs.metric import metric
 
 
 def _where(view: Steps) -> Mapping[str, float]:
-    found = extremes(view)
-    return {"at_score": float(found.score), "at_fractile": float(found.rows / view.n)}
+    largest = extremes(view)
+    return {"at_score": float(largest.score), "at_fractile": float(largest.rows / view.n)}
 
 
 def _tested(view: Steps) -> Mapping[str, float]:

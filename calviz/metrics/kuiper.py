@@ -16,8 +16,8 @@ from calviz.specs.metric import metric
 
 
 def _tested(view: Steps) -> Mapping[str, float]:
-    found, sigma = extremes(view), deviation(view)
-    where = sorted([float(found.low_score), float(found.high_score)])
+    gaps, sigma = extremes(view), deviation(view)
+    where = sorted([float(gaps.low_score), float(gaps.high_score)])
     facts = {"from_score": where[0], "to_score": where[1]}
     if sigma == 0:
         return facts
@@ -50,5 +50,5 @@ def kuiper(view: Steps) -> FloatArray:
     takes value / sigma as the range of a Brownian motion (5 % point 2.4977, 1 % 3.0233), which holds for many rows; the p-value of the noise
     floor also holds for few.
     """
-    found = extremes(view)
-    return np.asarray((found.highest - found.lowest) / view.n)
+    gaps = extremes(view)
+    return np.asarray((gaps.highest - gaps.lowest) / view.n)

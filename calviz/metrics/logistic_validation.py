@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from calviz.core.arrays import FloatArray
+from calviz.numerics.quotients import quotient
 from calviz.sample import cell_bounds_of_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, event_sums
@@ -17,10 +18,6 @@ from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
-_NO_FIT = (
-    "undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, "
-    "or the scores separate hits from misses."
-)
 #: Largest possible gain in 2 x log-likelihood per row: twice the entropy of a fair coin, in nats.
 _MOST = 2 * math.log(2)
 _validation = partial(
@@ -28,7 +25,7 @@ _validation = partial(
     paired=False,
     family="Tests and summaries",
     view=steps,
-    undefined=_NO_FIT,
+    undefined=logistic_recalibration.NO_FIT,
 )
 
 
@@ -65,10 +62,7 @@ def oe_ratio(view: BinSums) -> FloatArray:
 
     Sums of shape (..., 1) give values of shape (...).
     """
-    expected = view.score_sum[..., 0]
-    out = np.full(np.shape(expected), math.nan)
-    np.divide(view.hit_sum[..., 0], expected, out=out, where=expected > 0)
-    return out
+    return quotient(view.hit_sum[..., 0], view.score_sum[..., 0])
 
 
 def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:
@@ -103,10 +97,10 @@ def calibration_in_the_large(view: Steps) -> FloatArray:
 
 def _joint(view: Steps) -> Mapping[str, float]:
     statistic = float(view.n * unreliability(view)) + 2
-    found = {"chi_squared": statistic, "degrees_of_freedom": 2.0}
+    test = {"chi_squared": statistic, "degrees_of_freedom": 2.0}
     if view.weight is not None:  # a weighted likelihood ratio has another distribution
-        return found
-    return {**found, "p_value": float(chdtrc(2, max(statistic, 0.0)))}
+        return test
+    return {**test, "p_value": float(chdtrc(2, max(statistic, 0.0)))}
 
 
 def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.numerics.quotients import quotient
 from calviz.sample import cell_bounds, cell_bounds_of_order
 from calviz.sample.ranking import (
     average_precision,
@@ -25,12 +26,6 @@ _selective = partial(
 )
 
 _ONE_KIND = "undefined: all predictions are right, or all are wrong."
-
-
-def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
-    out = np.full(np.shape(a), math.nan)
-    np.divide(a, b, out=out, where=np.asarray(b) > 0)
-    return out
 
 
 @_selective(
@@ -57,8 +52,7 @@ def aurc(view: Steps) -> FloatArray:
 def _area(view: Steps) -> FloatArray:
     area = np.zeros(np.shape(view.n))
     for i, (rows, errors) in enumerate(ranked_parts(view)):
-        risk = np.zeros(rows.shape)
-        np.divide(errors, rows, out=risk, where=rows > 0)
+        risk = quotient(errors, rows, otherwise=0.0)
         # Each step adds its rows times the mean risk at its ends; the first with rows has one end only.
         height = risk[..., 1:] + np.where(rows[..., :-1] > 0, risk[..., :-1], risk[..., 1:])
         height *= np.diff(rows, axis=-1)
@@ -163,5 +157,5 @@ def fpr95(view: Steps) -> FloatArray:
     )
     at = np.argmax(rows - errors >= least, axis=-1)
     kept = np.take_along_axis(errors, at[..., None], axis=-1)[..., 0]
-    rate = _divided(kept, view.n - view.n_hits)
+    rate = quotient(kept, view.n - view.n_hits)
     return np.where(total[..., 0] > 0, rate, math.nan)

@@ -17,6 +17,7 @@ from calviz.sample import cell_bounds
 from calviz.sample.cell_bounds_of_densities import of_density
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import (
+    NARROWEST,
     cosine_coefficients,
     from_cosine,
     gaussian_response,
@@ -31,8 +32,6 @@ from calviz.sample.steps import Steps
 from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import metric
 
-#: Half-width of the kernel below which all scores count as equal.
-NARROWEST = 1e-9
 #: Cells per half-width of the triweight kernel: finer for the value than for its resamples.
 VALUE_CELLS, RESAMPLE_CELLS = 32, 16
 #: Nodes of the grid of smECE, and the cell of resamples relative to n^(-1/3): that is how the width

@@ -11,6 +11,7 @@ from scipy.special import chdtrc, ndtr
 
 from calviz.core.arrays import FloatArray
 from calviz.core.probabilities import EPSILON
+from calviz.numerics.quotients import quotient
 from calviz.sample import cell_bounds_of_bins, cell_bounds_of_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums, binned
@@ -50,9 +51,7 @@ def spiegelhalter_z(view: Steps) -> FloatArray:
         top += ((part.hits - part.count * s) * (1 - 2 * s)).sum(axis=-1)
         own = part.row_weight * ((1 - 2 * s) ** 2 * s * (1 - s))
         variance += (part.count * own).sum(axis=-1)
-    out = np.full(np.shape(top), math.nan)
-    np.divide(top, np.sqrt(variance), out=out, where=variance > 0)
-    return out
+    return quotient(top, np.sqrt(variance))
 
 
 @binned
@@ -98,15 +97,9 @@ def hosmer_lemeshow(view: BinSums) -> FloatArray:
     variance = variance * view.row_weight
     square = (view.hit_sum - expected) ** 2
     with np.errstate(over="ignore"):  # a variance of 1e-320 is as good as none
-        out = np.divide(square, variance, out=np.zeros_like(square), where=variance > 0)
+        out = quotient(square, variance, otherwise=0.0)
     impossible = (variance <= 0) & (square > 1e-18)
     return np.where(impossible.any(axis=-1), math.inf, out.sum(axis=-1))
-
-
-_NO_FIT = (
-    "undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, "
-    "or the scores separate hits from misses."
-)
 
 
 def _floor(view: Steps) -> Mapping[str, float]:
@@ -119,18 +112,23 @@ def _bounds(sample: Sample, view: Steps) -> tuple[float, float]:
     return cell_bounds_of_order.of_line(sample, theta, least)
 
 
-def wald_interval(of: int) -> Callable[[Steps, float], tuple[float, float] | None]:
+def wald_interval(coefficient: int) -> Callable[[Steps, float], tuple[float, float] | None]:
     """Return the function that computes the Wald interval of the intercept (0) or the slope (1)."""
 
     def ends(view: Steps, level: float) -> tuple[float, float] | None:
-        low, high = logistic_recalibration.wald(view, level)[of].tolist()
+        low, high = logistic_recalibration.wald(view, level)[coefficient].tolist()
         return (low, high) if low < high else None
 
     return ends
 
 
 _logistic = partial(
-    metric, family=_FAMILY, view=steps, tail="two-sided", undefined=_NO_FIT, details=_floor
+    metric,
+    family=_FAMILY,
+    view=steps,
+    tail="two-sided",
+    undefined=logistic_recalibration.NO_FIT,
+    details=_floor,
 )
 
 

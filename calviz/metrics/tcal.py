@@ -91,11 +91,11 @@ def _scales(view: Steps) -> _Scales:
 
 
 def _at(view: Steps) -> Mapping[str, float]:
-    found = _scales(view)
-    best = int(found.standardised.argmax())
-    if found.standardised[best] == -math.inf:
+    scales = _scales(view)
+    best = int(scales.standardised.argmax())
+    if scales.standardised[best] == -math.inf:
         return {}
-    return {"bins": float(1 << best), "squared_error": float(found.error[best])}
+    return {"bins": float(1 << best), "squared_error": float(scales.error[best])}
 
 
 @metric(

@@ -6,12 +6,12 @@ one-vs-rest reduction of `calviz.metrics.classwise`.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
+from calviz.numerics.quotients import quotient
 from calviz.sample.true_classes import TrueClassErrors, true_class_errors
 from calviz.specs.metric import metric
 
@@ -50,10 +50,7 @@ def _fraction(chosen: BoolArray, view: TrueClassErrors) -> FloatArray:
 
 
 def _mean_over(chosen: BoolArray, values: FloatArray) -> FloatArray:
-    count = chosen.sum(axis=-1)
-    out = np.full(np.shape(count), math.nan)
-    np.divide((values * chosen).sum(axis=-1), count, out=out, where=count > 0)
-    return out
+    return quotient((values * chosen).sum(axis=-1), chosen.sum(axis=-1))
 
 
 @_size(
@@ -98,10 +95,7 @@ def cece(view: TrueClassErrors) -> FloatArray:
 
     Errors of shape (..., K) give values of shape (...).
     """
-    total = view.ece.sum(axis=-1)
-    out = np.zeros(np.shape(total))
-    np.divide((view.ece**2).sum(axis=-1), total, out=out, where=total > 0)
-    return out
+    return quotient((view.ece**2).sum(axis=-1), view.ece.sum(axis=-1), otherwise=0.0)
 
 
 @_positive(

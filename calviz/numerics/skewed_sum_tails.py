@@ -1,4 +1,4 @@
-"""Tails of sums of independent variables from their first three cumulants.
+"""Tails and draws of sums of independent variables, from their first three cumulants.
 
 A sum of rare events is skewed, and its far tail is not that of a normal variable. A shifted gamma variable
 (Pearson type III) with the same mean, variance and third central moment follows it as far out as many
@@ -79,3 +79,19 @@ def above_drawn(drawn: FloatArray, value: float) -> float:
     third = np.mean(centred**3)
     # Tolerates the rounding of another order of summation.
     return float(above(value - 1e-12, drawn.mean(), variance, third))
+
+
+def draws(
+    rng: np.random.Generator,
+    mean: npt.ArrayLike,
+    variance: npt.ArrayLike,
+    third: npt.ArrayLike,
+    size: int,
+) -> FloatArray:
+    """Draw `size` values of each variable: cumulants of one shape (...) give draws of shape (..., size)."""
+    cumulants = np.asarray(variance, np.float64), np.asarray(third, np.float64)
+    sd, skewness, _ = (column[..., None] for column in _shape(*cumulants))
+    # Where a variable is taken as normal, a gamma variable of the least skewness cannot be told from it.
+    shape = 4 / np.maximum(np.abs(skewness), _FLAT) ** 2
+    z = (rng.standard_gamma(shape, (*np.shape(mean), size)) - shape) / np.sqrt(shape)
+    return np.asarray(np.asarray(mean)[..., None] + sd * np.where(skewness < 0, -z, z))

@@ -44,8 +44,8 @@ def bins_off(sums: BinSums) -> tuple[int | None, int | None]:
     The numbers are positions among the bins of `bin_intervals`.
     """
     _, score, low, high = bin_intervals(sums)
-    found: list[int | None] = []
+    furthest_outside: list[int | None] = []
     for distance in (score - high, low - score):
         furthest = int(np.argmax(distance))
-        found.append(furthest if distance[furthest] > 0 else None)
-    return found[0], found[1]
+        furthest_outside.append(furthest if distance[furthest] > 0 else None)
+    return furthest_outside[0], furthest_outside[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +22,8 @@ from calviz.numerics.edges import (
     equal_width_edges,
     make_edges,
 )
+from calviz.numerics.effective_number import effective_numbers_of_sums
+from calviz.numerics.quotients import quotient
 from calviz.sample.cell_bootstrap import resample_cells, resample_rows
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import HitSums, RowSums
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 #: Up to this many rows, resampling draws single rows and is exact.
-EXACT_ROWS = 1_000
+EXACT_BINNING_ROWS = 1_000
 #: Rows sorted at a time.
 _SORTED_ROWS = 1 << 18
 #: Up to this many bins, each bin is a long run of sorted rows and is summed on its own.
@@ -76,7 +77,7 @@ class BinSums:
     params : mapping
         How the bins were made.
     rows : Ordered, optional
-        The rows themselves, if there are at most `EXACT_ROWS`: resampling is then exact.
+        The rows themselves, if there are at most `EXACT_BINNING_ROWS`: resampling is then exact.
     effective : ndarray, shape (M,), optional
         Effective sample size per bin, for weighted or clustered rows: the number of independent, equally weighted rows
         that would give the same variance of the share of hits.
@@ -136,24 +137,24 @@ class BinSums:
     @property
     def confidence(self) -> FloatArray:
         """Mean score per bin, shape (..., M); nan in empty bins."""
-        return _divide(self.score_sum, self.count)
+        return quotient(self.score_sum, self.count)
 
     @property
     def accuracy(self) -> FloatArray:
         """Share of hits per bin, shape (..., M); nan in empty bins."""
-        return _divide(self.hit_sum, self.count)
+        return quotient(self.hit_sum, self.count)
 
     @property
     def gap(self) -> FloatArray:
         """Mean score minus share of hits per bin, shape (..., M); 0 in empty bins."""
-        return _divide(self.score_sum - self.hit_sum, self.count, empty=0.0)
+        return quotient(self.score_sum - self.hit_sum, self.count, otherwise=0.0)
 
     @property
     def trials(self) -> tuple[FloatArray, FloatArray]:
         """Hits and rows per bin, shape (M,) each, for exact intervals; weighted or clustered rows as their effective number."""
         if self.effective is None:
             return self.hit_sum, self.count
-        share = _divide(self.hit_sum, self.count, empty=0.0)
+        share = quotient(self.hit_sum, self.count, otherwise=0.0)
         return share * self.effective, self.effective
 
     @property
@@ -240,19 +241,15 @@ class BinSums:
 
     def _draw_hits(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         count, total = self.count, np.maximum(self.score_sum, 0)
-        trials = np.minimum(_divide(total**2, self.squares.sum(axis=-1), empty=0.0), count)
+        trials = np.minimum(quotient(total**2, self.squares.sum(axis=-1), otherwise=0.0), count)
         # A fractional number of trials is rounded up or down at random, in each resample.
         low = np.floor(trials)
         take = low + (rng.random((resamples, trials.size)) < trials - low)
         take = np.clip(take, np.ceil(total), count)  # so that the mean can be reached
-        probability = np.clip(_divide(np.broadcast_to(total, take.shape), take, empty=0.0), 0, 1)
+        probability = np.clip(
+            quotient(np.broadcast_to(total, take.shape), take, otherwise=0.0), 0, 1
+        )
         return rng.binomial(take.astype(np.int64), probability).astype(np.float64)
-
-
-def _divide(a: FloatArray, b: FloatArray, *, empty: float = math.nan) -> FloatArray:
-    out = np.full(np.broadcast_shapes(np.shape(a), np.shape(b)), empty)
-    np.divide(a, b, out=out, where=np.asarray(b) > 0)
-    return out
 
 
 def bin_events(
@@ -305,14 +302,14 @@ def bin_between(
         mass = weighted[0].sum(axis=-1)
         total = np.bincount(bin_of_rows(events, edges), weights**2, minlength=mass.size)
         # Frequency weights do not change the variance per row.
-        own = None if events.counted else _divide(total * 1.0, mass, empty=1.0)
+        own = None if events.counted else quotient(total * 1.0, mass, otherwise=1.0)
         return BinSums(
             edges, weighted[:2], params or {}, weights=own, squares_of=lambda: weighted[2]
         )
     if not whole and events.n > _SORTED_ROWS and are_equal_width(edges):
         cells = sums_of_equal_width(events.score, events.hit, edges)
         return BinSums(edges, cells, params or {}, squares_of=_SquaresOfEqualWidth(events, edges))
-    few = events.rows if events.n <= EXACT_ROWS else None
+    few = events.rows if events.n <= EXACT_BINNING_ROWS else None
     ordered = events.rows if whole or edges.size > _FEW_BINS + 1 else None
     starts = range(0, events.n, _SORTED_ROWS)
 
@@ -387,28 +384,28 @@ def effective_rows(
 
     mass = rows = total(weights)
     if weights is not None:
-        rows = _divide(mass**2, total(weights**2), empty=0.0)
+        rows = effective_numbers_of_sums(mass, total(weights**2))
     if cluster is None:
         return rows
     residual: FloatArray = events.hit - events.score.astype(np.float64)
     own = residual if weights is None else weights * residual
-    residual -= _divide(total(own), mass, empty=0.0)[bin_of]
+    residual -= quotient(total(own), mass, otherwise=0.0)[bin_of]
     if weights is not None:
         residual *= weights
-    squares, groups = np.zeros(bins), np.zeros(bins)
-    for m, inside in enumerate(_rows_of_bins(bin_of, bins)):
+    squares, clusters_of_bin = np.zeros(bins), np.zeros(bins)
+    for m, rows_inside in enumerate(_rows_of_bins(bin_of, bins)):
         # One sum per cluster in each bin; clusters are renumbered where a bin has few rows.
-        there, some = cluster[inside], residual[inside]
-        if 8 * there.size < int(cluster.max()):
-            there = np.unique(there, return_inverse=True)[1]
-        sums = np.bincount(there, some)
+        clusters, residuals_inside = cluster[rows_inside], residual[rows_inside]
+        if 8 * clusters.size < int(cluster.max()):
+            clusters = np.unique(clusters, return_inverse=True)[1]
+        sums = np.bincount(clusters, residuals_inside)
         squares[m] = sums @ sums
-        groups[m] = np.count_nonzero(np.bincount(there))
-    spread = squares * groups / np.maximum(groups - 1, 1)
+        clusters_of_bin[m] = np.count_nonzero(np.bincount(clusters))
+    spread = squares * clusters_of_bin / np.maximum(clusters_of_bin - 1, 1)
     alone = total(residual**2)
     # A single cluster is one observation; without any spread the number of rows stays as it is.
-    found = rows * _divide(alone, spread, empty=1.0)
-    return np.where(groups == 1, 1.0, np.clip(found, 1.0, np.maximum(rows, 1.0)))
+    effective = rows * quotient(alone, spread, otherwise=1.0)
+    return np.where(clusters_of_bin == 1, 1.0, np.clip(effective, 1.0, np.maximum(rows, 1.0)))
 
 
 def _rows_of_bins(bin_of: IntArray, bins: int) -> Iterator[IntArray | slice]:
@@ -429,7 +426,7 @@ def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
     sums_of = RowSums(cell, 2 * bins, None, events.score.astype(np.float64))
     gap = view.score_sum - view.hit_sum
 
-    def of(weights: RowWeights) -> Callable[[float | None], BinSums]:
+    def resampled(weights: RowWeights) -> Callable[[float | None], BinSums]:
         cells = np.moveaxis(sums_of(weights), -1, 0).reshape(-1, 2, bins, 2)
 
         def at_scale(scale: float | None) -> BinSums:
@@ -446,4 +443,4 @@ def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
 
         return at_scale
 
-    return of
+    return resampled

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
@@ -67,23 +65,3 @@ def resample_rows(rng: np.random.Generator, n: int, resamples: int) -> FloatArra
     place += np.arange(0, resamples * n, n)[:, None]
     times = np.bincount(place.ravel(), minlength=resamples * n)
     return times.reshape(resamples, n).astype(np.float64)
-
-
-def shifted_gamma(
-    rng: np.random.Generator, mean: float, variance: float, third: float, resamples: int
-) -> FloatArray:
-    """Draws of a Pearson III variable (a shifted gamma) with the given first three cumulants, shape (resamples,).
-
-    Approximates a sum of many independent variables, whose cumulants are the sums of theirs:
-    a normal approximation corrected for skewness.
-    """
-    sd = math.sqrt(max(variance, 0.0))
-    if sd == 0:
-        return np.full(resamples, mean)
-    skewness = third / sd**3
-    # Below this skewness the gamma cannot be told from a normal distribution.
-    if abs(skewness) < 1e-4:
-        return np.asarray(mean + sd * rng.standard_normal(resamples))
-    shape = 4 / skewness**2
-    scale = math.copysign(sd / math.sqrt(shape), skewness)
-    return np.asarray(mean + scale * (rng.standard_gamma(shape, resamples) - shape))

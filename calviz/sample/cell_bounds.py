@@ -43,16 +43,16 @@ def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
     """Precision of a metric of a sample, given its view."""
     if sample.data.cells is None:
         return Precision()
-    known: float | None = getattr(view, "cell_bound", None)
-    if known is not None:  # computed from other cells than those of the sample
-        return Precision(exact=known == 0, bound=known)
+    own: float | None = getattr(view, "cell_bound", None)
+    if own is not None:  # computed from other cells than those of the sample
+        return Precision(exact=own == 0, bound=own)
     if sample.data.cells.is_exact:
         return Precision(exact=True, bound=0.0)
     if not sample.data.cells.summed:
         return Precision(exact=False)
     if isinstance(view, MeanLoss):
         return Precision(exact=True, bound=0.0)
-    if isinstance(view, BinSums) and not _any_torn(sample, view):
+    if isinstance(view, BinSums) and not _any_cut(sample, view):
         return Precision(exact=True, bound=0.0)
     if getattr(view, "bins_kept", False):
         return Precision(exact=True, bound=0.0)
@@ -127,19 +127,21 @@ def mixed_cells(sample: Sample) -> CellTable:
     return CellTable(*(column[table.several] for column in table))
 
 
-def _torn(events: Any, view: BinSums) -> Any:
-    """Which cells have an edge of the bins inside."""
+def has_cut_cells(events: CellEvents, edges: FloatArray) -> bool:
+    """Whether an edge of the bins, shape (M + 1,), lies inside a cell."""
     low, high = events.low, events.high
-    return (low < high) & (assign(low, view.edges) != assign(high, view.edges))
+    return bool(((low < high) & (assign(low, edges) != assign(high, edges))).any())
 
 
-def _any_torn(sample: Sample, view: BinSums) -> bool:
+def _any_cut(sample: Sample, view: BinSums) -> bool:
     """Whether an edge of the bins, or of the equal-mass bins that the rows would have, lies inside a cell."""
     if view.params.get("scheme") == "equal-mass":
         table = sample.view(cell_table)
         bins = int(view.params["bins"])
         return bool(table.low.size) and bool(cuts_inside(table, bins).inside.any())
-    return bool(_torn(sample.scored, view).any())
+    events = sample.scored
+    assert isinstance(events, CellEvents)
+    return has_cut_cells(events, view.edges)
 
 
 class RankCuts(NamedTuple):

@@ -44,7 +44,7 @@ class Range(NamedTuple):
         )
 
 
-class Cuts(NamedTuple):
+class UncertainBins(NamedTuple):
     """Bins between cuts, as far as the cells determine them.
 
     Attributes
@@ -53,9 +53,9 @@ class Cuts(NamedTuple):
         Per bin, shape (M,): number of rows, hits and misses, sum of score minus hit, and sum of scores.
     score : Range
         Smallest and largest score that a row of each bin may have, shape (M,).
-    torn : CellTable
-        Cells with several cuts inside, shape (C,).
-    more : ndarray, shape (C,)
+    wide_cells : CellTable
+        Cells with several cuts inside, which may contain whole bins, shape (C,).
+    bins_inside : ndarray, shape (C,)
         Number of bins that may lie entirely inside each of these cells.
     """
 
@@ -65,8 +65,8 @@ class Cuts(NamedTuple):
     gap: Range
     expected: Range
     score: Range
-    torn: CellTable
-    more: IntArray
+    wide_cells: CellTable
+    bins_inside: IntArray
 
 
 class _Sums(NamedTuple):
@@ -83,24 +83,24 @@ def _sums(table: CellTable) -> _Sums:
     return _Sums(padded, upto, table)
 
 
-def cuts_of(sums: _Sums, bins: int) -> Cuts:
+def uncertain_bins(sums: _Sums, bins: int) -> UncertainBins:
     """The equal-mass bins, as far as the cells determine them."""
     cells, upto, table = sums
     last = table.low.size
     at, inside = cuts_inside(table, bins)
-    torn, number = np.unique(at[inside], return_counts=True)
+    cut, number = np.unique(at[inside], return_counts=True)
     # A cut at the end of the last cell separates nothing.
     whole = np.setdiff1d(at[~inside], [last - 1])
-    # A torn cell may also have a cut at its end, which comes after those inside.
-    border = np.concatenate([torn, whole])
-    order = np.argsort(2 * border + np.repeat([0, 1], [torn.size, whole.size]))
+    # A cell with cuts inside may also have a cut at its end, which comes after those inside.
+    border = np.concatenate([cut, whole])
+    order = np.argsort(2 * border + np.repeat([0, 1], [cut.size, whole.size]))
     border = border[order]
-    of_torn = np.repeat([True, False], [torn.size, whole.size])[order]
+    cut_inside = np.repeat([True, False], [cut.size, whole.size])[order]
     first = np.concatenate([[0], border + 1])
-    end = np.concatenate([np.where(of_torn, border, border + 1), [last]])
+    end = np.concatenate([np.where(cut_inside, border, border + 1), [last]])
     # `last` is the index of the empty cell.
-    left = np.concatenate([[last], np.where(of_torn, border, last)])
-    right = np.concatenate([np.where(of_torn, border, last), [last]])
+    left = np.concatenate([[last], np.where(cut_inside, border, last)])
+    right = np.concatenate([np.where(cut_inside, border, last), [last]])
 
     def core(column: FloatArray) -> FloatArray:
         return np.asarray(column[end] - column[first])
@@ -118,14 +118,14 @@ def cuts_of(sums: _Sums, bins: int) -> Cuts:
     ends = np.minimum(np.where(left < last, left, first), last - 1)
     starts = np.maximum(np.where(right < last, right, end - 1), 0)
     several = number > 1
-    return Cuts(
+    return UncertainBins(
         Range(hits.low + misses.low, hits.high + misses.high),
         hits,
         misses,
         Range(gap - beside(cells.down), gap + beside(cells.up)),
         expected,
         Range(cells.low[ends], cells.high[starts]),
-        CellTable(*(column[torn[several]] for column in cells)),
+        CellTable(*(column[cut[several]] for column in cells)),
         number[several] - 1,
     )
 
@@ -137,18 +137,20 @@ def _off(value: float, low: float, high: float) -> float:
     return max(value - low, high - value, 0.0) + _ROUNDED * (1 + abs(value))
 
 
-def _of(sample: Sample, view: BinSums, value: Any, find: Callable[[Cuts], Range]) -> float:
+def _bound_over_bins(
+    sample: Sample, view: BinSums, value: Any, limits_of: Callable[[UncertainBins], Range]
+) -> float:
     table = sample.view(cell_table)
     if not table.low.size:
         return 0.0
-    found = find(cuts_of(_sums(table), int(view.params["bins"])))
-    return _off(float(value), found.low, found.high)
+    limits = limits_of(uncertain_bins(_sums(table), int(view.params["bins"])))
+    return _off(float(value), limits.low, limits.high)
 
 
-def _error(cuts: Cuts, n: float) -> Range:
+def _error(bins: UncertainBins, n: float) -> Range:
     """Limits of the ECE: bins inside a cell have gaps of at most the scores of its misses plus 1 - score of its hits."""
-    gap = cuts.gap.size
-    more = float((cuts.torn.up + cuts.torn.down).sum())
+    gap = bins.gap.size
+    more = float((bins.wide_cells.up + bins.wide_cells.down).sum())
     return Range(float(gap.low.sum()) / n, (float(gap.high.sum()) + more) / n)
 
 
@@ -156,39 +158,45 @@ def of_error(sample: Sample, view: BinSums) -> float:
     """Bound of the ECE over bins of equal width or equal mass."""
     if view.params.get("scheme") != "equal-mass":
         return of_binned(sample, view)
-    return _of(sample, view, view.mean_gap, lambda cuts: _error(cuts, sample.data.rows))
+    return _bound_over_bins(
+        sample, view, view.mean_gap, lambda bins: _error(bins, sample.data.rows)
+    )
 
 
 def of_debiased(sample: Sample, view: BinSums, value: Any) -> float:
     """Bound of ``sum_m [G^2 / N - H (N - H) / (N (N - 1))] / n`` over equal-mass bins with gap G, N rows and H hits."""
     n = sample.data.rows
 
-    def find(cuts: Cuts) -> Range:
-        least, most = cuts.rows
-        square, size = cuts.gap.square, cuts.gap.size
+    def limits_of(bins: UncertainBins) -> Range:
+        least, most = bins.rows
+        square, size = bins.gap.square, bins.gap.size
         # |G| is at most N, so that G^2 / N is at most |G|.
         high = np.minimum(square.high / np.maximum(least, 1), size.high)
         low = square.low / np.maximum(most, 1)
-        rate = _rates(cuts)
+        rate = _rates(bins)
         spread = [r * (1 - r) for r in rate]
         top = np.where((rate.low < 0.5) & (rate.high > 0.5), 0.25, np.maximum(*spread))
-        known = least >= 2
+        several = least >= 2
         # The noise term is largest, 1/2, for two rows.
-        noise = np.minimum(np.where(known, top * least / np.maximum(least - 1, 1), 0.5), 0.5)
+        noise = np.minimum(np.where(several, top * least / np.maximum(least - 1, 1), 0.5), 0.5)
         part = Range(low - noise, high - np.minimum(*spread))
         # Bins of one row contribute nothing.
         part = Range(
-            np.where(known, part.low, np.minimum(part.low, 0)),
-            np.where(known, part.high, np.maximum(part.high, 0)),
+            np.where(several, part.low, np.minimum(part.low, 0)),
+            np.where(several, part.high, np.maximum(part.high, 0)),
         )
-        none = most < 2
-        more = float((cuts.torn.up + cuts.torn.down).sum())
+        empty_or_single = most < 2
+        more = float((bins.wide_cells.up + bins.wide_cells.down).sum())
         return Range(
-            (float(np.where(none, 0, part.low).sum()) - 0.5 * float(cuts.more.sum())) / n,
-            (float(np.where(none, 0, part.high).sum()) + more) / n,
+            (
+                float(np.where(empty_or_single, 0, part.low).sum())
+                - 0.5 * float(bins.bins_inside.sum())
+            )
+            / n,
+            (float(np.where(empty_or_single, 0, part.high).sum()) + more) / n,
         )
 
-    return _of(sample, view, value, find)
+    return _bound_over_bins(sample, view, value, limits_of)
 
 
 def of_chi_squared(sample: Sample, view: BinSums, value: Any) -> float:
@@ -198,27 +206,27 @@ def of_chi_squared(sample: Sample, view: BinSums, value: Any) -> float:
         # |G| is at most the larger of E and N - E, whose ratio is at most that of the odds.
         return rows * np.maximum(high / (1 - high), (1 - low) / low)
 
-    def find(cuts: Cuts) -> Range:
-        gap, expected = cuts.gap.square, cuts.expected
-        other = Range(cuts.rows.low - expected.low, cuts.rows.high - expected.high)
+    def limits_of(bins: UncertainBins) -> Range:
+        gap, expected = bins.gap.square, bins.expected
+        other = Range(bins.rows.low - expected.low, bins.rows.high - expected.high)
         with np.errstate(divide="ignore", invalid="ignore"):
             low = gap.low * (1 / expected.high + 1 / other.high)
             high = gap.high * (1 / expected.low + 1 / other.low)
-            high = np.fmin(high, most(cuts.rows.high, *cuts.score))
+            high = np.fmin(high, most(bins.rows.high, *bins.score))
             high = np.where(gap.high > 0, high, 0.0)
-            torn = cuts.torn
-            more = most(torn.hits + torn.misses, torn.low, torn.high)
-        low, high = (np.where(cuts.rows.high > 0, x, 0.0) for x in (low, high))
+            wide = bins.wide_cells
+            more = most(wide.hits + wide.misses, wide.low, wide.high)
+        low, high = (np.where(bins.rows.high > 0, x, 0.0) for x in (low, high))
         # Bins that may be empty, or hold only scores of 0 or 1, may contribute nothing.
-        low = np.where(np.isfinite(low) & (cuts.rows.low > 0), low, 0.0)
+        low = np.where(np.isfinite(low) & (bins.rows.low > 0), low, 0.0)
         return Range(float(low.sum()), float(high.sum() + more.sum()))
 
-    return _of(sample, view, value, find)
+    return _bound_over_bins(sample, view, value, limits_of)
 
 
-def _rates(cuts: Cuts) -> Range:
+def _rates(bins: UncertainBins) -> Range:
     """Limits of the share of hits per bin, shape (M,)."""
-    hits, misses = cuts.hits, cuts.misses
+    hits, misses = bins.hits, bins.misses
     with np.errstate(invalid="ignore", divide="ignore"):
         low, high = hits.low / (hits.low + misses.high), hits.high / (hits.high + misses.low)
     return Range(np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0))
@@ -245,25 +253,25 @@ def of_sweep(sample: Sample, value: Any, fine_after: int) -> float:
     share = table.hits / (table.hits + table.misses)
     separated = bool((np.diff(share) >= 0).all())
     low, high = math.inf, -math.inf
-    cuts = cuts_of(sums, 1)
-    for bins in range(2, min(n, MAX_BINS) + 2):
-        if bins >= fine_after and separated:
+    rising = uncertain_bins(sums, 1)
+    for number in range(2, min(n, MAX_BINS) + 2):
+        if number >= fine_after and separated:
             return math.nan
-        ended = bins > min(n, MAX_BINS)
-        following = None if ended else cuts_of(sums, bins)
+        ended = number > min(n, MAX_BINS)
+        following = None if ended else uncertain_bins(sums, number)
         sure, may = (False, False) if following is None else _rising(following)
         if not sure:
-            error = _error(cuts, n)
+            error = _error(rising, n)
             low, high = min(low, error.low), max(high, error.high)
         if following is None or not may:
             break
-        cuts = following
+        rising = following
     return _off(float(value), low, high)
 
 
-def _rising(cuts: Cuts) -> tuple[bool, bool]:
+def _rising(bins: UncertainBins) -> tuple[bool, bool]:
     """Whether the hit rates of the bins certainly never fall, and whether they possibly never fall."""
-    rate = _rates(cuts)
+    rate = _rates(bins)
     sure: BoolArray = rate.low[1:] >= rate.high[:-1]
     may: BoolArray = rate.high[1:] >= rate.low[:-1]
-    return bool(sure.all()) and not cuts.more.size, bool(may.all())
+    return bool(sure.all()) and not bins.bins_inside.size, bool(may.all())

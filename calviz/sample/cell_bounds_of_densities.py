@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from calviz.core.events import ROUNDING, CellEvents
+from calviz.numerics.quotients import quotient
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import from_cosine, triweight_response
 
@@ -69,9 +70,7 @@ def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> fl
     nodes = (
         np.floor((events.high + ROUNDING) * cells) - np.ceil((events.low - ROUNDING) * cells) + 1
     )
-    moved = np.divide(
-        below * above, below + above, out=np.zeros_like(below), where=below + above > 0
-    )
+    moved = quotient(below * above, below + above, otherwise=0.0)
     # In the L1 norm the kernel changes by at most 2 per unit of the log of its width; doubled to allow for the grid.
     widened = 2 * math.log1p(inside / between)
     return (

@@ -65,11 +65,11 @@ def of_coverage(sample: Sample, coverage: float) -> float:
     rows, _, hits, misses, several = _ranked(sample.top_label.view(cell_table))
     if not rows.size:
         return 0.0
-    kept = coverage * sample.data.rows
-    at = int(np.searchsorted(rows, kept, side="right")) - 1
-    inside = min(kept - rows[at], hits[at] + misses[at])
+    kept_rows = coverage * sample.data.rows
+    at = int(np.searchsorted(rows, kept_rows, side="right")) - 1
+    inside = min(kept_rows - rows[at], hits[at] + misses[at])
     most, least = min(inside, misses[at]), max(0.0, inside - hits[at])
-    return float(several[at] * (most - least) / kept)
+    return float(several[at] * (most - least) / kept_rows)
 
 
 def of_coverage_at(sample: Sample, risk: float) -> float:
@@ -114,14 +114,14 @@ def of_precision(sample: Sample, *, of: Literal["hits", "misses"]) -> float:
     both = (table.hits, table.misses) if of == "hits" else (table.misses, table.hits)
     turn = slice(None, None, -1 if of == "hits" else 1)
     wanted, others, several = both[0][turn], both[1][turn], table.several[turn]
-    found: FloatArray = np.cumsum(wanted) - wanted
+    before: FloatArray = np.cumsum(wanted) - wanted
     rows: FloatArray = np.cumsum(wanted + others) - wanted - others
     some = several & (wanted > 0)
-    found, rows, wanted, others = (column[some] for column in (found, rows, wanted, others))
-    most = (found + wanted) / (rows + wanted)
+    before, rows, wanted, others = (column[some] for column in (before, rows, wanted, others))
+    most = (before + wanted) / (rows + wanted)
     # One row, or less where counts are fractional.
     first = np.minimum(wanted, 1.0)
-    least = (found + first) / (rows + others + first)
+    least = (before + first) / (rows + others + first)
     total = float((table.hits if of == "hits" else table.misses).sum())
     return float((wanted * (most - least)).sum()) / total if total else 0.0
 
@@ -179,10 +179,10 @@ def of_intercept(sample: Sample, value: float, least: float) -> float:
 
     Scores are clipped to ``[least, 1 - least]``.
     """
-    found = _log_odds(sample, least)
-    if found is None or not math.isfinite(value):
+    log_odds = _log_odds(sample, least)
+    if log_odds is None or not math.isfinite(value):
         return math.nan
-    (low, _, high), counts, hit = found
+    (low, _, high), counts, hit = log_odds
     hits = float(counts @ hit)
 
     def solved(x: FloatArray) -> float:
@@ -206,10 +206,10 @@ def of_line(sample: Sample, theta: FloatArray, least: float) -> tuple[float, flo
     on the way to their optimum, this optimum is no further away than ``sqrt((H^-1)_jj max g' H^-1 g)``.
     """
     none = math.nan, math.nan
-    found = _log_odds(sample, least)
-    if found is None or not np.isfinite(theta).all():
+    log_odds = _log_odds(sample, least)
+    if log_odds is None or not np.isfinite(theta).all():
         return none
-    (low, x, high), counts, hit = found
+    (low, x, high), counts, hit = log_odds
     a, b = (float(v) for v in theta)
     p, ends = expit(a + b * x), (expit(a + b * low), expit(a + b * high))
     moved = np.maximum(*(np.abs(end - p) for end in ends))

@@ -20,10 +20,9 @@ from calviz.numerics.edges import (
     equal_width_edges,
     weighted_mass_edges,
 )
+from calviz.numerics.quotients import denominators
 from calviz.numerics.runs import run_totals
-from calviz.sample.redrawn_rows_and_labels import (
-    FEW_CLASSES,
-)
+from calviz.sample.redrawn_rows_and_labels import FEW_CLASSES
 from calviz.sample.row_draws import RowWeights, products
 
 #: Parts of the rows that are summed separately, and probabilities binned at a time.
@@ -35,7 +34,7 @@ TABLE_ENTRIES, TABLE_BINS = 1 << 26, 64
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
+class ClassBins:
     """Bins of every class; a probability lies in cell ``class * M + bin``.
 
     Attributes
@@ -82,7 +81,7 @@ class BinnedColumns:
     Attributes
     ----------
     data : Predictions
-    cuts : Cuts
+    class_bins : ClassBins
     scores : ndarray of float64, shape (K, M)
         Sum of the probabilities per class and bin.
     count : ndarray of float64, shape (K,)
@@ -92,7 +91,7 @@ class BinnedColumns:
     """
 
     data: Predictions
-    cuts: Cuts
+    class_bins: ClassBins
     scores: FloatArray
     count: FloatArray
     weights: FloatArray | None = None
@@ -100,14 +99,14 @@ class BinnedColumns:
     def errors(self, labels: IntArray) -> FloatArray:
         """Mean absolute gap per class, shape (b, K), for other labels, shape (b, n)."""
         out = np.empty((labels.shape[0], self.scores.shape[0]))
-        some = counted(self.count)
+        count = denominators(self.count)
         for errors, hits in zip(out, self.hits(labels), strict=True):
-            errors[:] = np.abs(self.scores - hits).sum(axis=1) / some
+            errors[:] = np.abs(self.scores - hits).sum(axis=1) / count
         return out
 
     def hits(self, labels: IntArray) -> Iterator[IntArray]:
         """Count rows by label and by bin of the label's probability, shape (K, M), for each row of other labels, shape (b, n)."""
-        small = self.data.probs.size <= TABLE_ENTRIES and self.cuts.bins <= TABLE_BINS
+        small = self.data.probs.size <= TABLE_ENTRIES and self.class_bins.bins <= TABLE_BINS
         small = small and self.weights is None
         hits_of = self._hits_by_table if small and labels.shape[0] > 1 else self.plain_hits
         return map(hits_of, labels)
@@ -127,9 +126,9 @@ class BinnedColumns:
             y = labels[start : start + HIT_ROWS]
             score = self.data.probs[np.arange(start, start + y.size), y]
             own = None if self.weights is None else self.weights[start : start + HIT_ROWS]
-            hits += np.bincount(self.cuts.cells(score, y, k), own, minlength=k * m + 1)
-        found: IntArray = hits[:-1].reshape(k, m)
-        return found
+            hits += np.bincount(self.class_bins.cells(score, y, k), own, minlength=k * m + 1)
+        of_bins: IntArray = hits[:-1].reshape(k, m)
+        return of_bins
 
     @cached_property
     def _first_of_row(self) -> IntArray:
@@ -142,7 +141,7 @@ class BinnedColumns:
         out = np.empty(probs.shape, dtype=np.uint8)
 
         def work(rows: slice) -> None:
-            out[rows] = self.cuts.bins_of(probs[rows])
+            out[rows] = self.class_bins.bins_of(probs[rows])
 
         for_row_blocks(probs, work)
         return out.ravel()
@@ -155,7 +154,7 @@ class BinnedColumns:
         """Sums of probability minus hit per class and bin, (K, M, b), and numbers of binned probabilities per class, (K, b)."""
         k, m = self.scores.shape
         gaps = products(self._residuals, weights).reshape(k, m, -1)
-        if self.cuts.above is None:
+        if self.class_bins.above is None:
             # Only the entries above the first bin are listed: the first bin is the remainder.
             left = products(self.data.probs.T, weights) - products(self._listed, weights)
             gaps[:, 0] += left - gaps.sum(axis=1)
@@ -164,15 +163,15 @@ class BinnedColumns:
 
     def errors_of(self, gaps: FloatArray, count: FloatArray) -> FloatArray:
         """Mean absolute gap per class, shape (b, K), from the results of `weighted_gaps`."""
-        return np.asarray(np.abs(gaps).sum(axis=1) / counted(count)).T
+        return np.asarray(np.abs(gaps).sum(axis=1) / denominators(count)).T
 
     @cached_property
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Row, cell and value of the listed probabilities: those above the first bin, or above the threshold."""
         data, k = self.data, self.data.n_classes
-        least = self.cuts.above
+        least = self.class_bins.above
         if least is None:
-            least = float(self.cuts.inner[0]) if self.cuts.bins > 1 else np.inf
+            least = float(self.class_bins.inner[0]) if self.class_bins.bins > 1 else np.inf
         rows, cells, scores = [], [], []
         for block_rows in row_blocks(data.probs):
             block = np.ascontiguousarray(data.probs[block_rows])
@@ -180,7 +179,7 @@ class BinnedColumns:
             score = block.ravel()[at]
             row, column = np.divmod(at, k)
             rows.append(row + block_rows.start)
-            cells.append(self.cuts.cells(score, column, k))
+            cells.append(self.class_bins.cells(score, column, k))
             scores.append(score)
         return np.concatenate(rows), np.concatenate(cells), np.concatenate(scores)
 
@@ -190,7 +189,7 @@ class BinnedColumns:
         n, (k, m) = self.data.n, self.scores.shape
         row, cell, score = self._entries
         labels = self.data.labels
-        hit = self.cuts.cells(self.data.probs[np.arange(n), labels], labels, k)
+        hit = self.class_bins.cells(self.data.probs[np.arange(n), labels], labels, k)
         kept = np.flatnonzero(hit < k * m)
         values = np.concatenate([score, np.full(kept.size, -1, dtype=score.dtype)])
         where = np.concatenate([cell, hit[kept]]), np.concatenate([row, kept])
@@ -200,17 +199,12 @@ class BinnedColumns:
     def _listed(self) -> csr_array:
         """Indicators, as a matrix of classes by rows: of the labels, or with a threshold of the entries above it."""
         n, k = self.data.n, self.data.n_classes
-        if self.cuts.above is None:
+        if self.class_bins.above is None:
             where: tuple[IntArray, IntArray] = self.data.labels, np.arange(n)
         else:
             row, cell, _ = self._entries
-            where = cell // self.cuts.bins, row
+            where = cell // self.class_bins.bins, row
         return csr_array((np.ones(where[0].size, dtype=np.float32), where), shape=(k, n))
-
-
-def counted(count: FloatArray) -> FloatArray:
-    """Counts as denominators, of any shape: 1 where the count is 0."""
-    return np.where(count > 0, count, 1.0)
 
 
 def _column_sums(block: FloatArray) -> FloatArray:
@@ -233,7 +227,7 @@ def equal_width_columns(
     edges = equal_width_edges(bins, data.probs.dtype)
     n, k = data.probs.shape
     if weights is not None:
-        return _weighted_columns(data, Cuts(edges[1:-1], bins), weights)
+        return _weighted_columns(data, ClassBins(edges[1:-1], bins), weights)
     # The number of parts does not depend on the number of cores, so that sums are the same everywhere.
     part = -(-n // PARTS)
     totals, sums = np.zeros(k), np.zeros(k * bins)
@@ -247,7 +241,7 @@ def equal_width_columns(
         sums += listed
     scores = sums.reshape(k, bins)
     scores[:, 0] += totals - scores.sum(axis=1)
-    return BinnedColumns(data, Cuts(edges[1:-1], bins), scores, np.full(k, float(n)))
+    return BinnedColumns(data, ClassBins(edges[1:-1], bins), scores, np.full(k, float(n)))
 
 
 def _part_sums(probs: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -270,19 +264,21 @@ def _part_sums(probs: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatA
     return totals, sums
 
 
-def _weighted_columns(data: Predictions, cuts: Cuts, weights: FloatArray) -> BinnedColumns:
+def _weighted_columns(
+    data: Predictions, class_bins: ClassBins, weights: FloatArray
+) -> BinnedColumns:
     """Bin the columns over given bins, with weights of the rows."""
     k = data.n_classes
-    size = k * cuts.bins
+    size = k * class_bins.bins
     sums = np.zeros((2, size + 1))
     for rows in row_blocks(data.probs):
         block = np.ascontiguousarray(data.probs[rows])
-        cell = cuts.cells(block, np.arange(k), k).ravel()
+        cell = class_bins.cells(block, np.arange(k), k).ravel()
         own = np.repeat(weights[rows], k)
         sums[0] += np.bincount(cell, own * block.ravel(), minlength=size + 1)
         sums[1] += np.bincount(cell, own, minlength=size + 1)
-    scores, rows_in = sums[:, :-1].reshape(2, k, cuts.bins)
-    return BinnedColumns(data, cuts, scores, rows_in.sum(axis=1), weights)
+    scores, rows_in = sums[:, :-1].reshape(2, k, class_bins.bins)
+    return BinnedColumns(data, class_bins, scores, rows_in.sum(axis=1), weights)
 
 
 def _weighted_thresholds(
@@ -295,7 +291,7 @@ def _weighted_thresholds(
         if kept.size:
             edges = weighted_mass_edges(column[kept], weights[kept], bins)
             cut[: edges.size - 2] = edges[1:-1]
-    return _weighted_columns(data, Cuts(inner, bins, threshold), weights)
+    return _weighted_columns(data, ClassBins(inner, bins, threshold), weights)
 
 
 def thresholded_columns(
@@ -328,4 +324,4 @@ def thresholded_columns(
         count[j] = kept.size
 
     for_columns(data.probs, work)
-    return BinnedColumns(data, Cuts(inner, bins, threshold), scores, count)
+    return BinnedColumns(data, ClassBins(inner, bins, threshold), scores, count)

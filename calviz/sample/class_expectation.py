@@ -8,6 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.numerics.blocks import sum_over_blocks
+from calviz.numerics.quotients import quotient
 from calviz.numerics.skewed_sum_tails import above
 from calviz.sample.losses import full_predictions
 from calviz.sample.reduce import predicted_classes
@@ -111,9 +112,8 @@ def class_expectation(sample: Sample) -> ClassExpectation:
 
     sums = sum_over_blocks(data.probs, of_block)
     (p0, p1, *_), (q0, q1, q2, _), _ = sums
-    mean, sd = np.full((2, k), np.nan)
-    np.divide(p1, p0, out=mean, where=p0 > 0)
-    np.divide(np.sqrt(np.maximum(q2 - 2 * mean * q1 + mean**2 * q0, 0)), p0, out=sd, where=p0 > 0)
+    mean = quotient(p1, p0)
+    sd = quotient(np.sqrt(np.maximum(q2 - 2 * mean * q1 + mean**2 * q0, 0)), p0)
     return ClassExpectation(p0, mean, sd, sums)
 
 

@@ -10,6 +10,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import row_blocks
+from calviz.numerics.effective_number import effective_number
 from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
 from calviz.sample.one_vs_rest_of_profiles import class_samples
 from calviz.sample.sample import Sample
@@ -37,7 +38,7 @@ class ClassGaps:
     powers: FloatArray
     own: FloatArray
     #: For weighted rows: their effective sample size, and sums of w^2 p (1 - p) and of w^3 p (1 - p) (1 - 2 p), shape (2, K).
-    known: float | None = None
+    effective_rows: float | None = None
     cumulants: FloatArray | None = None
 
     @property
@@ -55,7 +56,7 @@ class ClassGaps:
         first = (p - self.rows) / n
         second = (p2 - 2 * own + self.rows) / n
         third = (p3 - 3 * own2 + 3 * own - self.rows) / n
-        return middle_of_mean(level, self.known or n, first, second, third)
+        return middle_of_mean(level, self.effective_rows or n, first, second, third)
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Range of the gap of a calibrated model, shape (K,) each.
@@ -103,17 +104,15 @@ def class_gaps(sample: Sample) -> ClassGaps:
         for total in powers:
             total += power.sum(axis=0)
             power *= block
-    given = data.probs[np.arange(data.n), data.labels].astype(np.float64)
+    of_label = data.probs[np.arange(data.n), data.labels].astype(np.float64)
     w = np.ones(data.n) if weights is None else weights
     own: FloatArray = np.stack(
-        [np.bincount(data.labels, w * given**power, minlength=k) for power in (1, 2)]
+        [np.bincount(data.labels, w * of_label**power, minlength=k) for power in (1, 2)]
     )
     rows_of = np.bincount(data.labels, weights, minlength=k).astype(np.float64)
     if weights is None:
         return ClassGaps(data.n, rows_of, powers, own)
-    # Weights have a mean of 1.
-    known = data.n**2 / float(weights @ weights)
-    return ClassGaps(data.n, rows_of, powers, own, known, cumulants)
+    return ClassGaps(data.n, rows_of, powers, own, effective_number(weights), cumulants)
 
 
 def _of_cells(sample: Sample) -> ClassGaps:

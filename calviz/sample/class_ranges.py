@@ -20,7 +20,7 @@ from calviz.sample.class_gaps import class_gaps
 from calviz.sample.false_alarm_levels import class_level
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
-from calviz.sample.true_classes import of_chosen_bins
+from calviz.sample.true_classes import true_class_errors_of_sample
 from calviz.specs.metric import takes_weights
 from calviz.text.words import counted
 
@@ -143,7 +143,7 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
         low, high = gaps.calibrated(class_level(every.size))
         needed = _needed(low, high, gaps.powers[0] / gaps.n)
         return ClassRanges(gaps.gap, gaps.rows, every, (low, high), needed)
-    true = of_chosen_bins(sample)
+    true = true_class_errors_of_sample(sample)
     limits: tuple[FloatArray, FloatArray] | None = None
     half: FloatArray | None = None
     if isinstance(sample.data, Predictions) and independent and sample.data.cells is None:

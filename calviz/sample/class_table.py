@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.numerics.quotients import quotient
 from calviz.sample.sample import Sample
-from calviz.sample.true_classes import of_chosen_bins
+from calviz.sample.true_classes import true_class_errors_of_sample
 from calviz.specs.metric import takes_weights
 
 #: Rows handled at a time.
@@ -53,13 +54,12 @@ def class_table(sample: Sample) -> ClassTable:
     ----------
     Ao et al. 2023, eq. 5 (MCS by class); Gupta et al. 2021, eq. 12 (KS).
     """
-    errors = of_chosen_bins(sample)
+    errors = true_class_errors_of_sample(sample)
     score, hit, labels = errors.source.score, errors.source.hit, errors.source.labels
     weights, k = sample.weights, errors.rows.size
     rows = np.bincount(labels, minlength=k)
     has = errors.rows > 0
-    share = np.full(k, np.nan)  # 1 / rows, or their weights; nan without any
-    np.divide(1, errors.rows, out=share, where=has)
+    share = quotient(np.ones(k), errors.rows)  # 1 / rows, or their weights; nan without any
     own = hit if weights is None else weights * hit
     accuracy = np.bincount(labels, own, minlength=k) * share
     ece, mcs = (np.where(has, column, np.nan) for column in (errors.ece, errors.mcs))

@@ -27,7 +27,10 @@ from calviz.specs.metric import Reweighting
 V = TypeVar("V", bound=Any)
 
 #: (group, resample) pairs held in memory at a time.
-CELLS = 1 << 22
+PAIRS_AT_A_TIME = 1 << 22
+
+#: Reason given where a metric of such rows has no error bars.
+REFUSED = "this metric cannot be resampled by clusters or with weights."
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,27 +69,23 @@ class Drawing:
     ) -> V:
         how.check(self.sample)
         resamples = self.rows.affordable(resamples)
-        step = max(1, CELLS // (self.rows.groups if how.grouped else self.rows.n))
+        step = max(1, PAIRS_AT_A_TIME // (self.rows.groups if how.grouped else self.rows.n))
         sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
-        made = []
+        parts = []
         if draw == "bootstrap":
-            again = how.make(self.sample, view)
+            reweighted = how.make(self.sample, view)
             for size in sizes:
                 checkpoint()
                 drawn = self.rows.counts(rng, size)
-                made.append(again(drawn if how.grouped else np.asarray(drawn))(None))
+                parts.append(reweighted(drawn if how.grouped else np.asarray(drawn))(None))
         else:
             assert how.redrawn is not None
             redrawn = how.redrawn(self.sample, view)
             for size in sizes:
                 checkpoint()
-                made.append(redrawn(rng, self.rows, size))
-        found: V = joined(made)
-        return found
-
-
-#: Reason given where a metric of such rows has no error bars.
-REFUSED = "this metric cannot be resampled by clusters or with weights."
+                parts.append(redrawn(rng, self.rows, size))
+        view_of_all: V = joined(parts)
+        return view_of_all
 
 
 def joined(views: list[V]) -> V:
@@ -99,5 +98,5 @@ def joined(views: list[V]) -> V:
         parts = [getattr(view, name) for view in views]
         return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else joined(parts)
 
-    found: V = replace(first, **{name: together(name) for name in first.DRAWN})
-    return found
+    whole: V = replace(first, **{name: together(name) for name in first.DRAWN})
+    return whole

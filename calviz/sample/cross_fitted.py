@@ -15,13 +15,14 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
 from calviz.numerics.natural_spline import Basis
 from calviz.numerics.penalised_logistic import penalised_logistic
+from calviz.numerics.quotients import quotient
 from calviz.sample.cluster_folds import fold_of_rows
 from calviz.sample.log_steps import losses_of
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import HitSums, RowSums
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
-from calviz.sample.steps import Steps
+from calviz.sample.steps import Steps, distance_from_ends
 from calviz.sample.view_caches import kept_draw, once_per_view
 from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
 
@@ -34,7 +35,7 @@ _CELLS = 128
 KNOTS, STRENGTH = 8, 1.0
 #: Weight of the scores themselves in a fit, in rows, as in the recalibrator "logit-spline".
 OWN_ROWS = 5.0
-#: Scores are clipped to [f, 1 - f], where f is half the smallest nonzero distance of a score from 0 or 1, at most this.
+#: Scores are clipped to [f, 1 - f], where f is half of `distance_from_ends`, at most this.
 _FURTHEST = 0.01
 #: Newton decrement (in nats) at which a fit has converged, and a fit to redrawn hits: far below the effect of one more row.
 _FINE, _ROUGH = 1e-9, 1e-3
@@ -97,8 +98,7 @@ class CrossFitted:
     @property
     def mean_score(self) -> FloatArray:
         """Mean score per cell and fold, shape (..., C, F); 0 without rows."""
-        out = np.zeros_like(self.score_sum)
-        return np.divide(self.score_sum, self.rows, out=out, where=self.rows > 0)
+        return quotient(self.score_sum, self.rows, otherwise=0.0)
 
     @property
     def n(self) -> FloatArray:
@@ -121,8 +121,8 @@ class CrossFitted:
         if far.size:
             # All fits of all these resamples are columns of one problem.
             columns = np.moveaxis(target[far], 1, 0).reshape(self.z.size, -1)
-            found = self._fits(np.tile(weight, far.size), columns, _ROUGH)
-            theta[far] = found.reshape(far.size, FOLDS, -1)
+            fits = self._fits(np.tile(weight, far.size), columns, _ROUGH)
+            theta[far] = fits.reshape(far.size, FOLDS, -1)
         return theta
 
     def _fits(self, weight: FloatArray, target: FloatArray, enough: float) -> FloatArray:
@@ -138,8 +138,8 @@ class CrossFitted:
         The rows are the same in all resamples, and the coefficients are near 0: all Newton steps use the Hessian at 0.
         """
         p = expit(self.z)
-        bend = weight.T * (p * (1 - p))
-        inverse = np.linalg.inv((self.x.T * bend[:, None]) @ self.x + np.diag(self.penalty))
+        curvature = weight.T * (p * (1 - p))
+        inverse = np.linalg.inv((self.x.T * curvature[:, None]) @ self.x + np.diag(self.penalty))
         theta = np.zeros((target.shape[0], FOLDS, self.penalty.size))
         share = np.broadcast_to(p[:, None], target.shape[1:])
         settled = np.zeros(target.shape[0], dtype=np.bool_)
@@ -221,12 +221,12 @@ def _reweighted(sample: Sample, view: CrossFitted) -> Reweighted:
     size = view.rows.size
     sums_of = RowSums(view.place + size * sample.scored.hit.astype(np.intp), 2 * size, None)
 
-    def made(weights: RowWeights) -> Callable[[float | None], CrossFitted]:
+    def resampled(weights: RowWeights) -> Callable[[float | None], CrossFitted]:
         misses, hits = sums_of(weights)[0].T.reshape(-1, 2, *view.rows.shape).swapaxes(0, 1)
         drawn = view.resampled(misses + hits, hits)
         return lambda _: drawn
 
-    return made
+    return resampled
 
 
 def _redrawn(sample: Sample, view: CrossFitted) -> Redrawn:
@@ -234,11 +234,11 @@ def _redrawn(sample: Sample, view: CrossFitted) -> Redrawn:
     assert view.place is not None
     hits_of = HitSums(sample.scored, view.place, view.rows.size)
 
-    def made(rng: np.random.Generator, rows: Any, size: int) -> CrossFitted:
+    def draw(rng: np.random.Generator, rows: Any, size: int) -> CrossFitted:
         hits = hits_of(rng, rows, size).T.reshape(size, *view.rows.shape)
         return replace(view, hits=np.ascontiguousarray(hits), losses=view.expected)
 
-    return made
+    return draw
 
 
 @needs_rows
@@ -267,27 +267,28 @@ def cross_fitted(sample: Sample) -> CrossFitted:
     return _of_folds(sample.scored, weights, sample.view(steps))
 
 
-#: ``dealt(part, start)`` returns rows and hits of some steps in each fold, shape (F, G) each; `start` counts the rows before each step.
-Dealt = Callable[[Steps, FloatArray], tuple[FloatArray, FloatArray]]
+#: ``split(part, start)`` returns rows and hits of some steps in each fold, shape (F, G) each; `start` counts the rows before each step.
+FoldSplit = Callable[[Steps, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def make_cross_fitted(
-    view: Steps, dealt: Dealt | None = None, cells: list[IntArray] | None = None
+    view: Steps, split: FoldSplit | None = None, cells: list[IntArray] | None = None
 ) -> CrossFitted:
     """Sum the steps of a sample over cells and folds.
 
     Parameters
     ----------
     view : Steps
-    dealt : callable, optional
-        Splits steps between folds (see `Dealt`). If left out, whole rows are assigned in turn, tied ones at random.
+    split : callable, optional
+        Splits steps between folds (see `FoldSplit`). If left out, whole rows are assigned in turn, tied ones at random.
     cells : list, optional
         Receives the cell of each step, shape (G,) for each block of steps.
     """
-    if dealt is None:
+    if split is None:
         # A fixed seed: the folds are the same whatever the order of the rows.
-        dealt = partial(_dealt, rng=np.random.default_rng(0))
-    n, least = float(view.n), _nearest(view)
+        split = partial(_split_into_folds, rng=np.random.default_rng(0))
+    n = float(view.n)
+    least = max(min(distance_from_ends(view) / 2, _FURTHEST), 1e-300)
     ends = [_log_odds(part.score[[0, -1]], least) for part in view.blocks()]
     lowest, spread = ends[0][0], max(ends[-1][1] - ends[0][0], 1e-300)
     size = 2 * _CELLS + 2
@@ -300,27 +301,28 @@ def make_cross_fitted(
         by_rank = ((after - part.count / 2) * (_CELLS / n)).astype(np.intp)
         by_value = ((z - lowest) * (_CELLS / spread)).astype(np.intp)
         key = by_rank * (_CELLS + 2) + by_value
-        of = cell + np.cumsum(np.append(key[0] != last, key[1:] != key[:-1]))
+        cell_of_step = cell + np.cumsum(np.append(key[0] != last, key[1:] != key[:-1]))
         if cells is not None:
-            cells.append(of)
-        rows, hits = dealt(part, after - part.count)
+            cells.append(cell_of_step)
+        rows, hits = split(part, after - part.count)
         for f in range(FOLDS):
             for total, column in zip(folds, (rows[f], hits[f], rows[f] * part.score), strict=True):
-                total[f] += np.bincount(of, column, minlength=size)
+                total[f] += np.bincount(cell_of_step, column, minlength=size)
         for total, column in zip(sums, _columns(part, z), strict=True):
-            total += np.bincount(of, column, minlength=size)
-        upto, cell, last = float(after[-1]), int(of[-1]), int(key[-1])
+            total += np.bincount(cell_of_step, column, minlength=size)
+        upto, cell, last = float(after[-1]), int(cell_of_step[-1]), int(key[-1])
     rows, hits, score_sum = (np.ascontiguousarray(v[:, : cell + 1].T) for v in folds)
     count, z_sum, *weighted = sums[:, : cell + 1]
     z = z_sum / count
     basis = Basis.of(z, count, KNOTS)
     expected = Losses(*_means(weighted[4:], expit(z), count))
-    seen = hits.sum(axis=1)
+    hits_of_cell = hits.sum(axis=1)
+    misses_of_cell = count - hits_of_cell
     observed = Losses(
         *(
-            np.divide(total, number, out=usual.copy(), where=number > 0)
-            for total, number, usual in zip(
-                weighted[:4], (seen, count - seen, seen, count - seen), expected, strict=True
+            quotient(total, rows_of_cell, otherwise=usual)
+            for total, rows_of_cell, usual in zip(
+                weighted[:4], (hits_of_cell, misses_of_cell) * 2, expected, strict=True
             )
         )
     )
@@ -349,10 +351,10 @@ def _of_folds(
         for w in (weights[kept], weights[kept] * events.hit[kept])
     ]
     cells: list[IntArray] = []
-    found = make_cross_fitted(view, lambda *_: (sums[0], sums[1]), cells)
+    fitted = make_cross_fitted(view, lambda *_: (sums[0], sums[1]), cells)
     place = np.zeros(events.n, dtype=np.intp)
     place[kept] = np.concatenate(cells)[step] * FOLDS + fold
-    return replace(found, place=place)
+    return replace(fitted, place=place)
 
 
 def _columns(part: Steps, z: FloatArray) -> Iterator[FloatArray]:
@@ -370,10 +372,10 @@ def _columns(part: Steps, z: FloatArray) -> Iterator[FloatArray]:
 def _means(totals: list[FloatArray], score: FloatArray, count: FloatArray) -> Iterator[FloatArray]:
     hits, misses = count * score, count * (1 - score)
     for total, rows in zip(totals, (hits, misses) * 2, strict=True):
-        yield np.divide(total, rows, out=np.zeros_like(total), where=rows > 0)
+        yield quotient(total, rows, otherwise=0.0)
 
 
-def _dealt(
+def _split_into_folds(
     part: Steps, start: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Rows and hits of each step in each fold, shape (F, G) each; `start` counts the rows before each step."""
@@ -390,15 +392,6 @@ def _dealt(
         rows[f], hits[f] = own, drawn
         left, rest = left - drawn, rest - own
     return rows, hits
-
-
-def _nearest(view: Steps) -> float:
-    """Distance from 0 and 1 to which scores are clipped (see `_FURTHEST`)."""
-    nearest = 2 * _FURTHEST
-    for part in view.blocks():
-        for distance in (part.score, 1 - part.score):
-            nearest = min(nearest, float(np.min(distance, where=distance > 0, initial=nearest)))
-    return max(nearest / 2, 1e-300)
 
 
 def _log_odds(score: FloatArray, least: float) -> FloatArray:

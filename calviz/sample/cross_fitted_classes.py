@@ -14,13 +14,13 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.automatic_zero_floor import automatic_floor
 from calviz.numerics.blocks import for_row_blocks, sum_over_blocks
-from calviz.numerics.effective_number import effective_number
+from calviz.numerics.effective_number import effective_number, effective_numbers_of_sums
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.sample.cluster_folds import fold_of_rows
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS
 from calviz.sample.losses import (
-    EXACT_ROWS,
+    EXACT_LOSS_ROWS,
     MeanLoss,
     full_predictions,
     negative_log_likelihood,
@@ -42,7 +42,7 @@ FEW_NUMBERS = 1 << 20
 #: 1/T stays within this factor of 1, even where the loss has no optimum.
 FURTHEST = 1e4
 #: Lower limit of the second derivative per row in a Newton step.
-FLAT = 1e-9
+LEAST_CURVATURE = 1e-9
 #: The first columns of `Folds._columns` are products of two deviations: this many.
 _PRODUCTS = 6
 #: With logits beyond this, the probabilities are used instead, as sums of such logits would overflow.
@@ -83,14 +83,14 @@ class Moments:
     ----------
     covariance : ndarray, shape (F, 3, 3)
         Covariance of the sums of u, s and t, which count each row by its weight.
-    bend : ndarray, shape (2, F)
+    curvature : ndarray, shape (2, F)
         Expected second derivatives of both losses.
     own, mixing : ndarray, shape (2,)
         Expected sums of both losses, and of what mixing with the uniform distribution adds to them.
     """
 
     covariance: FloatArray
-    bend: FloatArray
+    curvature: FloatArray
     own: FloatArray
     mixing: FloatArray
 
@@ -105,7 +105,7 @@ class Folds:
     scores : Scores
         The logits, or log-probabilities.
     fold : ndarray of int, shape (n,)
-    sharpness : ndarray, shape (F,)
+    inverse_temperature : ndarray, shape (F,)
         1/T of the fit without each fold.
     rows : ndarray, shape (F,)
         Number of rows of each fit; for weighted rows their effective sample size (Kish 1965).
@@ -116,7 +116,7 @@ class Folds:
     data: Predictions
     scores: Scores
     fold: IntArray
-    sharpness: FloatArray
+    inverse_temperature: FloatArray
     rows: FloatArray
     weights: FloatArray | None = None
 
@@ -125,7 +125,7 @@ class Folds:
         fold, labels = self.fold[rows], self.data.labels[rows]
         block = self.scores.block(rows, self._type)
         block -= block.max(axis=1, keepdims=True)
-        block *= self.sharpness[fold].astype(block.dtype)[:, None]
+        block *= self.inverse_temperature[fold].astype(block.dtype)[:, None]
         p = self._mixed(softmax(block), fold)
         own = p[np.arange(labels.size), labels].astype(np.float64)
         return np.stack([-np.log(own), np.einsum("ij,ij->i", p, p) + 1 - 2 * own])
@@ -176,10 +176,13 @@ class Folds:
             return np.append(of_fold.ravel(), sums)
 
         total = sum_over_blocks(self.data.probs, work)
-        uu, us, ut, ss, st, tt, bend, curve = total[:-4].reshape(size, FOLDS)
+        uu, us, ut, ss, st, tt, log_curvature, square_curvature = total[:-4].reshape(size, FOLDS)
         covariance = np.array([[uu, us, ut], [us, ss, st], [ut, st, tt]])
         return Moments(
-            np.moveaxis(covariance, -1, 0), np.stack([bend, curve]), total[-4:-2], total[-2:]
+            np.moveaxis(covariance, -1, 0),
+            np.stack([log_curvature, square_curvature]),
+            total[-4:-2],
+            total[-2:],
         )
 
     def _columns(self, rows: slice) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
@@ -218,7 +221,7 @@ class Folds:
 
         Labels that follow the probabilities put 1/T near 1, where both losses are nearly parabolas: a fit is one Newton step
         from the sums of the other folds, and its gain follows from the sums of its own fold. The sums are exact for few rows
-        (`EXACT_ROWS`), and otherwise normal with their exact covariances. For clustered `rows` they are sums of the
+        (`EXACT_LOSS_ROWS`), and otherwise normal with their exact covariances. For clustered `rows` they are sums of the
         residuals of the observed labels, which keep or change their sign by cluster.
         """
 
@@ -236,28 +239,30 @@ class Folds:
         self, rng: np.random.Generator, resamples: int, rows: RowDraws | None
     ) -> tuple[FloatArray, FloatArray]:
         """Sums of both losses, and how much the fits lower them, shape (2, B) each."""
-        known = self.moments()
+        moments = self.moments()
         if rows is not None:
             residuals = RowSums(self.fold, FOLDS, *self._residuals())
             sums = residuals(rows.signs(rng, resamples)).swapaxes(1, 2)
-        elif self.data.n <= EXACT_ROWS:
+        elif self.data.n <= EXACT_LOSS_ROWS:
             sums = self._sums_of_labels(rng, resamples)
         else:
             # Positive semi-definite up to rounding.
-            size, turn = np.linalg.eigh(known.covariance)
+            size, turn = np.linalg.eigh(moments.covariance)
             root = turn * np.sqrt(np.maximum(size, 0))[:, None, :]
             sums = np.einsum("fij,rfj->irf", root, rng.standard_normal((resamples, FOLDS, 3)))
         u, s, t = sums
-        bend = known.bend
-        others, slopes = bend[0].sum() - bend[0], u.sum(axis=1, keepdims=True) - u
+        curvature = moments.curvature
+        others, slopes = curvature[0].sum() - curvature[0], u.sum(axis=1, keepdims=True) - u
         # A fit to fewer rows is noisier.
         outside = self._outside()
-        step = -slopes / np.maximum(others, FLAT * outside) * np.sqrt(outside / self.rows)
+        step = (
+            -slopes / np.maximum(others, LEAST_CURVATURE * outside) * np.sqrt(outside / self.rows)
+        )
         # Where the rows hardly determine the temperature, the parabola could give a step of any length.
         step = np.clip(step, -1, 1)
-        gain = np.stack([-(step * v + step**2 * b / 2).sum(axis=1) for v, b in zip((u, s), bend, strict=True)])  # fmt: skip
-        loss = np.stack([u.sum(axis=1), t.sum(axis=1)]) + known.own[:, None]
-        return loss, gain - known.mixing[:, None]
+        gain = np.stack([-(step * v + step**2 * c / 2).sum(axis=1) for v, c in zip((u, s), curvature, strict=True)])  # fmt: skip
+        loss = np.stack([u.sum(axis=1), t.sum(axis=1)]) + moments.own[:, None]
+        return loss, gain - moments.mixing[:, None]
 
     def _of_labels(self, rows: slice) -> tuple[tuple[FloatArray, ...], FloatArray]:
         """u, s and t (`Moments`) of a block of rows for each possible label, and the probabilities, shape (b, K) each."""
@@ -290,7 +295,7 @@ class Folds:
             return np.asarray(self.data.n - np.bincount(self.fold, minlength=FOLDS), np.float64)
         w = self.weights
         own, squares = (np.bincount(self.fold, v, minlength=FOLDS) for v in (w, w * w))
-        return np.asarray((w.sum() - own) ** 2 / ((w @ w) - squares))
+        return effective_numbers_of_sums(w.sum() - own, (w @ w) - squares)
 
     def _sums_of_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Sums of u, s and t (`Moments`) for labels drawn one by one, shape (3, B, F)."""
@@ -333,25 +338,25 @@ def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = No
     else:
         floor = automatic_floor(data.probs, data.labels)
         scores = Scores(data.probs, "probabilities", "logits", floor)
-    most = max(1, FIT_BYTES // scores.array[:1].nbytes)
+    most_rows = max(1, FIT_BYTES // scores.array[:1].nbytes)
     fitted = []
-    for one in range(FOLDS):
-        out = fold != one
+    for number in range(FOLDS):
+        outside = fold != number
         # A row of weight 0 carries no information.
-        kept = np.flatnonzero(out if weights is None else out & (weights > 0))
-        kept = kept[:: -(-kept.size // most)]
-        part = Scores(scores.array[kept], scores.given, scores.wanted, scores.floor)
+        kept = np.flatnonzero(outside if weights is None else outside & (weights > 0))
+        kept = kept[:: -(-kept.size // most_rows)]
+        part_scores = Scores(scores.array[kept], scores.given, scores.wanted, scores.floor)
         own = None if weights is None else weights[kept]
-        value = 1 / fit_temperature(part, data.labels[kept], weights=own).value
+        value = 1 / fit_temperature(part_scores, data.labels[kept], weights=own).value
         rows = kept.size if own is None else effective_number(own)
         fitted.append((min(max(value, 1 / FURTHEST), FURTHEST), rows))
-    sharpness, counts = np.array(fitted, dtype=np.float64).T
-    return Folds(data, scores, fold, sharpness, counts, weights)
+    inverse_temperature, counts = np.array(fitted, dtype=np.float64).T
+    return Folds(data, scores, fold, inverse_temperature, counts, weights)
 
 
 def _fold_of_rows(data: Predictions, weights: FloatArray | None = None) -> IntArray:
     """Random fold of each row, shape (n,), which does not depend on the order of the rows or of the classes."""
-    dealt = (np.random.default_rng(0).permutation(data.n) % FOLDS).astype(np.uint8)
+    shuffled = (np.random.default_rng(0).permutation(data.n) % FOLDS).astype(np.uint8)
     cubes = np.empty(data.n)
 
     def work(rows: slice) -> None:
@@ -366,7 +371,7 @@ def _fold_of_rows(data: Predictions, weights: FloatArray | None = None) -> IntAr
 
     for_row_blocks(data.probs, work)
     fold = np.empty(data.n, dtype=np.uint8)
-    fold[_in_order(cubes, others)] = dealt
+    fold[_in_order(cubes, others)] = shuffled
     return fold
 
 
@@ -412,20 +417,20 @@ def held_out(sample: Sample, *, score: Score, part: Part) -> HeldOutLoss:
     NotAvailable
         As for `folds`.
     """
-    found = sample.view(folds)
+    fitted = sample.view(folds)
     view: MeanLoss = sample.view(negative_log_likelihood if score == "nll" else squared_error)
     # Both losses share one pass over the rows.
-    held = sample.view(_means)[int(score == "brier")]
-    of_rows = partial(found.of_rows, score)
-    redraw = partial(found.redrawn, score=score, part=part)
+    held_out_mean = sample.view(_means)[int(score == "brier")]
+    of_rows = partial(fitted.of_rows, score)
+    redraw = partial(fitted.redrawn, score=score, part=part)
     if part == "refinement":
-        return HeldOutLoss(held, of_rows, redraw=redraw)
+        return HeldOutLoss(held_out_mean, of_rows, redraw=redraw)
     return HeldOutLoss(
-        np.asarray(view.mean - held), lambda: view.of_rows() - of_rows(), redraw=redraw
+        np.asarray(view.mean - held_out_mean), lambda: view.of_rows() - of_rows(), redraw=redraw
     )
 
 
 @takes_weights
 def _means(sample: Sample) -> FloatArray:
-    found: Folds = sample.view(folds)
-    return found.mean()
+    fitted: Folds = sample.view(folds)
+    return fitted.mean()

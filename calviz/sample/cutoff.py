@@ -167,9 +167,9 @@ def decidable(sample: Sample) -> Sample:
     if hits in (0, n):
         name = shortened(data.class_names[sample.reduction.class_index(data)])
         rows = f"{data.rows:,} rows"
-        what = f"none of the {rows}" if hits == 0 else f"every one of the {rows}"
+        how_many = f"none of the {rows}" if hits == 0 else f"every one of the {rows}"
         raise NotAvailable(
-            f"{what} has the class '{name}': without both outcomes there is nothing to tell apart; choose other rows, or all splits."
+            f"{how_many} has the class '{name}': without both outcomes there is nothing to tell apart; choose other rows, or all splits."
         )
     return sample
 

@@ -31,7 +31,7 @@ class Redrawing(TypedDict):
 #: Attribute of a view of weighted or clustered rows that holds how it is drawn (`calviz.sample.clusters_and_weights.Drawing`).
 DRAWN_BY = "_drawn_by"
 #: Resampled views up to this size, in bytes, are cached.
-KEPT_BYTES = 1 << 22
+KEPT_RESAMPLE_BYTES = 1 << 22
 
 
 def stream(seed: int, draw: Draw) -> np.random.Generator:
@@ -61,7 +61,7 @@ def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
     if draw in kept and kept[draw][0] == key:
         return kept[draw][1]
     drawn = redraw(view, draw, stream(seed, draw), resamples)
-    if held_bytes(drawn, beside=view) <= KEPT_BYTES:
+    if held_bytes(drawn, beside=view) <= KEPT_RESAMPLE_BYTES:
         kept[draw] = key, drawn
     return drawn
 
@@ -118,16 +118,16 @@ def interval(
     Davison & Hinkley 1997, sections 5.2 (basic) and 5.3 (percentile); Carpenter 1999 (test inversion).
     """
     if bounds[1] <= 0:
-        turned = None if calibrated is None else -calibrated
-        found = interval(
+        reversed_calibrated = None if calibrated is None else -calibrated
+        reversed_interval = interval(
             -values,
             level,
             value=None if value is None else -value,
             method=method,
-            calibrated=turned,
+            calibrated=reversed_calibrated,
             bounds=(-bounds[1], -bounds[0]),
         )
-        return found and Interval(-found.high, -found.low)
+        return reversed_interval and Interval(-reversed_interval.high, -reversed_interval.low)
     values = values[np.isfinite(values)]
     if values.size == 0:
         return None
@@ -167,11 +167,11 @@ def needs_calibrated(method: IntervalMethod) -> bool:
     return method not in ("percentile", "basic")
 
 
-def _reached(value: float, error: float, still: float, there: float) -> float:
-    """The error at which a quantile reaches the value, if the quantile is `still` at error 0 and `there` at `error`."""
+def _reached(value: float, error: float, still: float, at_error: float) -> float:
+    """The error at which a quantile reaches the value, if the quantile is `still` at error 0 and `at_error` at `error`."""
     if value <= still:
         return 0.0
-    return error * (value - still) / (there - still) if there > still else math.inf
+    return error * (value - still) / (at_error - still) if at_error > still else math.inf
 
 
 def noise_floor(values: FloatArray, value: float, tail: Tail = "upper") -> NoiseFloor | None:

@@ -28,7 +28,7 @@ _RIDGE = 1e-6
 #: Most full Newton steps of a resample, and the length, in standard errors, below which the last one has converged.
 _STEPS, _SHORT = 6, 0.02
 #: Number of cells of neighbouring steps that resamples are fitted to.
-CELLS = 512
+RESAMPLED_CELLS = 512
 #: Share of the rows that a local fit of loess uses, and the number of places with a local fit.
 SPAN, PLACES = 0.75, 129
 
@@ -97,10 +97,10 @@ def band(view: Steps, kind: CurveKind, *, level: float = 0.95, points: int = 201
         margin = grid @ theta
         share, penalty = expit(x @ theta), np.full(2, _RIDGE)
     else:
-        of, theta = _places(view.of_sample), _sample_fit(view.of_sample)
-        x, grid, penalty = of.x, of.basis.at(_log_odds(view, at)), of.penalty
+        places, theta = _places(view.of_sample), _sample_fit(view.of_sample)
+        x, grid, penalty = places.x, places.basis.at(_log_odds(view, at)), places.penalty
         margin = _log_odds(view, at) + grid @ theta
-        share = expit(of.z + x @ theta)
+        share = expit(places.z + x @ theta)
     if not np.isfinite(theta).all():
         nothing = np.full(at.shape, math.nan)
         return Band(at, nothing, nothing, nothing)
@@ -154,40 +154,44 @@ def _places(view: Steps) -> _Places:
     z = logistic_recalibration.log_odds(base)
     basis = Basis.of(z, base.count, KNOTS)
     x = basis.at(z)
-    starts = np.unique(np.linspace(0, z.size, min(z.size, CELLS), endpoint=False).astype(np.intp))
+    starts = np.unique(
+        np.linspace(0, z.size, min(z.size, RESAMPLED_CELLS), endpoint=False).astype(np.intp)
+    )
     rows = np.add.reduceat(base.count, starts)
     middle = np.add.reduceat(base.count * z, starts) / rows
-    there = basis.at(middle)
+    basis_of_cells = basis.at(middle)
     i, j = np.triu_indices(x.shape[1])
-    products = there[:, i] * there[:, j]
+    products = basis_of_cells[:, i] * basis_of_cells[:, j]
     penalty = STRENGTH * basis.bent + _RIDGE
-    return _Places(basis, z, x, penalty, starts, (middle, there), products)
+    return _Places(basis, z, x, penalty, starts, (middle, basis_of_cells), products)
 
 
 @once_per_view
 def _sample_fit(view: Steps) -> FloatArray:
     """Coefficients of the correction that is added to the log-odds, shape (D,)."""
-    base, of = view.merged(), _places(view)
+    base, places = view.merged(), _places(view)
     columns = base.count[:, None], base.hits[:, None]
-    start = np.zeros((1, of.penalty.size))
-    return np.asarray(penalised_logistic(of.x, of.z, *columns, of.penalty, start, 1e-12)[0])
+    start = np.zeros((1, places.penalty.size))
+    return np.asarray(
+        penalised_logistic(places.x, places.z, *columns, places.penalty, start, 1e-12)[0]
+    )
 
 
 def _spline(view: Steps, of_sample: bool) -> FloatArray:
-    of = _places(view.of_sample)
+    places = _places(view.of_sample)
     if of_sample:
         z = logistic_recalibration.log_odds(view)
-        return np.asarray(expit(z + of.basis.combined(z, _sample_fit(view.of_sample))))
-    return np.asarray(expit(of.z + _resampled_fits(view, of) @ of.x.T))
+        return np.asarray(expit(z + places.basis.combined(z, _sample_fit(view.of_sample))))
+    return np.asarray(expit(places.z + _resampled_fits(view, places) @ places.x.T))
 
 
-def _resampled_fits(view: Steps, of: _Places) -> FloatArray:
+def _resampled_fits(view: Steps, places: _Places) -> FloatArray:
     """Coefficients for each resample, shape (R, D): full Newton steps from the optimum of their mean."""
-    (z, x), d = of.cells, of.penalty.size
-    hits = np.add.reduceat(view.hits, of.starts, axis=-1)
-    count = np.broadcast_to(np.add.reduceat(view.count, of.starts, axis=-1), hits.shape)
+    (z, x), d = places.cells, places.penalty.size
+    hits = np.add.reduceat(view.hits, places.starts, axis=-1)
+    count = np.broadcast_to(np.add.reduceat(view.count, places.starts, axis=-1), hits.shape)
     mean = count.mean(axis=0)[:, None], hits.mean(axis=0)[:, None]
-    start = penalised_logistic(x, z, *mean, of.penalty, np.zeros((1, d)), 1e-8)
+    start = penalised_logistic(x, z, *mean, places.penalty, np.zeros((1, d)), 1e-8)
     theta = np.repeat(start, len(hits), axis=0)
     i, j = np.triu_indices(d)
     hessian = np.empty((len(hits), d, d))
@@ -197,10 +201,10 @@ def _resampled_fits(view: Steps, of: _Places) -> FloatArray:
         # In place: allocating arrays of this size takes longer than the computation.
         expit(np.add(np.matmul(theta, x.T, out=share), z, out=share), out=share)
         np.multiply(count, share, out=weight)
-        gradient = hits @ x - weight @ x - of.penalty * theta
+        gradient = hits @ x - weight @ x - places.penalty * theta
         weight *= np.subtract(1, share, out=share)
-        hessian[:, i, j] = hessian[:, j, i] = weight @ of.products
-        hessian[:, np.arange(d), np.arange(d)] += of.penalty
+        hessian[:, i, j] = hessian[:, j, i] = weight @ places.products
+        hessian[:, np.arange(d), np.arange(d)] += places.penalty
         step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
         # The squared step in standard errors of the optimum: no point of the curve moves by more.
         settled = np.vecdot(gradient, step) <= _SHORT**2
@@ -211,7 +215,7 @@ def _resampled_fits(view: Steps, of: _Places) -> FloatArray:
     if far.any():
         again = np.repeat(start, int(far.sum()), axis=0)
         columns = count[far].T, hits[far].T
-        theta[far] = penalised_logistic(x, z, *columns, of.penalty, again, _SHORT**2)
+        theta[far] = penalised_logistic(x, z, *columns, places.penalty, again, _SHORT**2)
     return np.asarray(theta)
 
 

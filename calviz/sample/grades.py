@@ -14,6 +14,8 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError, shortened
 from calviz.core.factor import Factor
 from calviz.core.predictions import Dataset, Predictions
+from calviz.numerics.effective_number import effective_numbers_of_sums
+from calviz.numerics.quotients import quotient
 from calviz.sample.sample import Sample
 from calviz.sample.slice_sums import FEWEST_CLUSTERS, SliceSums, slice_sums
 from calviz.specs.metric import takes_weights
@@ -99,33 +101,37 @@ class Grades:
         """Say which grades are off."""
         lights = self.lights[:-1]
         red, yellow = (
-            [shortened(n) for n, light in zip(self.names, lights, strict=False) if light == of]
-            for of in ("red", "yellow")
+            [shortened(n) for n, light in zip(self.names, lights, strict=False) if light == colour]
+            for colour in ("red", "yellow")
         )
         if not red and not yellow:
             tested = len(lights) - lights.count("none")
-            said = (
+            text = (
                 f"In none of the {tested} grades does more happen than its probabilities say."
                 if tested
                 else ""
             )
         else:
-            parts = [f"{of} {', '.join(n)}" for of, n in (("red", red), ("yellow", yellow)) if n]
-            said = f"In some of the {len(lights)} grades more happens than the probabilities say: {'; '.join(parts)}."
+            parts = [
+                f"{colour} {', '.join(n)}" for colour, n in (("red", red), ("yellow", yellow)) if n
+            ]
+            text = f"In some of the {len(lights)} grades more happens than the probabilities say: {'; '.join(parts)}."
         less = [
             shortened(name)
             for name, p in zip(self.names[:-1], self.jeffreys[:-1].tolist(), strict=True)
             if p > 1 - RED
         ]
         if less:
-            said += f" Less happens in {', '.join(less)}: the tests look only for scores that are too low."
+            text += f" Less happens in {', '.join(less)}: the tests look only for scores that are too low."
         if untested := [
-            shortened(name) for name, of in zip(self.names, lights, strict=False) if of == "none"
+            shortened(name)
+            for name, light in zip(self.names, lights, strict=False)
+            if light == "none"
         ]:
-            said += (
+            text += (
                 f" Not tested: {', '.join(untested)}, with fewer than {FEWEST_CLUSTERS} clusters."
             )
-        return f"{said} {self._order()}".strip()
+        return f"{text} {self._order()}".strip()
 
     def _order(self) -> str:
         """Say whether the observed shares rise from grade to grade, as the mean scores do."""
@@ -177,16 +183,16 @@ def _follows_scores(data: Dataset, factor: Factor) -> bool:
     if ranks is None:
         return False
     score, size = data.probs[:, 1].astype(np.float64), len(factor.levels)
-    counted = np.ones(data.n) if data.weights is None else data.weights
-    rows = np.bincount(factor.codes, counted, minlength=size)
-    there = np.flatnonzero(rows)
-    if there.size < LEAST_GRADES:
+    weights = np.ones(data.n) if data.weights is None else data.weights
+    rows = np.bincount(factor.codes, weights, minlength=size)
+    levels = np.flatnonzero(rows)
+    if levels.size < LEAST_GRADES:
         return False
-    mean = np.bincount(factor.codes, counted * score, minlength=size)[there] / rows[there]
-    steps = np.diff(mean[np.argsort(np.asarray(ranks)[there])])
-    middle = counted @ score / counted.sum()
-    between = rows[there] @ (mean - middle) ** 2
-    whole = float(counted @ (score - middle) ** 2)
+    mean = np.bincount(factor.codes, weights * score, minlength=size)[levels] / rows[levels]
+    steps = np.diff(mean[np.argsort(np.asarray(ranks)[levels])])
+    mean_of_all = weights @ score / weights.sum()
+    between = rows[levels] @ (mean - mean_of_all) ** 2
+    whole = float(weights @ (score - mean_of_all) ** 2)
     return bool((np.all(steps > 0) or np.all(steps < 0)) and between >= 0.5 * whole)
 
 
@@ -260,27 +266,31 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     """
     factor = grade_factor(sample.data, column)
     cluster, weights = sample.row_draws.cluster, sample.weights
-    each = slice_sums(sample.scored, factor.codes, len(factor.levels), cluster, weights)
-    mass = each.mass
-    there = np.flatnonzero(mass)
-    there = there[np.argsort(each.score[there] / mass[there], kind="stable")]
-    every = slice_sums(sample.scored, np.zeros_like(factor.codes), 1, cluster, weights)
+    by_level = slice_sums(sample.scored, factor.codes, len(factor.levels), cluster, weights)
+    mass = by_level.mass
+    levels = np.flatnonzero(mass)
+    levels = levels[np.argsort(by_level.score[levels] / mass[levels], kind="stable")]
+    all_rows = slice_sums(sample.scored, np.zeros_like(factor.codes), 1, cluster, weights)
 
-    def of(name: str) -> FloatArray:
-        return np.append(getattr(each, name)[there], getattr(every, name))
+    def with_all_rows(name: str) -> FloatArray:
+        return np.append(getattr(by_level, name)[levels], getattr(all_rows, name))
 
     hits = np.bincount(factor.codes, sample.scored.hit, minlength=len(factor.levels))
-    mean, share = np.clip(of("score") / of("mass"), 0, 1), np.clip(of("hits") / of("mass"), 0, 1)
-    n = np.append(counts_as(each)[there], counts_as(every))
+    mean, share = (
+        np.clip(with_all_rows(name) / with_all_rows("mass"), 0, 1) for name in ("score", "hits")
+    )
+    n = np.append(counts_as(by_level)[levels], counts_as(all_rows))
     k = share * n
     a, b, tail = k + 0.5, n - k + 0.5, (1 - level) / 2
     # For grades that are not tested k is nan, and so is the p-value.
     binomial = np.where(k == 0, 1.0, betainc(np.maximum(k, 1e-12), n - k + 1, mean))
     return Grades(
         column=column,
-        names=(*(factor.levels[i] for i in there.tolist()), "all rows"),
-        rows=of("rows"),
-        hits=np.append(hits[there], hits.sum()) if each.weighted is not None else of("hits"),
+        names=(*(factor.levels[i] for i in levels.tolist()), "all rows"),
+        rows=with_all_rows("rows"),
+        hits=np.append(hits[levels], hits.sum())
+        if by_level.weighted is not None
+        else with_all_rows("hits"),
         score=mean,
         observed=share,
         counts_as=n,
@@ -302,11 +312,11 @@ def counts_as(sums: SliceSums) -> FloatArray:
     n = sums.rows
     if sums.weighted is not None:
         w, squares, _ = sums.weighted
-        n = np.divide(w**2, squares, out=np.zeros_like(w), where=squares > 0)
+        n = effective_numbers_of_sums(w, squares)
     if sums.between is None or sums.clusters is None:
         return n
     alone = replace(sums, between=None, clusters=None).spread
-    more = np.divide(sums.spread, alone, out=np.ones_like(alone), where=alone > 0)
+    more = quotient(sums.spread, alone, otherwise=1.0)
     degrees = np.maximum(sums.clusters - 1, 1)
     quantile = stdtrit(np.stack([np.maximum(sums.rows - 1, 1), degrees]), 0.975)
     fewer = n / np.maximum(more, 1) ** 2 * (quantile[0] / quantile[1]) ** 2

@@ -10,6 +10,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.probabilities import EPSILON
+from calviz.numerics.quotients import quotient
 from calviz.sample.error_bars import Draw
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import over_steps, steps
@@ -97,8 +98,8 @@ def observed(view: LogSteps) -> StepLosses:
     usual = expected(view)
     return StepLosses(
         *(
-            np.divide(total, rows, out=otherwise.copy(), where=rows > 0)
-            for (rows, total), otherwise in zip((hits, misses), usual, strict=True)
+            quotient(total, rows, otherwise=mean)
+            for (rows, total), mean in zip((hits, misses), usual, strict=True)
         )
     )
 
@@ -111,10 +112,8 @@ def expected(view: LogSteps) -> StepLosses:
         score = np.clip(part.score, 0, 1)
         return part.count * score, part.count * (1 - score)
 
-    found = _merged(view, weights)
-    return StepLosses(
-        *(np.divide(total, w, out=np.zeros_like(w), where=w > 0) for w, total in found)
-    )
+    hits, misses = _merged(view, weights)
+    return StepLosses(*(quotient(total, w, otherwise=0.0) for w, total in (hits, misses)))
 
 
 def _merged(

@@ -10,7 +10,7 @@ from scipy.special import ndtri, xlogy
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.probabilities import EPSILON
 from calviz.numerics.automatic_zero_floor import ENTRIES, MOST, UNDERFLOW, chosen_floor
-from calviz.sample.steps import MAX_STEPS, Steps
+from calviz.sample.steps import MAX_STEPS, Steps, distance_from_ends
 from calviz.sample.view_caches import once_per_view
 
 #: Newton steps are taken until one is shorter than this, relative to the parameters: the remaining error is about its
@@ -18,6 +18,12 @@ from calviz.sample.view_caches import once_per_view
 SHORT = 1e-7
 #: The same for a resample: the spread of resamples is far above the square of this.
 SHORT_OF_RESAMPLE = 1e-5
+
+#: Why there is no fit, as the reason that metrics give for an undefined value.
+NO_FIT = (
+    "undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, "
+    "or the scores separate hits from misses."
+)
 
 
 @once_per_view
@@ -27,18 +33,15 @@ def _sample_floor(view: Steps) -> float:
     Without scores of exactly 0 or 1 it is the precision of double numbers, as in scikit-learn, netcal and betacal; otherwise
     the zero floor of the score and of 1 minus the score (`automatic_floor`).
     """
-    smallest, any_ends, refuted = 1.0, False, False
+    any_ends, refuted = False, False
     for part in view.blocks():
         first, last = np.searchsorted(part.score, 0, "right"), np.searchsorted(part.score, 1)
         any_ends |= bool(first > 0 or last < part.size)
         misses = part.count[last:] - part.hits[last:]
         refuted |= bool(part.hits[:first].any() or misses.any())
-        inner = part.score[first:last]
-        if inner.size:
-            smallest = min(smallest, float(inner[0]), float(1 - inner[-1]))
-    smallest = smallest if view.nearest is None else view.nearest
     if not any_ends:
         return EPSILON
+    smallest = distance_from_ends(view)
     if smallest >= UNDERFLOW or not refuted:
         return max(min(smallest / 2, MOST), EPSILON)
     # Single rows, as many as `chosen_floor` uses: the hits of a step come first.
@@ -242,10 +245,10 @@ def intercept(view: Steps) -> FloatArray:
         a = a + intercept(view.merged())
     for _ in range(60):
         sums = view.of_blocks(partial(_sums_at, a))
-        slope, bend = (sum(column) for column in zip(*sums, strict=True))
+        slope, curvature = (sum(column) for column in zip(*sums, strict=True))
         slope = slope - hits
         # Far from the optimum the curvature may be that of a few rows: no step is longer than 3.
-        step = np.clip(slope / np.maximum(bend, 1e-300), -3, 3)
+        step = np.clip(slope / np.maximum(curvature, 1e-300), -3, 3)
         a = a - step
         if not (np.abs(step) > SHORT * (1 + np.abs(a))).any():
             break
@@ -277,8 +280,8 @@ def wald(view: Steps, level: float) -> FloatArray:
 def wald_of_intercept(view: Steps, level: float) -> FloatArray:
     """Wald interval of `intercept` for one sample, shape (2,)."""
     a = intercept(view)
-    bend = sum(float(bend) for _, bend in view.of_blocks(partial(_sums_at, a)))
-    return _around(a, np.array(1 / bend if bend > 0 else np.nan), level)
+    curvature = sum(float(curvature) for _, curvature in view.of_blocks(partial(_sums_at, a)))
+    return _around(a, np.array(1 / curvature if curvature > 0 else np.nan), level)
 
 
 def _around(value: FloatArray, variance: FloatArray, level: float) -> FloatArray:

@@ -14,8 +14,9 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import BLOCK_BYTES, EPSILON
+from calviz.numerics import skewed_sum_tails
 from calviz.numerics.blocks import for_row_blocks, row_blocks
-from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
+from calviz.sample.cell_bootstrap import resample_cells
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import RowSums
 from calviz.sample.sample import Sample
@@ -23,7 +24,7 @@ from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 from calviz.text.words import counted, percent
 
 #: Up to this many rows, rows and labels are drawn one by one, which is exact.
-EXACT_ROWS = 500
+EXACT_LOSS_ROWS = 500
 #: When rows are resampled, this many of the largest losses are cells of their own: they make up the tail of the mean.
 _SINGLE_CELLS = 16
 #: Each further cell holds this many times the number of rows with larger losses.
@@ -62,12 +63,12 @@ class RandomLabels:
     def draw(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Draws of the mean loss, shape (B,).
 
-        Exact for few rows (`EXACT_ROWS`). Otherwise a shifted gamma (Pearson III) variable with the exact
+        Exact for few rows (`EXACT_LOSS_ROWS`). Otherwise a shifted gamma (Pearson III) variable with the exact
         mean, variance and skewness, which are sums over the rows.
         """
-        if self.probs.shape[0] <= EXACT_ROWS and not self.counted:
+        if self.probs.shape[0] <= EXACT_LOSS_ROWS and not self.counted:
             return self.draw_labels(rng, resamples)
-        return shifted_gamma(rng, *self.cumulants, resamples)
+        return skewed_sum_tails.draws(rng, *self.cumulants, resamples)
 
     def draw_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Draws of the mean loss from labels drawn one by one, shape (B,)."""
@@ -161,14 +162,14 @@ class MeanLoss:
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Means of samples drawn with replacement.
 
-        Exact for few rows (`EXACT_ROWS`). Otherwise sorted losses are drawn by cells (`resample_cells`);
+        Exact for few rows (`EXACT_LOSS_ROWS`). Otherwise sorted losses are drawn by cells (`resample_cells`);
         the largest ones are cells of their own and cells grow with their distance from them, so that a heavy tail,
         such as that of the negative log-likelihood, is kept.
         """
         n = self.losses.shape[0]
         if self.counts is not None:
             mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / self.counts.sum()
-        elif n <= EXACT_ROWS:
+        elif n <= EXACT_LOSS_ROWS:
             mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1, dtype=np.float64)
         else:
             mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / n

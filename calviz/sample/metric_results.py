@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,13 +25,18 @@ from calviz.sample.error_bars import Draw, needs_calibrated, usable
 from calviz.sample.sample import Sample, metric_options
 from calviz.specs.metric import METRICS, IntervalMethod, Metric, takes_weights
 
-#: A metric of a sample: its key and the parameters of its view.
-Asked = tuple[str, tuple[tuple[str, Any], ...]]
 #: Details in closed form that hold only for independent rows.
 _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
 
 #: Method of the intervals: the metric's own, or one for all metrics.
 IntervalChoice = Literal["own", "percentile", "basic"]
+
+
+class MetricRequest(NamedTuple):
+    """A metric of a sample: its key, and the parameters of its view by name."""
+
+    key: str
+    params: tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Resampling:
         """Method of the interval of a metric."""
         return metric.interval if self.interval == "own" else self.interval
 
-    def draw(self, view: Any, metrics: Sequence[Metric], how: Draw) -> dict[str, FloatArray]:
+    def draw(self, view: Any, metrics: Sequence[Metric], draw: Draw) -> dict[str, FloatArray]:
         """Values of the metrics over shared resamples of the view, shape (resamples,) each; empty if it has no resamples."""
 
         def value(m: Metric, part: Any) -> FloatArray:
@@ -62,7 +67,7 @@ class Resampling:
         try:
             checkpoint()
             with one_blas_thread():
-                drawn = error_bars.resampled(view, how, seed=self.seed, resamples=self.resamples)
+                drawn = error_bars.resampled(view, draw, seed=self.seed, resamples=self.resamples)
                 parts = list(drawn.parts()) if hasattr(drawn, "parts") else [drawn]
 
                 def measured(number: int) -> list[FloatArray]:
@@ -77,29 +82,30 @@ class Resampling:
         return {m.key: np.concatenate([row[i] for row in values]) for i, m in enumerate(metrics)}
 
 
-def asked_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> Asked:
+def request_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> MetricRequest:
     """The metric's key with the parameters of its view, from the sample's bins and `options`."""
-    return metric.key, tuple(sorted(metric_options(sample, metric, **options).items()))
+    params = metric_options(sample, metric, **options)
+    return MetricRequest(metric.key, tuple(sorted(params.items())))
 
 
-def view_of(sample: Sample, asked: Asked) -> Any:
+def view_of(sample: Sample, request: MetricRequest) -> Any:
     """The view that the metric is a function of."""
-    return sample.view(METRICS[asked[0]].view, **dict(asked[1]))
+    return sample.view(METRICS[request.key].view, **dict(request.params))
 
 
 @takes_weights
-def value_of(sample: Sample, *, asked: Asked) -> MetricResult:
+def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
     """Compute a metric without error bars."""
-    m = METRICS[asked[0]]
+    m = METRICS[request.key]
     try:
         if m.no_weights and sample.data.weights is not None and not sample.data.alike:
             raise NotAvailable(f"not available for weighted rows: {m.no_weights}")
-        view = view_of(sample, asked)
+        view = view_of(sample, request)
         value = float(m.value(view))
     except NotAvailable as error:
-        return MetricResult(m.key, math.nan, params=dict(asked[1]), reason=str(error))
+        return MetricResult(m.key, math.nan, params=dict(request.params), reason=str(error))
     is_defined = math.isfinite(value)
-    known = precision(sample, m, view) if is_defined else Precision()
+    exactness = precision(sample, m, view) if is_defined else Precision()
     return MetricResult(
         m.key,
         value if is_defined else math.nan,
@@ -107,22 +113,23 @@ def value_of(sample: Sample, *, asked: Asked) -> MetricResult:
         details=_details(sample, m, view),
         reason=None if is_defined else m.undefined,
         note=m.note(view) if m.note and is_defined else None,
-        exact=known.exact,
-        bound=known.bound,
+        exact=exactness.exact,
+        bound=exactness.bound,
     )
 
 
 def _details(sample: Sample, metric: Metric, view: Any) -> dict[str, Any]:
-    found = dict(metric.details(view)) if metric.details else {}
+    details = dict(metric.details(view)) if metric.details else {}
     if sample.data.clusters is None:
-        return found
-    return {name: value for name, value in found.items() if name not in _OF_INDEPENDENT_ROWS}
+        return details
+    return {name: value for name, value in details.items() if name not in _OF_INDEPENDENT_ROWS}
 
 
 def measured(sample: Sample, key: str) -> MetricResult:
     """The metric `key` of a sample, with its default parameters."""
-    found: MetricResult = sample.view(value_of, asked=asked_of(sample, METRICS[key], {}))
-    return found
+    request = request_of(sample, METRICS[key], {})
+    result: MetricResult = sample.view(value_of, request=request)
+    return result
 
 
 @one_blas_thread()
@@ -130,57 +137,60 @@ def measured_with_error_bars(
     sample: Sample, metrics: Sequence[Metric], options: Mapping[str, Any], resampling: Resampling
 ) -> dict[str, MetricResult]:
     """Results of the metrics by key; error bars that the sample has cached are not drawn again."""
-    asked = {m.key: asked_of(sample, m, options) for m in metrics}
+    requests = {m.key: request_of(sample, m, options) for m in metrics}
     values = {}
     for m in metrics:
         checkpoint(f"measuring: {m.label}")
-        values[m.key] = sample.view(value_of, asked=asked[m.key])
+        values[m.key] = sample.view(value_of, request=requests[m.key])
     if not resampling.intervals and not resampling.noise_floors:
         return values
     # Metrics of one view share its resamples.
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
-    bars = {key: sample.kept.get((sample.reduction, one, resampling)) for key, one in asked.items()}
+    bars = {
+        key: sample.kept.get((sample.reduction, request, resampling))
+        for key, request in requests.items()
+    }
     for m in metrics:
         if values[m.key].available and bars[m.key] is None:
-            view = view_of(sample, asked[m.key])
+            view = view_of(sample, requests[m.key])
             sharing.setdefault(id(view), (view, []))[1].append(m)
     for view, family in sharing.values():
-        for m, found in _error_bars(sample, view, family, values, resampling):
-            bars[m.key] = sample.kept[sample.reduction, asked[m.key], resampling] = found
-    made = {key: replace(value, **(bars[key] or {})) for key, value in values.items()}
+        for m, drawn in _error_bars(sample, view, family, values, resampling):
+            bars[m.key] = sample.kept[sample.reduction, requests[m.key], resampling] = drawn
+    results = {key: replace(value, **(bars[key] or {})) for key, value in values.items()}
     if sample.data.alike:
-        return made
+        return results
     return {
-        key: _said(result, sample, resampling, drawn="interval" in (bars[key] or {}))
-        for key, result in made.items()
+        key: _with_note(result, sample, resampling, drawn="interval" in (bars[key] or {}))
+        for key, result in results.items()
     }
 
 
-def _said(
+def _with_note(
     result: MetricResult, sample: Sample, resampling: Resampling, *, drawn: bool
 ) -> MetricResult:
     """Note how error bars of weighted or clustered rows are meant, or why there are none; `drawn`: whether rows were resampled."""
     if not result.available:
         return result
     missing = [
-        what
-        for what, asked, there in (
+        name
+        for name, wanted, result_part in (
             ("interval", resampling.intervals and not drawn, result.interval),
             ("noise floor", resampling.noise_floors, result.noise_floor),
         )
-        if asked and there is None
+        if wanted and result_part is None
     ]
-    said = [] if result.note is None else [result.note]
-    how = "by clusters" if sample.data.clusters is not None else "with weights"
+    notes = [] if result.note is None else [result.note]
+    resampled = "by clusters" if sample.data.clusters is not None else "with weights"
     if drawn and resampling.intervals and result.interval is None:
-        said.append("no interval: nearly all resamples have the same value.")
+        notes.append("no interval: nearly all resamples have the same value.")
     if missing:
-        said.append(f"no {' and no '.join(missing)}: it cannot be resampled {how}.")
+        notes.append(f"no {' and no '.join(missing)}: it cannot be resampled {resampled}.")
     elif resampling.noise_floors and sample.data.clusters is not None:
-        said.append(
+        notes.append(
             "noise floor: for a calibrated model whose rows depend on each other within clusters as these do."
         )
-    return replace(result, note=" ".join(said) or None)
+    return replace(result, note=" ".join(notes) or None)
 
 
 def _error_bars(
@@ -202,7 +212,7 @@ def _error_bars(
         bars: dict[str, Any] = {}
         if m.key in drawn:
             method = usable(resampling.method(m), redrawn)
-            found = error_bars.interval(
+            interval = error_bars.interval(
                 drawn[m.key],
                 resampling.level,
                 value=value,
@@ -214,8 +224,8 @@ def _error_bars(
             closed = m.closed_interval if sample.data.alike else None
             if closed is not None and resampling.interval == "own":
                 ends = closed(view, resampling.level)
-                found, method = (None if ends is None else Interval(*ends)), "closed"
-            bars = {"interval": found, "interval_method": method if found else None}
+                interval, method = (None if ends is None else Interval(*ends)), "closed"
+            bars = {"interval": interval, "interval_method": method if interval else None}
         if redrawn is not None and resampling.noise_floors:
             # Compare like with like: the value at the resolution of the redrawn ones.
             same = value if coarse is None else float(m.value(coarse)[0])

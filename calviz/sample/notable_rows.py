@@ -48,16 +48,16 @@ def notable_rows(
         raise OptionError(f"'why' is one of {', '.join(get_args(Why))}; got {why!r}.")
     value = _value(sample, why)
     if among is not None:
-        others = np.ones(value.shape, dtype=np.bool_)
-        others[among] = False
-        value = np.where(others, -np.inf, value)
+        not_among = np.ones(value.shape, dtype=np.bool_)
+        not_among[among] = False
+        value = np.where(not_among, -np.inf, value)
     count = min(most, int(np.count_nonzero(value > -np.inf)))
     if not count:
         return np.empty(0, dtype=np.intp), np.empty(0)
     # The largest without sorting all; ties at the border are decided by the order of the data.
     limit = np.partition(value, value.size - count)[value.size - count]
-    there = np.flatnonzero(value >= limit)
-    order = there[np.argsort(-value[there], kind="stable")][:count]
+    candidates = np.flatnonzero(value >= limit)
+    order = candidates[np.argsort(-value[candidates], kind="stable")][:count]
     return order, value[order]
 
 

@@ -10,13 +10,11 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.numerics.edges import (
-    check_bins,
-)
+from calviz.numerics.edges import check_bins
+from calviz.numerics.quotients import denominators
 from calviz.sample.budget import affordable, in_parts
 from calviz.sample.class_columns import (
     BinnedColumns,
-    counted,
     equal_width_columns,
     thresholded_columns,
 )
@@ -70,9 +68,12 @@ class ClassErrors:
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
-        data, cuts = self.columns.data, self.columns.cuts
-        if cuts.above is None:
-            listed, dense = min(float(cuts.bins), data.n_classes) * data.n, data.probs.size / 20
+        data, class_bins = self.columns.data, self.columns.class_bins
+        if class_bins.above is None:
+            listed, dense = (
+                min(float(class_bins.bins), data.n_classes) * data.n,
+                data.probs.size / 20,
+            )
         else:
             listed, dense = float(self.columns.count.sum()), 0.0
         resamples = affordable(
@@ -131,7 +132,7 @@ def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
             if scale is None:
                 return replace(view, errors=columns.weighted_errors(weights.astype(dtype)))
             gaps = [np.abs(scale * itself + deviations(rows)).sum(axis=-1) for rows in parts]
-            return replace(view, errors=np.concatenate(gaps) / counted(columns.count))
+            return replace(view, errors=np.concatenate(gaps) / denominators(columns.count))
 
         return at_scale
 

@@ -155,9 +155,9 @@ def erring_together(rng: np.random.Generator, drawn: FloatArray, together: int) 
 
 def equal_width_errors(sample: Sample, bins: int) -> ClassErrorsOfCells:
     """ECE of each class over equal-width bins."""
-    found = sample.view(class_samples)
-    views = tuple(one.view(bin_sums, bins=bins) for one in found)
-    bounds = [cell_bounds.of_binned(*both) for both in zip(found, views, strict=True)]
+    samples = sample.view(class_samples)
+    views = tuple(one.view(bin_sums, bins=bins) for one in samples)
+    bounds = [cell_bounds.of_binned(*both) for both in zip(samples, views, strict=True)]
     params = {"bins": bins, "scheme": "equal-width"}
     return ClassErrorsOfCells.of(views, _mean_gap, bounds, params)
 
@@ -189,10 +189,10 @@ def thresholded_errors(sample: Sample, bins: int, threshold: float) -> ClassErro
             views.append(None)
             bounds.append(0.0)
     params = {"bins": bins, "scheme": "equal-mass", "threshold": threshold}
-    found = ClassErrorsOfCells.of(tuple(views), _mean_gap, bounds, params)
+    of_classes = ClassErrorsOfCells.of(tuple(views), _mean_gap, bounds, params)
     if all(view is None for view in views):
-        found.errors[:] = np.nan
-    return found
+        of_classes.errors[:] = np.nan
+    return of_classes
 
 
 def _mean_gap(view: Any) -> FloatArray:

@@ -9,6 +9,8 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
+from calviz.numerics.effective_number import effective_numbers
+from calviz.numerics.quotients import denominators
 from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample
@@ -47,27 +49,23 @@ class PredictedClasses:
     third: FloatArray
     residuals: FloatArray
     #: Effective sample size of a mean, for weighted rows.
-    known: FloatArray | None = None
-
-    @property
-    def _some(self) -> FloatArray:
-        return np.where(self.rows > 0, self.rows, 1.0)
+    effective_rows: FloatArray | None = None
 
     @property
     def gap(self) -> FloatArray:
         """Mean confidence minus accuracy, shape (K,); 0 without rows."""
-        return np.asarray((self.score - self.hits) / self._some)
+        return np.asarray((self.score - self.hits) / denominators(self.rows))
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Interval of the gap, shape (K,) each, as from a bootstrap with very many resamples of the class's rows."""
-        n, first = self._some, self.gap
+        n, first = denominators(self.rows), self.gap
         second, third = self.residuals / n
-        known = n if self.known is None else np.maximum(self.known, 1)
-        return middle_of_mean(level, known, first, second, third)
+        rows = n if self.effective_rows is None else np.maximum(self.effective_rows, 1)
+        return middle_of_mean(level, rows, first, second, third)
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Range of the gap of a calibrated model, shape (K,) each, widened by half a row (continuity correction)."""
-        n = self._some
+        n = denominators(self.rows)
         low, high = middle(level, np.zeros(n.shape), self.variance / n**2, -self.third / n**3)
         # The limits of the gap: all rows are right, or none is.
         mean = self.score / n
@@ -113,14 +111,10 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
         variance=sums[1],
         third=sums[2],
         residuals=sums[3:],
-        known=None if weights is None or events.counted else known_rows(winner, weights, k),
+        effective_rows=None
+        if weights is None or events.counted
+        else effective_numbers(winner, weights, k),
     )
-
-
-def known_rows(label: IntArray, weights: FloatArray, classes: int) -> FloatArray:
-    """Effective sample size of the mean of each class: ``(sum w)^2 / sum w^2``, shape (K,)."""
-    mass, squares = (np.bincount(label, w, minlength=classes) for w in (weights, weights**2))
-    return np.divide(mass**2, squares, out=np.zeros(classes), where=squares > 0)
 
 
 def _winner(sample: Sample) -> IntArray:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.numerics.quotients import quotient
 from calviz.sample.steps import Steps
 from calviz.sample.view_caches import once_per_view
 
@@ -96,7 +96,7 @@ def chance_of_order(view: Steps) -> FloatArray:
         below -= missed / 2
         ordered += (part.hits * below).sum(axis=-1) + part.n_hits * upto
         upto += missed.sum(axis=-1)
-    return _divided(ordered, view.n_hits * upto)
+    return quotient(ordered, view.n_hits * upto)
 
 
 def average_precision(view: Steps, *, of: Literal["hits", "misses"]) -> FloatArray:
@@ -105,20 +105,14 @@ def average_precision(view: Steps, *, of: Literal["hits", "misses"]) -> FloatArr
     Tied rows enter together; ``nan`` where there is nothing to find.
     """
     of_hits = of == "hits"
-    found, seen, precise = (np.zeros(view.n.shape) for _ in range(3))
+    found_so_far, rows_so_far, total = (np.zeros(view.n.shape) for _ in range(3))
     for part in view.blocks(descending=of_hits):
         turn = slice(None, None, -1 if of_hits else 1)
         wanted = (part.hits if of_hits else part.count - part.hits)[..., turn]
-        upto = np.cumsum(wanted, axis=-1) + found[..., None]
-        rows = np.cumsum(part.count[..., turn], axis=-1) + seen[..., None]
-        found, seen = upto[..., -1].copy(), rows[..., -1]
+        upto = np.cumsum(wanted, axis=-1) + found_so_far[..., None]
+        rows = np.cumsum(part.count[..., turn], axis=-1) + rows_so_far[..., None]
+        found_so_far, rows_so_far = upto[..., -1].copy(), rows[..., -1]
         precision = np.divide(upto, rows, out=upto, where=rows > 0)
         precision *= wanted
-        precise += precision.sum(axis=-1)
-    return _divided(precise, found)
-
-
-def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
-    out = np.full(np.shape(a), math.nan)
-    np.divide(a, b, out=out, where=np.asarray(b) > 0)
-    return out
+        total += precision.sum(axis=-1)
+    return quotient(total, found_so_far)

@@ -61,13 +61,13 @@ class Redraws:
         size = BLOCK_DRAWS if data.n_classes <= FEW_CLASSES else 8 * BLOCK_DRAWS
         step = max(16, size // data.n)
         sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
-        blocks = _told(sizes, lambda size: redrawn_labels(data.probs, rng, size))
+        blocks = _with_progress(sizes, lambda size: redrawn_labels(data.probs, rng, size))
         if data.n * resamples <= KEPT_DRAWS:
             return iter(kept_draw(self, f"labels {resamples}", rng, lambda: list(blocks)))
         return blocks
 
 
-def _told(sizes: list[int], draw: Callable[[int], IntArray]) -> Iterator[IntArray]:
+def _with_progress(sizes: list[int], draw: Callable[[int], IntArray]) -> Iterator[IntArray]:
     done = 0
     for size in sizes:
         checkpoint(f"redrawing the labels: {done:,} of {sum(sizes):,}")

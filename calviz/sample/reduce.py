@@ -16,7 +16,7 @@ from calviz.core.reduction import Reduction
 from calviz.numerics.blocks import for_row_blocks
 
 #: Up to this many classes a block is transposed, so that NumPy's inner loops are long.
-FEW_CLASSES = 16
+TRANSPOSED_CLASSES = 16
 #: Up to this rank, removing the largest probability again and again is faster than a partition.
 FEW_RANKS = 8
 
@@ -104,7 +104,7 @@ def _top_events(data: Predictions) -> BinaryEvents:
 def _top_by_block(data: Predictions, keep: Callable[[slice, IntArray], None]) -> FloatArray:
     """Largest probability per row, shape (n,); its class is passed to `keep` block by block."""
     score = np.empty(data.n, dtype=data.probs.dtype)
-    few = data.n_classes <= FEW_CLASSES
+    few = data.n_classes <= TRANSPOSED_CLASSES
     find = _top_of_few if few else _top_of_many
 
     def work(rows: slice) -> None:

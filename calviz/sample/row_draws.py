@@ -10,18 +10,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.sample.budget import FEWEST_RESAMPLES
 from calviz.sample.cell_bootstrap import resample_rows
 from calviz.sample.view_caches import kept_draw
 
 #: Most (row, resample) pairs in all: large samples get fewer resamples.
-MOST_CELLS = 100_000_000
-#: The fewest resamples that make an interval.
-LEAST = 100
+MOST_DRAWN_ROWS = 100_000_000
 #: More clusters than this, or more rows without clusters, are drawn in random groups: the sum over a group of independent ones
 #: has the variance of their sum, which is known to 1 % with this many groups.
 MOST_GROUPS = 1 << 14
 #: Bytes of draws that are cached for the next view: 1,000 resamples of `MOST_GROUPS` groups.
-KEPT_TIMES = 1 << 24
+KEPT_DRAW_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ class RowDraws:
             return times
         drawn = resample_rows(rng, self.groups, size).T
         times = np.ascontiguousarray(drawn, dtype=np.min_scalar_type(int(drawn.max())))
-        if times.nbytes + sum(one.nbytes for one, _ in kept.values()) > KEPT_TIMES:
+        if times.nbytes + sum(one.nbytes for one, _ in kept.values()) > KEPT_DRAW_BYTES:
             kept.clear()
         kept[key] = times, rng.bit_generator.state
         return times
@@ -97,7 +96,7 @@ class RowDraws:
 
     def affordable(self, resamples: int) -> int:
         """Number of resamples that are made of this many rows, at most `resamples`."""
-        return min(resamples, max(LEAST, MOST_CELLS // self.n))
+        return min(resamples, max(FEWEST_RESAMPLES, MOST_DRAWN_ROWS // self.n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +151,9 @@ class GroupWeights:
         at = np.arange(n) if group is None else group
         members = csr_array((own, at, np.arange(n + 1)), shape=(n, self.rows.groups))
         # A sparse array on the left keeps a plain table from being copied.
-        found: Any = table @ members if isinstance(table, csr_array) else (members.T @ table.T).T
-        of: FloatArray | csr_array = found
-        return of
+        sums: Any = table @ members if isinstance(table, csr_array) else (members.T @ table.T).T
+        of_groups: FloatArray | csr_array = sums
+        return of_groups
 
 
 #: Weights of rows, shape (n, b).

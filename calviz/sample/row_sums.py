@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
+from calviz.numerics import skewed_sum_tails
 from calviz.sample.row_draws import GroupWeights, RowDraws, RowWeights
 
 #: Up to this many (cell, group) pairs, sums are kept as a dense table.
@@ -106,8 +107,8 @@ class HitSums:
         self._score = events.score.astype(np.float64)
         self._hits = RowSums(cell, cells, None)
         self._residual = RowSums(cell, cells, events.hit - self._score)
-        self._mean: FloatArray | None = None
-        self._moments: FloatArray | None = None
+        self._expected: FloatArray | None = None
+        self._cumulants: FloatArray | None = None
         self._cell, self._cells = cell, cells
 
     def __call__(self, rng: np.random.Generator, rows: RowDraws, size: int) -> FloatArray:
@@ -117,30 +118,26 @@ class HitSums:
         drawn as a shifted gamma variable with their mean, variance and skewness.
         """
         if rows.cluster is not None:
-            mean = self._scores(rows)
+            mean = self._expected_hits(rows)
             return np.asarray(mean[:, None] + self._residual(rows.signs(rng, size))[0])
         if rows.groups == rows.n:
             hits = (rng.random((self._score.size, size)) < self._score[:, None]).astype(np.float64)
             return np.asarray(self._hits(rows.of_rows(hits))[0])
-        mean, variance, third = self._of(rows)[..., None]
-        spread = np.sqrt(variance)
-        skewness = np.divide(third, spread**3, out=np.zeros_like(third), where=spread > 0)
-        shape = 4 / np.maximum(np.square(skewness), 1e-6)
-        z = (rng.standard_gamma(shape, (self._cells, size)) - shape) / np.sqrt(shape)
-        return np.asarray(mean + spread * np.where(skewness < 0, -z, z))
+        mean, variance, third = self._cumulants_of(rows)
+        return skewed_sum_tails.draws(rng, mean, variance, third, size)
 
-    def _scores(self, rows: RowDraws) -> FloatArray:
+    def _expected_hits(self, rows: RowDraws) -> FloatArray:
         """Weighted sum of the scores of each cell, shape (C,)."""
-        if self._mean is None:
-            self._mean = RowSums(self._cell, self._cells, self._score).once(rows.weights)[0]
-        return self._mean
+        if self._expected is None:
+            self._expected = RowSums(self._cell, self._cells, self._score).once(rows.weights)[0]
+        return self._expected
 
-    def _of(self, rows: RowDraws) -> FloatArray:
+    def _cumulants_of(self, rows: RowDraws) -> FloatArray:
         """Mean, variance and third cumulant of the weighted hits of each cell, shape (3, C)."""
-        if self._moments is None:
+        if self._cumulants is None:
             w = np.ones(rows.n) if rows.weights is None else rows.weights
             p = np.clip(self._score, 0, 1)
             spread = w * w * p * (1 - p)
             columns = w * self._score, spread, w * spread * (1 - 2 * p)
-            self._moments = RowSums(self._cell, self._cells, *columns).once()
-        return self._moments
+            self._cumulants = RowSums(self._cell, self._cells, *columns).once()
+        return self._cumulants

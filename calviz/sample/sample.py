@@ -119,21 +119,23 @@ class Sample:
 
         A sample is returned as it is if nothing is to be changed.
         """
-        asked = {
+        settings = {
             "reduction": reduction,
             "bins": bins,
             "scheme": scheme,
             "seed": seed,
             "resamples": resamples,
         }
-        how: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+        changes: dict[str, Any] = {
+            name: value for name, value in settings.items() if value is not None
+        }
         if isinstance(data, Profile):
             data = data.predictions()
         if clusters is not None or weights is not None:
             rows = data.data if isinstance(data, Sample) else data
             named = with_rows(rows, clusters=clusters, weights=weights)
             data = data.with_data(named) if isinstance(data, Sample) else named
-        sample = data.but(**how) if isinstance(data, Sample) else None
+        sample = data.but(**changes) if isinstance(data, Sample) else None
         if sample is not None and split is None and not where:
             return sample
         whole = data.data if isinstance(data, Sample) else data
@@ -143,7 +145,7 @@ class Sample:
         if mask is not None and not mask.all():
             chosen = chosen.take(np.flatnonzero(mask))
         if sample is None:
-            return cls(chosen, split=split, where=where, **how)
+            return cls(chosen, split=split, where=where, **changes)
         names: dict[str, Any] = {
             "split": sample.split if split is None else split,
             "where": sample.where + where,
@@ -227,20 +229,20 @@ class Sample:
         finish: Callable[[Callable[..., T], T], None] = lambda *_: None,
     ) -> T:
         # Several threads may use the same sample; at worst each computes the value.
-        found = self.kept.get(key, _MISSING)
-        if found is _MISSING:
+        value = self.kept.get(key, _MISSING)
+        if value is _MISSING:
             self._refuse_weights(make)
-            found = make(self, **params)
-            finish(make, found)
-            self.kept[key] = found
-        result: T = found
+            value = make(self, **params)
+            finish(make, value)
+            self.kept[key] = value
+        result: T = value
         return result
 
     def _drawable(self, make: Callable[..., T], view: T) -> None:
         """Tell a view of weighted or clustered rows how it is to be drawn."""
         if not self.data.alike and hasattr(view, "under_calibration"):
-            how = Drawing(self, self.row_draws, reweighting_of(make))
-            view.__dict__.setdefault(DRAWN_BY, how)
+            drawing = Drawing(self, self.row_draws, reweighting_of(make))
+            view.__dict__.setdefault(DRAWN_BY, drawing)
 
     def _refuse_weights(self, make: Callable[..., Any]) -> None:
         if self.data.cells is not None:

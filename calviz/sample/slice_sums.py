@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammainc, gammaincc, ndtr, stdtr
+from scipy.special import ndtr, stdtr
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.numerics.edges import assign, equal_width_edges
+from calviz.numerics.quotients import denominators, quotient
+from calviz.numerics.skewed_sum_tails import above
 
 #: A slice with fewer clusters is not tested: the variance is hardly known.
 FEWEST_CLUSTERS = 8
@@ -54,8 +56,7 @@ class SliceSums:
     @property
     def gap(self) -> FloatArray:
         """Mean score minus share of hits, shape (S,); 0 without rows, or if all weights are 0."""
-        difference = self.score - self.hits
-        return np.divide(difference, self.mass, out=np.zeros_like(difference), where=self.mass > 0)
+        return quotient(self.score - self.hits, self.mass, otherwise=0.0)
 
     @property
     def spread(self) -> FloatArray:
@@ -150,25 +151,13 @@ def p_against_calibrated(sums: SliceSums) -> FloatArray:
         within = np.sqrt(np.maximum(np.maximum(sums.between, sums.variance), 1e-24))
         p = 2 * stdtr(np.maximum(sums.clusters - 1, 1), -np.abs(difference) / within)
         return np.where(sums.clusters >= FEWEST_CLUSTERS, p, 1.0)
-    spread = np.sqrt(np.maximum(sums.variance, 0))
-    varies = spread > 1e-12
-    safe = np.where(varies, spread, 1.0)
-    skewness = sums.third / safe**3
+    varies = sums.variance > 1e-24
     # Weighted hits are not integers, and need no continuity correction.
     half = 0.5 if sums.weighted is None else 0.0
-    more = _upper_tail((difference - half) / safe, skewness)
-    fewer = _upper_tail((-difference - half) / safe, -skewness)
+    more = above(difference - half, 0.0, sums.variance, sums.third)
+    fewer = above(-difference - half, 0.0, sums.variance, -sums.third)
     sure = np.where(np.abs(difference) > 1e-9 * sums.mass, 0.0, 1.0)
     return np.where(varies, np.minimum(2 * np.minimum(more, fewer), 1.0), sure)
-
-
-def _upper_tail(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """P(Z >= z) of the standardised Pearson III distribution with this skewness, shape (S,)."""
-    small = np.abs(skewness) < 1e-3
-    shape = 4 / np.where(small, 1.0, skewness) ** 2
-    at = np.maximum(shape + z * np.sqrt(shape) * np.sign(skewness), 0)
-    tail = np.where(skewness > 0, gammaincc(shape, at), gammainc(shape, at))
-    return np.where(small, ndtr(-z), tail)
 
 
 def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:
@@ -218,8 +207,7 @@ def slice_ece(
     w = 1.0 if weights is None else weights
     score = np.asarray(events.score, dtype=np.float64)
     cell = codes.astype(np.int64) * bins + bin_of
-    mass = np.bincount(codes, weights, minlength=slices)
-    some = np.where(mass > 0, mass, 1.0)
+    mass = denominators(np.bincount(codes, weights, minlength=slices))
 
     def per_bin(weights: FloatArray) -> FloatArray:
         total = np.bincount(cell, weights, minlength=slices * bins).astype(np.float64)
@@ -228,4 +216,4 @@ def slice_ece(
     # Weights of the cells of a profile are numbers of rows.
     squared = w if events.counted else w**2
     spread = np.sqrt(2 / np.pi * np.maximum(per_bin(squared * score * (1 - score)), 0))
-    return np.abs(per_bin(w * (score - events.hit))).sum(axis=1) / some, spread.sum(axis=1) / some
+    return np.abs(per_bin(w * (score - events.hit))).sum(axis=1) / mass, spread.sum(axis=1) / mass

@@ -142,7 +142,7 @@ def _measured(
     whole = slice_sums(events, np.zeros(data.n, dtype=np.intp), 1, cluster, weights)
     bin_of = bins_of(events, bins)
     z = float(ndtri(0.5 + level / 2))
-    found: list[Slice] = []
+    measured: list[Slice] = []
     skipped: list[str] = []
     small = 0
     for names, codes, values, reason in _groupings(data, columns, pairs):
@@ -159,7 +159,7 @@ def _measured(
             if sums.rows[i] < min_rows or not sums.mass[i] > 0:
                 small += 1
                 continue
-            found.append(
+            measured.append(
                 Slice(
                     where=tuple(zip(names, value, strict=True)),
                     rows=int(sums.rows[i]),
@@ -182,7 +182,7 @@ def _measured(
         min_rows=min_rows,
         rate=0.05,
         bins=bins,
-        slices=_adjusted(found),
+        slices=_adjusted(measured),
         small=small,
         skipped=tuple(skipped),
     )
@@ -245,10 +245,10 @@ def _crossed(first: Factor, second: Factor) -> tuple[IntArray, list[tuple[str, .
     return inverse.astype(np.intp), values
 
 
-def _adjusted(found: list[Slice]) -> tuple[Slice, ...]:
+def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
     """Adjust the p-values for the number of slices, and sort by them, smallest first."""
-    if not found:
+    if not measured:
         return ()
-    adjusted = benjamini_hochberg([s.p_value for s in found])
-    named = [replace(s, adjusted=float(p)) for s, p in zip(found, adjusted, strict=True)]
-    return tuple(sorted(named, key=lambda s: (s.p_value, -abs(s.gap), s.name)))
+    adjusted = benjamini_hochberg([s.p_value for s in measured])
+    with_adjusted = [replace(s, adjusted=float(p)) for s, p in zip(measured, adjusted, strict=True)]
+    return tuple(sorted(with_adjusted, key=lambda s: (s.p_value, -abs(s.gap), s.name)))

@@ -13,6 +13,9 @@ from scipy.special import spherical_jn
 from calviz.core.arrays import FloatArray
 from calviz.sample.steps import Steps
 
+#: Half-width of a kernel below which all scores count as equal.
+NARROWEST = 1e-9
+
 
 def grid_size(width: float, *, nodes: int = 8, least: int = 1024, most: int = 1 << 16) -> int:
     """Size of a grid on which a kernel of this width spans at least `nodes` cells, within `least` and `most`."""

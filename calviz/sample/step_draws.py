@@ -144,27 +144,27 @@ class _RoundedNormal:
 
     Parameters
     ----------
-    mean, variance, lean : ndarray, shape (C,)
-        `lean` is the third cumulant divided by the variance: 1 for a Poisson number, 1 - 2p for a binomial one.
+    mean, variance, skew_ratio : ndarray, shape (C,)
+        `skew_ratio` is the third cumulant divided by the variance: 1 for a Poisson number, 1 - 2p for a binomial one.
 
     Notes
     -----
-    Cornish and Fisher's expansion ``mean + sd z + lean (z^2 - 1) / 6``, whose variance is too large by ``lean^2 / 18``; rounding
+    Cornish and Fisher's expansion ``mean + sd z + skew_ratio (z^2 - 1) / 6``, whose variance is too large by ``skew_ratio^2 / 18``; rounding
     adds another 1 / 12. Both are subtracted from the variance first.
     """
 
-    def __init__(self, mean: FloatArray, variance: FloatArray, lean: FloatArray) -> None:
+    def __init__(self, mean: FloatArray, variance: FloatArray, skew_ratio: FloatArray) -> None:
         # In single precision as long as it can tell integers apart.
         exact = mean.max(initial=0.0) < 1 << 20
         self.size = mean.size
-        self._mean = (mean - lean / 6).astype(np.float32 if exact else np.float64)
-        self._spread = np.sqrt(variance - 1 / 12 - lean**2 / 18).astype(np.float32)
-        self._lean = (lean / 6).astype(np.float32)
+        self._mean = (mean - skew_ratio / 6).astype(np.float32 if exact else np.float64)
+        self._spread = np.sqrt(variance - 1 / 12 - skew_ratio**2 / 18).astype(np.float32)
+        self._skew = (skew_ratio / 6).astype(np.float32)
 
     def draw(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Draw the integers, shape (resamples, C)."""
         z = rng.standard_normal((resamples, self.size), dtype=np.float32)
-        rows = z * self._lean
+        rows = z * self._skew
         rows += self._spread
         rows *= z
         rows = np.add(rows, self._mean)

@@ -43,21 +43,21 @@ def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
             group = np.concatenate(groups)
             last = last[np.flatnonzero(np.append(group[1:] != group[:-1], True))]
         # A step holds the scores up to its own. Rows of weight 0 have no step of their own.
-        found = np.searchsorted(last, events.score.astype(np.float64))
-        kept[""] = np.minimum(found, last.size - 1).astype(np.int32)
+        group_of_row = np.searchsorted(last, events.score.astype(np.float64))
+        kept[""] = np.minimum(group_of_row, last.size - 1).astype(np.int32)
     return kept[""]
 
 
 def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
     """Redraw the hits of the (merged) steps of weighted or clustered rows under calibration (see `Reweighting`)."""
     base = view.merged()
-    made: list[HitSums] = []
+    hit_sums: list[HitSums] = []
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> Steps:
         def drawn() -> FloatArray:
-            if not made:
-                made.append(HitSums(events, _group_of_rows(events, view), base.size))
-            return np.ascontiguousarray(made[0](rng, rows, size).T)
+            if not hit_sums:
+                hit_sums.append(HitSums(events, _group_of_rows(events, view), base.size))
+            return np.ascontiguousarray(hit_sums[0](rng, rows, size).T)
 
         # Views that consist of the same steps share the draws.
         hits = kept_draw(view, f"redrawn {size}", rng, drawn)
@@ -76,7 +76,7 @@ def reweighted(
     sums_of = RowSums(_group_of_rows(events, view) + base.size * events.hit, 2 * base.size, None)
     rows, gap = base.score_sum, base.score_sum - base.hits
 
-    def of(weights: RowWeights) -> Callable[[float | None], Steps]:
+    def resampled(weights: RowWeights) -> Callable[[float | None], Steps]:
         misses, hits = sums_of(weights).reshape(2, base.size, -1)
         count, hits = np.ascontiguousarray((misses + hits).T), np.ascontiguousarray(hits.T)
         gaps: list[FloatArray] = []
@@ -94,21 +94,21 @@ def reweighted(
 
         return at_scale
 
-    return of
+    return resampled
 
 
 @takes_weights
 def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
     """Recompute the steps of the sample's reduction from weights of shape (n, b); the latest ones are kept for the next metrics."""
-    made = reweighted(sample.scored, sample.view(steps))
+    reweighted_to = reweighted(sample.scored, sample.view(steps))
     last: list[tuple[RowWeights, Callable[[float | None], Steps]]] = []
 
-    def of(weights: RowWeights) -> Callable[[float | None], Steps]:
+    def resampled(weights: RowWeights) -> Callable[[float | None], Steps]:
         if not last or last[0][0] is not weights:
-            last[:] = [(weights, made(weights))]
+            last[:] = [(weights, reweighted_to(weights))]
         return last[0][1]
 
-    return of
+    return resampled
 
 
 @reweighted_by(
@@ -137,34 +137,34 @@ def over_steps(
     """
 
     def make(sample: Sample, view: Any) -> Callable[[RowWeights], Callable[[float | None], Any]]:
-        stepped = reweighting(of).make(sample, sample.view(of))
+        steps_of = reweighting(of).make(sample, sample.view(of))
 
-        def made(weights: RowWeights) -> Callable[[float | None], Any]:
-            at_scale = stepped(weights)
-            return lambda scale: over(view, at_scale(scale), "bootstrap", scale is not None)
+        def resampled(weights: RowWeights) -> Callable[[float | None], Any]:
+            steps_at_scale = steps_of(weights)
+            return lambda scale: over(view, steps_at_scale(scale), "bootstrap", scale is not None)
 
-        return made
+        return resampled
 
     def calibrated(sample: Sample, view: Any) -> Redrawn:
-        draw = reweighting(of).redrawn
-        assert draw is not None
-        drawn = draw(sample, sample.view(of))
+        redrawn_steps = reweighting(of).redrawn
+        assert redrawn_steps is not None
+        draw_steps = redrawn_steps(sample, sample.view(of))
         # Hits of clustered rows, or of very many weighted ones, are not drawn one by one.
         signed = sample.data.clusters is not None or sample.data.n > MOST_GROUPS
 
-        def made(rng: np.random.Generator, rows: Any, size: int) -> Any:
-            return over(view, drawn(rng, rows, size), "under_calibration", signed)
+        def draw(rng: np.random.Generator, rows: Any, size: int) -> Any:
+            return over(view, draw_steps(rng, rows, size), "under_calibration", signed)
 
-        return made
+        return draw
 
     return reweighted_by(make, redrawn=calibrated, weighted=True, grouped=True)
 
 
 def reweighting(maker: Callable[..., Any]) -> Reweighting:
     """The `Reweighting` of a function that makes views, which must have one."""
-    found = reweighting_of(maker)
-    assert found is not None
-    return found
+    rule = reweighting_of(maker)
+    assert rule is not None
+    return rule
 
 
 @reweighted_by(

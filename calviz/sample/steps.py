@@ -189,6 +189,20 @@ class Steps:
             yield replace(self, count=count, hits=hits)
 
 
+@once_per_view
+def distance_from_ends(view: Steps) -> float:
+    """Smallest nonzero distance of a score from 0 or 1, at most 1."""
+    if view.nearest is not None:
+        return view.nearest
+    smallest = 1.0
+    for part in view.blocks():
+        first, last = np.searchsorted(part.score, 0, "right"), np.searchsorted(part.score, 1)
+        if first < last:
+            ends = float(part.score[first]), float(1 - part.score[last - 1])
+            smallest = min(smallest, *ends)
+    return smallest
+
+
 def most_steps(rows: float) -> int:
     """Largest number of steps in resampled summaries of this many rows."""
     return MAX_STEPS if rows <= MANY_ROWS else FEW_STEPS
@@ -260,10 +274,10 @@ class SampleSteps(Steps):
         """See `Steps`."""
         starts = range(0, self.size, STEP_BLOCK)
 
-        def of(start: int) -> R:
+        def of_block(start: int) -> R:
             return work(self._block(start))
 
-        return list(map_threads(of, starts, threaded=len(starts) > 1))
+        return list(map_threads(of_block, starts, threaded=len(starts) > 1))
 
     def _block(self, start: int) -> Steps:
         rows = slice(start, start + STEP_BLOCK)
@@ -286,11 +300,11 @@ def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps
     done = rows = right = 0
     for block, ends in _ends(score):
         upto = np.cumsum(hit[block])
-        here = slice(done, done + ends.size)
-        distinct[here] = score[block][ends]
+        part = slice(done, done + ends.size)
+        distinct[part] = score[block][ends]
         # `rows` and `right` are the rows and hits of the current step from earlier blocks.
-        count[here] = np.diff(ends, prepend=-1 - rows)
-        hits[here] = np.diff(upto[ends], prepend=-right)
+        count[part] = np.diff(ends, prepend=-1 - rows)
+        hits[part] = np.diff(upto[ends], prepend=-right)
         done += ends.size
         rows = upto.size - 1 - int(ends[-1]) if ends.size else rows + upto.size
         right = int(upto[-1] - upto[ends[-1]]) if ends.size else right + int(upto[-1])

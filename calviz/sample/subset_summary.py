@@ -13,11 +13,9 @@ from calviz.core.predictions import Predictions
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
 from calviz.sample.binning import effective_rows
+from calviz.sample.error_bars import LEVEL
 from calviz.sample.losses import MeanLoss, negative_log_likelihood
 from calviz.sample.sample import Sample
-
-#: Level of the interval.
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -66,11 +64,11 @@ def part_numbers(sample: Sample, rows: IntArray | None = None) -> PartNumbers:
     """
     events, weights = sample.scored, sample.weights
     part = np.arange(events.n) if rows is None else rows
-    own = np.ones(events.n) if weights is None else weights
-    w, score, hit = own[part], events.score[part].astype(np.float64), events.hit[part]
+    weights_of_all = np.ones(events.n) if weights is None else weights
+    w, score, hit = weights_of_all[part], events.score[part].astype(np.float64), events.hit[part]
     mass = float(w.sum())
-    missed = float(own @ ~events.hit)
-    misses = float(w @ ~hit) / missed if missed else np.nan
+    all_misses = float(weights_of_all @ ~events.hit)
+    misses = float(w @ ~hit) / all_misses if all_misses else np.nan
     count = round(mass) if events.counted else part.size
     if not part.size:
         none = None if _losses(sample) is None else np.nan
@@ -79,11 +77,11 @@ def part_numbers(sample: Sample, rows: IntArray | None = None) -> PartNumbers:
     losses = _losses(sample)
     loss = loss_share = None
     if losses is not None:
-        held = float(w @ losses[part])
-        loss, loss_share = held / mass, held / max(float(own @ losses), 1e-300)
+        loss_sum = float(w @ losses[part])
+        loss, loss_share = loss_sum / mass, loss_sum / max(float(weights_of_all @ losses), 1e-300)
     return PartNumbers(
         rows=count,
-        share=mass / float(own.sum()),
+        share=mass / float(weights_of_all.sum()),
         score=mean,
         observed=observed,
         interval=_gap_interval(sample, part, mean, observed),

@@ -12,8 +12,10 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import CellEvents
 from calviz.core.predictions import Predictions
 from calviz.numerics.edges import assign, equal_width_edges
+from calviz.numerics.quotients import denominators, quotient
 from calviz.sample.budget import in_parts
 from calviz.sample.cell_bootstrap import resample_cells
+from calviz.sample.cell_bounds import has_cut_cells
 from calviz.sample.sample import Sample
 
 #: Up to this many (cell, resample) pairs, hits are drawn cell by cell; beyond, sums over cells, which then hold very many rows.
@@ -35,7 +37,7 @@ class CellSource:
     edges : ndarray, shape (bins + 1,)
     second : ndarray of float64, shape (n,), or None
         With two classes, the probability of the second; None with more, whose probabilities a profile does not have.
-    torn : bool
+    has_cut_cells : bool
         Whether any cell extends over two bins.
     """
 
@@ -48,7 +50,7 @@ class CellSource:
     bins: int
     edges: FloatArray
     second: FloatArray | None
-    torn: bool
+    has_cut_cells: bool
 
     def errors(self, labels: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Rows, ECE and MCS per class, shape (K,)."""
@@ -57,8 +59,8 @@ class CellSource:
             cells, self.counts * (self.score - self.hit), minlength=self.n_classes * self.bins
         )
         rows = np.bincount(labels, self.counts, minlength=self.n_classes)
-        found = self._errors(rows[None].astype(np.float64), gaps[None].astype(np.float64))
-        return found[0][0], found[1][0], found[2][0]
+        one = self._errors(rows[None].astype(np.float64), gaps[None].astype(np.float64))
+        return one[0][0], one[1][0], one[2][0]
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> list[tuple[FloatArray, ...]]:
         """Rows, ECE and MCS of rows drawn with replacement, shape (b, K) each, a block of resamples at a time."""
@@ -66,13 +68,13 @@ class CellSource:
         place = self._cells(self.labels) * 2 + self.hit
         columns = (self.counts, self.counts * self.score, self.counts * self.score**2)
         sums: FloatArray = np.stack([np.bincount(place, c, minlength=2 * size) for c in columns])
-        found = []
+        errors = []
         for part in in_parts(resamples, 2 * size):
             rows, total = resample_cells(rng, sums, _size(part, resamples))
             gaps = (total[:, ::2] + total[:, 1::2]) - rows[:, 1::2]
             by_class = (rows[:, ::2] + rows[:, 1::2]).reshape(len(rows), self.n_classes, self.bins)
-            found.append(self._errors(by_class.sum(axis=2), gaps))
-        return found
+            errors.append(self._errors(by_class.sum(axis=2), gaps))
+        return errors
 
     def calibrated(self, rng: np.random.Generator, resamples: int) -> list[tuple[FloatArray, ...]]:
         """Rows, ECE and MCS with labels drawn from the probabilities, shape (b, K) each, a block of resamples at a time.
@@ -95,7 +97,7 @@ class CellSource:
             np.bincount(group, c, minlength=2 * self.bins)
             for c in (self.counts, self.counts * self.score)
         )
-        found = []
+        errors = []
         for part in in_parts(resamples, max(self.counts.size, 4 * self.bins)):
             one, of_one = draw(_size(part, resamples))
             # Rows of the first and of the second class, and the sums of their confidence, by bin and predicted class.
@@ -104,8 +106,8 @@ class CellSource:
             split = counts.reshape(len(one), 2, self.bins, 2)
             right = np.stack([split[:, 0, :, 0], split[:, 1, :, 1]], axis=1)
             gaps = totals.reshape(len(one), 2, self.bins, 2).sum(axis=3) - right
-            found.append(self._errors(split.sum(axis=(2, 3)), gaps.reshape(len(one), -1)))
-        return found
+            errors.append(self._errors(split.sum(axis=(2, 3)), gaps.reshape(len(one), -1)))
+        return errors
 
     def _draw_cells(self, rng: np.random.Generator, group: IntArray) -> Any:
         """Function that draws the rows of the second class in each group and the sum of their confidence, cell by cell."""
@@ -138,7 +140,7 @@ class CellSource:
                 variance * self.score**2,
             )
         )
-        slope = np.divide(c, v, out=np.zeros_like(c), where=v > 0)
+        slope = quotient(c, v, otherwise=0.0)
         rest = np.sqrt(np.maximum(w - slope * c, 0))
         rows = np.bincount(group, self.counts, minlength=2 * self.bins)
 
@@ -156,8 +158,8 @@ class CellSource:
     def _errors(self, rows: FloatArray, gaps: FloatArray) -> tuple[FloatArray, ...]:
         """Rows, ECE and MCS, shape (b, K) each, from rows per class and gaps per class and bin."""
         table = gaps.reshape(len(rows), self.n_classes, self.bins)
-        some = np.where(rows > 0, rows, 1.0)
-        return rows, np.abs(table).sum(axis=2) / some, table.sum(axis=2) / some
+        count = denominators(rows)
+        return rows, np.abs(table).sum(axis=2) / count, table.sum(axis=2) / count
 
 
 def _size(part: slice, resamples: int) -> int:
@@ -173,7 +175,6 @@ def cell_source(sample: Sample, labels: IntArray, classes: int, bins: int) -> Ce
     data = sample.data
     second = np.asarray(data.probs[:, 1], np.float64) if isinstance(data, Predictions) else None
     score = events.score.astype(np.float64)
-    torn = (events.low < events.high) & (assign(events.low, edges) != assign(events.high, edges))
     return CellSource(
         score=score,
         hit=events.hit,
@@ -184,5 +185,5 @@ def cell_source(sample: Sample, labels: IntArray, classes: int, bins: int) -> Ce
         bins=bins,
         edges=edges,
         second=second,
-        torn=bool(torn.any()),
+        has_cut_cells=has_cut_cells(events, edges),
     )

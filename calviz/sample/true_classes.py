@@ -14,6 +14,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.edges import assign, check_bins, equal_width_edges
+from calviz.numerics.quotients import denominators
 from calviz.sample.budget import affordable, in_parts
 from calviz.sample.losses import full_predictions
 from calviz.sample.redrawn_rows_and_labels import (
@@ -59,7 +60,7 @@ class TrueClassErrors:
     @property
     def bins_kept(self) -> bool:
         """Whether this is a profile, and none of its cells extends over two bins."""
-        return isinstance(self.source, CellSource) and not self.source.torn
+        return isinstance(self.source, CellSource) and not self.source.has_cut_cells
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
@@ -125,8 +126,8 @@ class _Source:
             own = None if self.weights is None else self.weights[part]
             gaps += np.bincount(cell, weights=gap if own is None else own * gap, minlength=k * m)
             rows += np.bincount(y, own, minlength=k)
-        table, some = gaps.reshape(k, m), _counted(rows)
-        return rows, np.abs(table).sum(axis=1) / some, table.sum(axis=1) / some
+        table, count = gaps.reshape(k, m), denominators(rows)
+        return rows, np.abs(table).sum(axis=1) / count, table.sum(axis=1) / count
 
     def weighted_errors(self, weights: RowWeights) -> tuple[FloatArray, ...]:
         """Rows, ECE and MCS per class, shape (b, K) each, where row i counts ``weights[i]`` times, shape (n, b)."""
@@ -142,8 +143,8 @@ class _Source:
 
     def errors_of(self, gaps: FloatArray, rows: FloatArray) -> tuple[FloatArray, ...]:
         """Rows, ECE and MCS per class, shape (b, K) each, from the results of `weighted_gaps`."""
-        some = _counted(rows)
-        return rows.T, (np.abs(gaps).sum(axis=1) / some).T, (gaps.sum(axis=1) / some).T
+        count = denominators(rows)
+        return rows.T, (np.abs(gaps).sum(axis=1) / count).T, (gaps.sum(axis=1) / count).T
 
     @cached_property
     def _residuals(self) -> csr_array:
@@ -156,11 +157,6 @@ class _Source:
     def _indicator(self) -> csr_array:
         n = self.labels.size
         return csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.n_classes, n))
-
-
-def _counted(rows: FloatArray) -> FloatArray:
-    """Counts as denominators: 1 where the count is 0."""
-    return np.where(rows > 0, rows, 1.0)
 
 
 def _bin_of(score: FloatArray, bins: int) -> IntArray:
@@ -253,6 +249,6 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
 
 
 @takes_weights
-def of_chosen_bins(sample: Sample) -> TrueClassErrors:
+def true_class_errors_of_sample(sample: Sample) -> TrueClassErrors:
     """The errors of the true classes over the sample's number of bins."""
     return sample.view(true_class_errors, bins=sample.bins_used)

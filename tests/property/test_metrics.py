@@ -112,8 +112,8 @@ def test_finite_or_explained_and_within_bounds(view, bins):
 def test_approximations_for_many_rows_stay_sane_on_few(view):
     data, reduction = view
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binning, "EXACT_ROWS", 0)
-        patch.setattr(losses, "EXACT_ROWS", 0)
+        patch.setattr(binning, "EXACT_BINNING_ROWS", 0)
+        patch.setattr(losses, "EXACT_LOSS_ROWS", 0)
         for result in calviz.evaluate(
             data, reduction=reduction, ci=True, noise_floor=True, resamples=20, findings=False
         ):

@@ -150,7 +150,7 @@ def test_resamples_of_many_classes_take_bounded_memory(monkeypatch: pytest.Monke
     source = true_class_errors(Sample(EXTREMES["logits, f8"])).source
     weights = RNG.integers(3, size=(N, 7)).astype(float)
     whole = source.weighted_errors(weights)
-    monkeypatch.setattr(budget, "CELLS", 2 * 3 * source.bins)
+    monkeypatch.setattr(budget, "PART_ENTRIES", 2 * 3 * source.bins)
     for one, other in zip(whole, source.weighted_errors(weights), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 

@@ -10,6 +10,8 @@ from calviz.numerics.blocks import for_row_blocks
 
 #: Rows of up to this many entries are summed column by column.
 FEW_COLUMNS = 8
+#: Rows whose largest probability is at least this may be equal by rounding, without being copies.
+NEARLY_CERTAIN = 0.999
 
 
 def row_hashes(array: FloatArray) -> npt.NDArray[np.uint64]:

@@ -13,7 +13,13 @@ from scipy.optimize import isotonic_regression
 from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice
 from calviz.sample.sample import Sample
-from calviz.sample.smoothing import grid_size, smooth, spread_parts, triweight_response
+from calviz.sample.smoothing import (
+    NARROWEST,
+    grid_size,
+    smooth,
+    spread_parts,
+    triweight_response,
+)
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.sample.view_caches import once_per_view
@@ -26,8 +32,6 @@ _POINTS = 400
 KERNEL_CELLS = 32
 #: The kernel curve has no values where the density of the scores (per unit of score, as a share of the rows) is below this.
 LEAST_DENSITY = 1e-7
-#: With a half-width below this, all scores count as one score.
-NARROWEST = 1e-9
 
 
 class Curve(NamedTuple):

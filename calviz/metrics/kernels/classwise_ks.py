@@ -305,11 +305,11 @@ def _reweighted(_: Sample, view: ClasswiseKS) -> Reweighted:
     data = view.data
     groups = [_Intervals.of(group, data.labels) for group in _ranked_groups(data.probs)]
 
-    def of(weights: RowWeights) -> Callable[[float | None], ClasswiseKS]:
+    def resampled(weights: RowWeights) -> Callable[[float | None], ClasswiseKS]:
         errors = np.concatenate([group.errors(weights) for group in groups], axis=1)
         return lambda _: replace(view, errors=errors)
 
-    return of
+    return resampled
 
 
 def _redrawn(sample: Sample, view: ClasswiseKS) -> Redrawn:
@@ -331,9 +331,9 @@ def _largest(view: Steps) -> FloatArray:
 
 
 def _of_cells(sample: Sample) -> ClassErrorsOfCells:
-    found = sample.view(class_samples)
-    views = tuple(one.view(steps) for one in found)
-    bounds = [cell_bounds.of_cumulative(*both) for both in zip(found, views, strict=True)]
+    samples = sample.view(class_samples)
+    views = tuple(one.view(steps) for one in samples)
+    bounds = [cell_bounds.of_cumulative(*both) for both in zip(samples, views, strict=True)]
     return ClassErrorsOfCells.of(views, _largest, bounds, {})
 
 

@@ -47,13 +47,15 @@ def extremes(view: Steps) -> Extremes:
         lowest, highest = _at(gaps, lowest_at), _at(gaps, highest_at)
         # The larger in size; if both are equal, the one that comes first.
         down = (-lowest > highest) | ((-lowest == highest) & (lowest_at < highest_at))
-        here, at = np.where(down, lowest, highest), np.where(down, lowest_at, highest_at)
+        furthest, at = np.where(down, lowest, highest), np.where(down, lowest_at, highest_at)
         upto = rows
         if gaps.ndim == 1:  # needed for the sample itself, not for resamples
             upto = rows + part.count[: int(at) + 1].sum()
-        better = np.abs(here) > np.abs(largest[0]) if i else np.full(here.shape, True)
-        found = (here, part.score[at], upto)
-        largest = tuple(np.where(better, new, old) for new, old in zip(found, largest, strict=True))  # type: ignore[assignment]
+        better = np.abs(furthest) > np.abs(largest[0]) if i else np.full(furthest.shape, True)
+        of_part = (furthest, part.score[at], upto)
+        largest = tuple(
+            np.where(better, new, old) for new, old in zip(of_part, largest, strict=True)
+        )  # type: ignore[assignment]
         low_score = np.where(lowest < low, part.score[lowest_at], low_score)
         high_score = np.where(highest > high, part.score[highest_at], high_score)
         low, high = np.minimum(low, lowest), np.maximum(high, highest)

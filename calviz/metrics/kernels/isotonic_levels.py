@@ -12,24 +12,24 @@ from calviz.numerics.isotonic_fits import isotonic_fits
 from calviz.sample.steps import Steps
 
 
-def sum_over_levels(view: Steps, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
+def sum_over_levels(view: Steps, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Sum over the rows of a function of the isotonic share of hits, shape (...).
 
     Parameters
     ----------
     view : Steps
-    of : callable
-        The function: takes the levels of one fit, shape (L,), and returns the same shape.
+    function : callable
+        Takes the levels of one fit, shape (L,), and returns the same shape.
     """
     if view.merged_square is None and np.ndim(view.n) == 0:
         # The fit of all steps equals the fit of the levels of their blocks.
         fits = [_fit(part.count, part.hits) for part in view.blocks()]
         levels, weights = (np.concatenate(column) for column in zip(*fits, strict=True))
         fitted = isotonic_regression(levels, weights=weights)
-        return np.asarray(weights @ of(fitted.x))
+        return np.asarray(weights @ function(fitted.x))
     count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
     sums = [
-        np.bincount(fits.sample, fits.weight * of(fits.level), minlength=len(fits.used))
+        np.bincount(fits.sample, fits.weight * function(fits.level), minlength=len(fits.used))
         for fits in isotonic_fits(count, hits)
     ]
     return np.reshape(np.concatenate(sums).astype(np.float64), np.shape(view.n))

@@ -11,6 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
+from calviz.numerics.quotients import quotient
 from calviz.sample.losses import full_predictions
 from calviz.sample.redrawn_rows_and_labels import row_counts
 from calviz.sample.row_draws import RowWeights, rows_of
@@ -112,8 +113,7 @@ class PairwiseErrors:
         weights = np.concatenate(list(row_counts(rng, m, resamples))).astype(np.float32)
         count = m**2 - np.square(weights).sum(axis=1, dtype=np.float64)
         # A resample of one repeated row has no pair; this only happens with very few rows.
-        total = np.full(resamples, np.nan)
-        np.divide(self._quadratic(weights), count, out=total, where=count > 0)
+        total = quotient(self._quadratic(weights), count)
         return type(self)(total, self.kernel, self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -142,11 +142,11 @@ def _reweighted(sample: Sample, view: PairwiseErrors) -> Reweighted:
     """See `Reweighting`."""
     rows = _chosen(sample, int(view.params["kernel_rows"]))
 
-    def of(weights: RowWeights) -> Callable[[float | None], PairwiseErrors]:
+    def resampled(weights: RowWeights) -> Callable[[float | None], PairwiseErrors]:
         some = rows_of(weights, rows)
         return lambda _: view.weighted(np.ascontiguousarray(some.T))
 
-    return of
+    return resampled
 
 
 def _redrawn(sample: Sample, view: PairwiseErrors) -> Redrawn:

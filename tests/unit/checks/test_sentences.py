@@ -13,7 +13,7 @@ from scipy.special import expit, softmax
 
 import calviz
 from calviz.checks import find, verdict
-from calviz.checks._verdict_evidence import evidence
+from calviz.checks._verdict_evidence import collect_evidence
 from calviz.checks.classes_off import classes_off
 from calviz.checks.explained import explained
 from calviz.checks.kernels.label_shuffling import label_shuffling
@@ -62,7 +62,7 @@ def test_what_is_overconfident_everywhere_is_never_called_underconfident_in_othe
     runs, wrong, spoken = 24, 0, 0
     for seed in range(runs):
         data = several(5_000, 5, np.random.default_rng([1, seed]), sharpen=1.05)
-        seen = evidence(Sample(data, resamples=FEW, seed=seed))
+        seen = collect_evidence(Sample(data, resamples=FEW, seed=seed))
         wrong += seen.sides[1] or seen.direction in ("mixed", "under")
         spoken += seen.beyond_noise
     assert wrong <= at_most(0.05, runs)
@@ -136,7 +136,9 @@ def test_the_error_is_below_what_is_said(n, slope, shift):
     held = 0
     for seed in range(runs):
         data = binary(n, np.random.default_rng([5, n, seed]), slope, shift)
-        held += evidence(Sample(data, "positive", resamples=FEW, seed=seed)).ece_below >= truth
+        held += (
+            collect_evidence(Sample(data, "positive", resamples=FEW, seed=seed)).ece_below >= truth
+        )
     assert runs - held <= at_most(0.05, runs)
 
 

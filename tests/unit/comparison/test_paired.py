@@ -251,7 +251,7 @@ def test_very_many_cells_are_gone_through_in_parts(monkeypatch):
     weights = np.random.default_rng(0).multinomial(60, np.full(60, 1 / 60), 30).T * 1.0
     keys = ["classwise_ece", "tace", "wsece"]
     at_once = Weighted(sample, keys).scaled(weights)
-    monkeypatch.setattr(budget, "CELLS", 4 * 15 * 7)  # seven resamples at a time
+    monkeypatch.setattr(budget, "PART_ENTRIES", 4 * 15 * 7)  # seven resamples at a time
     in_parts = Weighted(sample, keys).scaled(weights)
     for key in keys:
         np.testing.assert_allclose(in_parts[key], at_once[key], atol=1e-12)

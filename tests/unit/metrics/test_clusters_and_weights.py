@@ -380,7 +380,7 @@ def test_draws_that_are_kept_are_those_that_would_be_drawn_again(monkeypatch):
         rng = np.random.default_rng(3)
         drawn = [np.asarray(rows.counts(rng, size)) for size in (7, 7, 5)]
         found.append([*drawn, rng.random(1)])
-    monkeypatch.setattr("calviz.sample.row_draws.KEPT_TIMES", 400)  # one of them only
+    monkeypatch.setattr("calviz.sample.row_draws.KEPT_DRAW_BYTES", 400)  # one of them only
     rng = np.random.default_rng(3)
     few = RowDraws(50, None, w)
     found.append([*(np.asarray(few.counts(rng, size)) for size in (7, 7, 5)), rng.random(1)])

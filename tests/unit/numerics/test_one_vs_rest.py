@@ -50,7 +50,7 @@ def test_thresholded_weights_keep_the_bins():
         for k in range(d.n_classes):
             score = d.probs[:, k]
             kept = score > 0.05
-            cuts = view.columns.cuts.inner[k]
+            cuts = view.columns.class_bins.inner[k]
             bin_of = np.searchsorted(cuts, score[kept])
             gap = (score - (d.labels == k))[kept] * weight[kept]
             expected = np.abs(np.bincount(bin_of, gap)).sum() / weight[kept].sum()

@@ -12,7 +12,7 @@ from calviz.numerics import blocks
 from calviz.sample import reduce as module
 from calviz.sample.reduce import plain_ranks, predicted_classes, reduce, top_label
 
-# Both sides of FEW_CLASSES, and more rows than one block of either.
+# Both sides of TRANSPOSED_CLASSES, and more rows than one block of either.
 SHAPES = [(1, 2), (7, 3), (5000, 16), (5000, 17), (3000, 400)]
 
 

@@ -13,7 +13,7 @@ from calviz.metrics.binned import ece, mce
 from calviz.metrics.mcs import mcs
 from calviz.sample import binning
 from calviz.sample.binning import bin_events
-from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
+from calviz.sample.cell_bootstrap import resample_cells
 from calviz.sample.losses import MeanLoss, RandomLabels, negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample
 
@@ -99,7 +99,7 @@ def test_bootstrap_of_sums_is_bootstrap_of_rows(n, bins, value):
 def test_redrawn_hits_are_those_of_rows(n, shape, value, bins):
     events = events_of(n, shape)
     sums = bin_events(events, bins=bins)
-    assert (sums.rows is not None) == (n <= binning.EXACT_ROWS)
+    assert (sums.rows is not None) == (n <= binning.EXACT_BINNING_ROWS)
     mine = value(sums.under_calibration(rng(), DRAWS))
     assert alike(mine, row_calibration(events, value, bins), step=1 / n) < 0.05
 
@@ -109,7 +109,7 @@ def test_redrawn_hits_are_those_of_rows(n, shape, value, bins):
 @pytest.mark.parametrize("n", [100, 400])
 def test_matched_binomial_is_close_also_for_fewer_rows(n, shape, bins, monkeypatch):
     # What is used for many rows, where few rows make its error largest.
-    monkeypatch.setattr(binning, "EXACT_ROWS", 0)
+    monkeypatch.setattr(binning, "EXACT_BINNING_ROWS", 0)
     events = events_of(n, shape)
     mine = ece(bin_events(events, bins=bins).under_calibration(rng(), DRAWS))
     assert alike(mine, row_calibration(events, ece, bins), step=1 / n) < 0.06
@@ -161,15 +161,6 @@ def test_empty_cells_stay_empty():
     assert (rows.sum(axis=1) == 5).all()
     # No spread within the cells: totals follow from the rows.
     np.testing.assert_allclose(total, rows * [0.2, 0, 0.9], atol=1e-6)
-
-
-@pytest.mark.parametrize("third", [-3.0, 0.0, 1e-9, 0.5, 8.0])
-def test_shifted_gamma_has_the_cumulants(third):
-    draws = shifted_gamma(rng(), 5.0, 4.0, third, 400_000)
-    assert draws.mean() == pytest.approx(5, abs=0.02)
-    assert draws.var() == pytest.approx(4, rel=0.03)
-    assert stats.skew(draws) * 8 == pytest.approx(third, abs=0.35)
-    assert (shifted_gamma(rng(), 5.0, 0.0, 0.0, 3) == 5).all()
 
 
 def predictions(n, k, sharpness, dtype=np.float32, seed=0):

@@ -5,7 +5,13 @@ import pytest
 from scipy import stats
 from scipy.stats import binom, norm
 
-from calviz.numerics.skewed_sum_tails import above, above_drawn, middle_of_mean, quantile
+from calviz.numerics.skewed_sum_tails import (
+    above,
+    above_drawn,
+    draws,
+    middle_of_mean,
+    quantile,
+)
 
 
 @pytest.mark.parametrize("skewness", [-2.0, -0.3, 0.0, 0.5, 1.5])
@@ -58,3 +64,21 @@ def test_the_mean_of_rare_rows_has_the_middle_of_a_binomial():
     low, high = middle_of_mean(0.99, n, *moments)
     wanted = binom.ppf([0.005, 0.995], n, p) / n
     np.testing.assert_allclose(np.concatenate([low, high]), wanted, atol=1.1 / n)
+
+
+@pytest.mark.parametrize("third", [-3.0, 0.0, 1e-9, 0.5, 8.0])
+def test_draws_have_the_cumulants(third):
+    drawn = draws(np.random.default_rng(0), 5.0, 4.0, third, 400_000)
+    assert drawn.mean() == pytest.approx(5, abs=0.02)
+    assert drawn.var() == pytest.approx(4, rel=0.03)
+    assert stats.skew(drawn) * 8 == pytest.approx(third, abs=0.35)
+
+
+def test_draws_of_several_variables():
+    mean, variance, third = np.array([[5.0, 0.0, -2.0], [0.0, 1.0, 4.0], [0.0, 0.8, -4.0]])
+    drawn = draws(np.random.default_rng(0), mean, variance, third, 100_000)
+    assert drawn.shape == (3, 100_000)
+    assert (drawn[0] == 5).all()
+    np.testing.assert_allclose(drawn.mean(axis=1), mean, atol=0.02)
+    np.testing.assert_allclose(drawn.var(axis=1), variance, rtol=0.03)
+    np.testing.assert_allclose(stats.skew(drawn[1:], axis=1), [0.8, -0.5], atol=0.05)

@@ -14,7 +14,7 @@ from calviz.profiles import aggregate
 from calviz.profiles import profile as profile_module
 from calviz.sample import cell_bounds
 from calviz.sample.cell_bounds import CellTable
-from calviz.sample.cell_bounds_of_bins import _sums, cuts_of
+from calviz.sample.cell_bounds_of_bins import _sums, uncertain_bins
 
 KEYS = ["ece_equal_mass", "ece_debiased", "ece_sweep", "hosmer_lemeshow"]
 
@@ -75,9 +75,9 @@ def test_bins_of_the_rows_lie_within_what_cells_tell(seed):
     low = np.array([p[at == k].min() for k in range(at.max() + 1)])
     high = np.array([p[at == k].max() for k in range(at.max() + 1)])
     for bins in (2, 5, 15):
-        found = cuts_of(_sums(CellTable(low, high, *columns)), bins)
+        found = uncertain_bins(_sums(CellTable(low, high, *columns)), bins)
         of_row = assign(p, equal_mass_edges(p, bins))
-        if found.more.size:
+        if found.bins_inside.size:
             continue
         own = [np.bincount(of_row, w) for w in (np.ones(n), y, p - y, p)]
         own = [sums[own[0] > 0] for sums in own]
