@@ -1,6 +1,7 @@
 """What every recalibrator promises."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -352,3 +353,16 @@ def test_parameters_that_a_method_lacks_are_not_passed_to_it():
     assert (floored.input, floored.floor) == ("logits", 0.1)
     capped = RECALIBRATORS["isotonic"].make_with(input="logits", floor=0.1, cap=False)
     assert (capped.input, capped.cap) == ("logits", False)
+
+
+def test_scaling_binning_takes_a_base_without_a_zero_floor(monkeypatch):
+    def without_floor(*, input="probabilities"):
+        return made("platt", input=input)
+
+    entry = replace(RECALIBRATORS["platt"], key="bare", make=without_floor)
+    monkeypatch.setitem(RECALIBRATORS._entries, "bare", entry)
+    p, y = probabilities()
+    fitted = made("scaling-binning", base="bare").fit(p, y)
+    np.testing.assert_array_equal(
+        fitted.transform(p), made("scaling-binning").fit(p, y).transform(p)
+    )
