@@ -17,7 +17,7 @@ from calviz.specs.convention import CONVENTIONS
 from calviz.specs.metric import FAMILIES, METRICS
 from calviz.ui.classwise import errors
 from calviz.ui.selection.rules import Predicted
-from calviz.ui.session import open_files
+from calviz.ui.session import browser_history, open_files
 from calviz.ui.session.navigation import PAGES
 from calviz.ui.session.open_files import decode_options, encode_options
 from tests.inputs.borderline import FILES
@@ -568,10 +568,48 @@ def test_models_are_compared_where_their_rows_are_the_same():
     _upload(app, "three.csv", GOOD.replace(b"fox,", b"dog,"))
     _upload(app, "one.csv", GOOD)
     app.switch_page("pages/risk_coverage.py").run()
-    app.toggle(key="beside").set_value(True).run()
+    app.toggle(key="compare-models").set_value(True).run()
     words = _words(_quiet(app))
     assert "three is not drawn: " in words
     assert "two.csv is not drawn" not in words
+
+
+def _two_models(query: str = "") -> AppTest:
+    rows = "\n".join(f"{'cat' if i % 3 else 'dog'},0.9,0.1,0.8,0.2,tale {i}" for i in range(60))
+    content = f"label,a:cat,a:dog,b:cat,b:dog,tale\n{rows}".encode()
+    return _upload(_app(query, "data"), "tales.csv", content)
+
+
+@pytest.mark.slow
+def test_other_models_and_the_column_beside_rows_are_two_choices():
+    app = _two_models().switch_page("pages/reliability.py").run()
+    app.segmented_control(key="beside").set_value("tale").run()
+    app.switch_page("pages/risk_coverage.py").run()
+    assert _quiet(app).toggle(key="compare-models").value is False
+    app.toggle(key="compare-models").set_value(True).run()
+    assert app.query_params["compare-models"] == "true"
+    app.switch_page("pages/reliability.py").run()
+    assert _quiet(app).segmented_control(key="beside").value == "tale"
+    app.switch_page("pages/risk_coverage.py").run()
+    assert _quiet(app).toggle(key="compare-models").value is True
+
+
+@pytest.mark.slow
+def test_an_older_link_still_compares_the_models(monkeypatch):
+    app = _two_models("beside=true").switch_page("pages/risk_coverage.py").run()
+    assert _quiet(app).toggle(key="compare-models").value is True
+    assert app.query_params["compare-models"] == "true"
+    assert "beside" not in app.query_params
+    app.toggle(key="compare-models").set_value(False).run()
+    assert "compare-models" not in app.query_params
+    # So does a step back to such a link, and a saved view.
+    app.query_params["beside"] = "true"
+    with monkeypatch.context() as patch:
+        patch.setattr(browser_history, "stepped", lambda: True)
+        app.run()
+    assert _quiet(app).toggle(key="compare-models").value is True
+    app = _two_models("beside=tale").switch_page("pages/risk_coverage.py").run()
+    assert _quiet(app).toggle(key="compare-models").value is False
 
 
 @pytest.mark.slow

@@ -181,12 +181,7 @@ def _others(
             curves = [before[r] if before else results.risk_coverage(settings, r) for r in kinds]
             others += [replace(curve, name=figure.name) for curve in curves]
         known, left_out = other_models.others(settings)
-        if known and st.toggle(
-            "Compare the models",
-            key="beside",
-            bind="query-params",
-            help="The other models of the file, not recalibrated, and those of other open files that have the same rows.",
-        ):
+        if known and other_models.are_wanted():
             found = [other_models.curve(settings, m, figure.ranking, judged) for m in known]
             others += [curve for curve in found if curve is not None]
             for words in left_out:
