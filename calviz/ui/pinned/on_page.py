@@ -19,8 +19,6 @@ from calviz.ui.widgets.recalibration_choice import NONE
 F = TypeVar("F")
 #: Settings beside those that choose the rows.
 HOW = ("reduction", "bins", "scheme")
-#: Characters of a name in a legend.
-_LEGEND = 44
 
 
 def points(now: Settings) -> tuple[ReliabilityOverlay, ...]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, get_args
 import numpy as np
 
 from calviz.core.arrays import BoolArray, IntArray
-from calviz.core.errors import CalvizError, NotAvailable
+from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
 from calviz.figures.kernels.uncertainty_ranking import Ranking, ranking_values
 from calviz.results.slices import Where, rows_where, where_words
@@ -278,12 +278,3 @@ def _true(data: Dataset) -> IntArray:
 def rows_of(rule: Rule, sample: Sample) -> IntArray:
     """Return the rows of a sample that a rule selects, ascending; raise a CalvizError if the rule does not apply."""
     return np.flatnonzero(rule.mask(sample))
-
-
-def why_not(rule: Rule, sample: Sample) -> str | None:
-    """Return why a rule does not apply to a sample; None if it does."""
-    try:
-        rule.mask(sample)
-    except CalvizError as reason:
-        return str(reason).rstrip(".")
-    return None

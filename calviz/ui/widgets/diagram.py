@@ -14,8 +14,7 @@ from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.specs.figure import Theme
 from calviz.ui.widgets import browser, pictures
 
-#: Pixels. The width leaves room beside the diagram on a large screen; on a small one, what is beside it goes below.
-WIDTH = 540
+#: Pixels of a figure on a phone.
 PHONE = 350
 #: Pixels added in both directions where the diagram is the main content, and on a wide page.
 LARGER, WIDER = 20, 150
