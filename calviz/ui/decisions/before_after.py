@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from calviz.comparison.before_after import before_and_after
 from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
-from calviz.results.slices import rows_where
 from calviz.sample.cutoff import decidable
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.text.words import counted
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import recalibrated_rows
 from calviz.ui.widgets.recalibration_choice import NONE, after, name_of
 from calviz.ui.widgets.text import md
 
@@ -51,16 +49,14 @@ def deciding(settings: Settings, method: str) -> Deciding:
 def _recalibrated(
     key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
 ) -> Deciding:
-    whole = _settings.whole
-    within = rows_where(whole, _settings.where)
-    done = before_and_after(whole, method, eval_split=_settings.split, within=within)
+    done = recalibrated_rows.recalibrate(_settings, method)
     label = RECALIBRATORS[method].label
     names = name_of(_settings), after(label)
     before, then = (
         decidable(_two_classes(Sample(data, reduction=reduction), name))
         for data, name in zip((done.before, done.after), names, strict=True)
     )
-    fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
+    fit, judged = map(recalibrated_rows.rows_words, (done.fit, done.evaluation))
     words = f"{label} is fitted on {fit}; both are shown on {judged}."
     return Deciding(before, then, " ".join([words, *done.warnings]))
 

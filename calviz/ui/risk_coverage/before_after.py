@@ -8,19 +8,18 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from calviz.comparison.before_after import before_and_after
 from calviz.comparison.rows import fit_split_beside
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import ConfidencePredictions
 from calviz.figures import Decision, RiskCoverage
 from calviz.figures.kernels.expert_referral import Costs
 from calviz.figures.kernels.uncertainty_ranking import Ranking
-from calviz.results.slices import rows_where
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import recalibrated_rows
 from calviz.ui.widgets.recalibration_choice import NONE, after, name_of
 from calviz.ui.widgets.text import md
 
@@ -55,11 +54,9 @@ class Recalibrated:
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
-    whole = _settings.whole
-    within = rows_where(whole, _settings.where)
-    done = before_and_after(whole, method, eval_split=_settings.split, within=within)
+    done = recalibrated_rows.recalibrate(_settings, method)
     rankings: tuple[Ranking, ...] = get_args(Ranking)
-    if whole.kind == "confidence":
+    if _settings.whole.kind == "confidence":
         rankings = ("confidence",)
     label = RECALIBRATORS[method].label
     names = (name_of(_settings), after(label))
@@ -70,8 +67,8 @@ def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Rec
         curves={r: _curves(judged, r, names) for r in rankings},
         judged=(_confidences(judged[0]), _confidences(judged[1])),
         fit=(_confidences(Sample(done.fit_before)), _confidences(Sample(done.fit_after))),
-        fit_words=f"{done.fit.how} ({counted(done.fit.rows, 'row')})",
-        judged_words=f"{done.evaluation.how} ({counted(done.evaluation.rows, 'row')})",
+        fit_words=recalibrated_rows.rows_words(done.fit),
+        judged_words=recalibrated_rows.rows_words(done.evaluation),
         warnings=done.warnings,
     )
 

@@ -10,9 +10,10 @@ from calviz.comparison.rows import Division
 from calviz.core.errors import CalvizError
 from calviz.results.prediction_sets import PredictionSets, SetMethod
 from calviz.results.slices import rows_where
-from calviz.text.words import counted, decimal, percent, shorten
+from calviz.text.words import decimal, percent, shorten
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets.recalibrated_rows import rows_words
 from calviz.ui.widgets.text import md
 
 _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
@@ -49,7 +50,7 @@ def explore(settings: Settings) -> None:
             st.caption(md(f"No sets: {error}", 1_000))
             return
         st.markdown(md(found.reading(), 1_000))
-        fit = f"{found.fit.how} ({counted(found.fit.rows, 'row')})"
+        fit = rows_words(found.fit)
         st.caption(
             md(
                 f"Split-conformal: the threshold is chosen on {fit}, and judged on {found.evaluation.how}. The share holds for new rows like "

@@ -8,18 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from calviz import analysis
-from calviz.comparison.before_after import BeforeAfter, before_and_after
+from calviz.comparison.before_after import BeforeAfter
 from calviz.figures import Reliability
 from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.results.evaluation import Evaluation
-from calviz.results.slices import rows_where
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.metric_values import Written, name_of
-from calviz.text.words import counted
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import diagram, recalibrated_rows
 from calviz.ui.widgets.recalibration_choice import NONE, after, choose_method
 from calviz.ui.widgets.text import md
 
@@ -62,9 +60,7 @@ def sample_after(settings: Settings, method: str) -> Sample:
 # The calibrated rows take as much memory as the file, so only one map is kept.
 @st.cache_resource(scope="session", max_entries=1, show_spinner=False)
 def _fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[BeforeAfter, Sample]:
-    whole = _settings.whole
-    within = rows_where(whole, _settings.where)
-    done = before_and_after(whole, method, eval_split=_settings.split, within=within)
+    done = recalibrated_rows.recalibrate(_settings, method)
     return done, Sample(done.after)
 
 
@@ -85,7 +81,7 @@ def _find(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrate
         (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))
         for s in samples
     )
-    fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
+    fit, judged = map(recalibrated_rows.rows_words, (done.fit, done.evaluation))
     label = RECALIBRATORS[method].label
     words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
     return Recalibrated(before[0], then[0], (before[1], then[1]), " ".join([words, *done.warnings]))
