@@ -11,11 +11,10 @@ from calviz.ui.widgets.text import md
 
 ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
 BY = {
-    "predicted": "by predicted class",
-    "rest": "one-vs-rest",
-    "true": "by true class",
+    "predicted-class": "by predicted class",
+    "one-vs-rest": "one-vs-rest",
+    "true-class": "by true class",
 }
-MODES = {"predicted": "predicted-class", "rest": "one-vs-rest", "true": "true-class"}
 GREY = (
     "Grey: the range of a perfectly calibrated model, adjusted for the number of classes; what lies within it is no "
     "evidence of an error."
@@ -59,10 +58,10 @@ with page_guard.boundary():
             st.markdown(md(words, 1_000))
     ranged = any(figure.band is not None for figure in shown)
     with st.container(horizontal=True, gap="medium"):
-        by = st.segmented_control(
+        mode = st.segmented_control(
             "View",
-            tuple(BY),
-            default=next(key for key, mode in MODES.items() if mode == class_errors.first),
+            tuple(errors.MODES),
+            default=class_errors.first,
             required=True,
             key="classes_by",
             bind="query-params",
@@ -77,7 +76,6 @@ with page_guard.boundary():
             bind="query-params",
             format_func=ORDERS.get,
         )
-    mode = MODES[by]
     figure = class_errors.views.get(mode)
     ranked = figure or shown[-1]
     pinned = errors.pinned(chosen, ranked.mode)

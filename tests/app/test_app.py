@@ -226,11 +226,11 @@ def test_classes_of_confidence_only_data_have_no_range_and_say_so():
     app.switch_page("pages/classwise.py").run()
     # By predicted class, confidence alone says what a calibrated model would show.
     assert _words(_quiet(app)).count("is outside the range that a calibrated model would show") == 1
-    app.segmented_control(key="classes_by").set_value("true").run()
+    app.segmented_control(key="classes_by").set_value("true-class").run()
     words = _words(_quiet(app))
     assert "cannot be said without the probabilities of all" in words
     assert "Grey:" not in words
-    app.segmented_control(key="classes_by").set_value("rest").run()
+    app.segmented_control(key="classes_by").set_value("one-vs-rest").run()
     assert "Not available for confidence-only data" in _words(_quiet(app))
     (table,) = (table for table in app.dataframe if "value" in table.value.columns)
     assert not {"calibrated", "outside"} & set(table.value.columns)
@@ -349,6 +349,7 @@ def test_reading_options_survive_an_address(options):
     "text",
     [
         *("{", "[]", "1", '{"x": 1}', '{"kind": "pickle"}', '{"label": ["a"]}'),
+        *('{"label": 1}', '{"label_base": 2}', '{"label_base": "1"}', '{"weight_kind": []}'),
         *('{"scores": "a"}', '{"label_base": true}', '{"repair": ["x"]}', '{"groups": [1]}'),
     ],
 )
@@ -497,7 +498,7 @@ def test_the_table_of_classes_is_in_the_order_of_the_bars():
     app.segmented_control(key="order").set_value("class").run()
     assert _table(app)["class"].to_list() == [str(k) for k in range(10)]
     # The numbers are those of the view: here by true class, the rows of each taken by hand.
-    app.segmented_control(key="classes_by").set_value("true").run()
+    app.segmented_control(key="classes_by").set_value("true-class").run()
     rows = load("sample_data/digits.parquet", model="MLP").split("test")
     gap = rows.probs.max(axis=1) - (rows.probs.argmax(axis=1) == rows.labels)
     by_hand = [100 * gap[rows.labels == k].mean() for k in range(10)]

@@ -9,12 +9,12 @@ import streamlit as st
 
 from calviz.figures import ConventionDots
 from calviz.specs.convention import Conventions
-from calviz.text.export import csv_bytes, latex_table, markdown_table
+from calviz.text.export import csv_bytes
 from calviz.text.words import bins_words, counted, points_cell, signed_points
 from calviz.ui.metrics import export
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import diagram, table_export
 from calviz.ui.widgets.tables import sortable
 
 #: Height in pixels of a row of the table, for three lines of text.
@@ -49,7 +49,7 @@ def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
         )
         _draw(conventions)
         with st.popover("Export", icon=":material/download:"):
-            export.offer(
+            table_export.offer(
                 lambda form: text(conventions, settings, form),
                 f"{stem}-libraries",
                 key="calviz.libraries",
@@ -102,11 +102,10 @@ def text(found: Conventions, settings: Settings, form: str) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(found.frame().reset_index()).decode()
-    write = markdown_table if form == "Markdown" else latex_table
     texts = table(found).drop(columns="why it differs")
     right = [c for c in NUMBERS if c in texts.columns]
     where = f"ECE in points by the defaults of other libraries: {export.source(settings)}."
-    return write(texts, caption=where, right=right)
+    return table_export.for_papers(form, texts, caption=where, right=right)
 
 
 def _draw(found: Conventions) -> None:

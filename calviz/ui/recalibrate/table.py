@@ -21,10 +21,10 @@ from calviz.results.comparison import (
 from calviz.results.comparison_table import TIED_SIGN, Column, Mark, Remark, marks_words
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED
-from calviz.text.export import csv_bytes, latex_table, markdown_table
+from calviz.text.export import csv_bytes
 from calviz.text.words import decimal, decimals_for, seconds_text
 from calviz.ui.recalibrate.outcome import Outcome, metric
-from calviz.ui.widgets import bullet
+from calviz.ui.widgets import bullet, table_export
 from calviz.ui.widgets.table_marks import Cell, marked
 from calviz.ui.widgets.text import md
 
@@ -35,8 +35,6 @@ _AGAINST = "Against uncalibrated"
 RANK_BY = "rank-by"
 #: Cells up to this number of characters are not broken into lines.
 SHORT = 14
-FORMATS = {"CSV": ("csv", "text/csv"), "Markdown": ("md", "text/markdown")}
-FORMATS |= {"LaTeX": ("tex", "text/x-tex")}
 
 
 def draw(outcome: Outcome) -> None:
@@ -237,9 +235,9 @@ def content(form: str, outcome: Outcome, shown: pd.DataFrame, columns: Sequence[
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(numbers(outcome, columns)).decode()
-    write = markdown_table if form == "Markdown" else latex_table
     table = shown.rename_axis("Method").reset_index()
-    return write(table, caption=caption(outcome), right=[str(c) for c in shown.columns])
+    right = [str(c) for c in shown.columns]
+    return table_export.for_papers(form, table, caption=caption(outcome), right=right)
 
 
 def caption(outcome: Outcome) -> str:
@@ -251,20 +249,8 @@ def caption(outcome: Outcome) -> str:
 
 def _download(outcome: Outcome, shown: pd.DataFrame, columns: Sequence[Column]) -> None:
     with st.popover("Export the table", icon=":material/download:"):
-        form = str(
-            st.segmented_control(
-                "Format", tuple(FORMATS), default="CSV", required=True, key="calviz.methods.format"
-            )
+        table_export.offer(
+            lambda form: content(form, outcome, shown, columns),
+            "recalibration",
+            key="calviz.methods",
         )
-        text = content(form, outcome, shown, columns)
-        suffix, mime = FORMATS[form]
-        st.download_button(
-            f"Download as {form}",
-            text,
-            f"recalibration.{suffix}",
-            mime,
-            icon=":material/download:",
-            on_click="ignore",
-            key="calviz.methods.download",
-        )
-        st.code(text, language=None, height=260)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
 import streamlit as st
@@ -15,6 +17,7 @@ import streamlit as st
 from calviz.core.errors import CalvizError, InputError, OptionError, Repair
 from calviz.data import Loaded, ReadingOptions, Together, read
 from calviz.data.samples import SAMPLES, SampleSet, load_sample
+from calviz.ui.session import setting_requests
 from calviz.ui.session.memory_limit import make_room
 from calviz.ui.session.view_file import View
 
@@ -60,9 +63,18 @@ class Entry:
     sample: SampleSet | None = None
 
     @property
+    def short_digest(self) -> str:
+        """The first digits of the file's digest, by which links and captions name it."""
+        return _short_digest(self.loaded)
+
+    @property
     def content(self) -> str:
         """Identifies the content and how it was read, for caches."""
         return f"{self.key}?{encode_options(self.options)}"
+
+
+def _short_digest(loaded: Loaded) -> str:
+    return loaded.digest[:DIGEST_LENGTH]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +157,7 @@ def open_file(
     options = options or ReadingOptions()
     try:
         loaded = read(source, name=name, options=options)
-        key = loaded.digest[:DIGEST_LENGTH]
+        key = _short_digest(loaded)
     except CalvizError as error:
         repairs = error.repairs if isinstance(error, InputError) else ()
         failure = Failed(name or "several files", source, options, str(error), repairs)
@@ -165,12 +177,6 @@ def open_file(
 def say(text: str) -> None:
     """Queue a sentence that is shown once, after those that are queued already."""
     st.session_state[_NOTE] = " ".join(filter(None, (take_note(), text)))
-
-
-def read_again(entry: Entry, options: ReadingOptions) -> Entry | Failed:
-    """Read a file of the session with other options; if that fails, what was loaded stays."""
-    assert entry.source is not None
-    return open_file(entry.title, entry.source, options)
 
 
 def close(key: str) -> None:
@@ -270,7 +276,7 @@ def open_view(view: View) -> None:
     options = decode_options((view.settings.get(READING) or ("",))[-1])
     entry = current()
     if entry.source is not None and encode_options(entry.options) != encode_options(options):
-        read_again(entry, options)
+        open_file(entry.title, entry.source, options)
     if entry.loaded.digest != view.digest:
         say("The sample data have changed since this view was saved: its numbers may differ.")
     _go_to(view)
@@ -293,7 +299,7 @@ def _arrived(key: str) -> None:
     if wanted is None:
         return
     del st.session_state[_WANTED]
-    st.session_state["calviz.settings"] = dict(wanted.query)
+    setting_requests.put(wanted.query)
     if wanted.view is not None and key == wanted.key:
         _go_to(wanted.view)
     if key != wanted.key:
@@ -342,18 +348,24 @@ def decode_options(text: str) -> ReadingOptions:
     options = ReadingOptions()
     if not isinstance(given, dict):
         return options
-    for f in fields(options):
-        value: Any = given.get(f.name)
+    for name, hint in get_type_hints(ReadingOptions).items():
+        value: Any = given.get(name)
         if isinstance(value, list) and all(isinstance(v, str) for v in value):
             value = tuple(value)
-        if value is None or not isinstance(value, str | int | tuple) or isinstance(value, bool):
+        if value is None or not _fits(value, hint):
             continue
-        many = f.name in ("scores", "groups", "class_names", "repair")
-        if many != isinstance(value, tuple) or (f.name == "label_base") != isinstance(value, int):
-            continue
-        try:
-            one: dict[str, Any] = {f.name: value}
-            options = replace(options, **one)
-        except OptionError:
-            continue
+        with suppress(OptionError):
+            setting: dict[str, Any] = {name: value}
+            options = replace(options, **setting)
     return options
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether a value is of the type of an option: a text, a choice, a tuple, or a union of these."""
+    kind = get_origin(hint) or hint
+    if kind in (Union, UnionType):
+        return any(_fits(value, part) for part in get_args(hint))
+    if kind is Literal:
+        # By type as well, as True equals 1.
+        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
+    return isinstance(value, kind)

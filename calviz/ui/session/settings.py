@@ -1,4 +1,4 @@
-"""The current settings: what the sidebar chose, and what pages ask it to choose next."""
+"""The current settings, which the sidebar chose, and the callbacks by which pages ask it for others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calviz.core.reduction import Reduction
 from calviz.results.slices import Where, rows_where
 from calviz.sample.sample import Sample
 from calviz.text.words import distinct, shorten
-from calviz.ui.session import open_files
+from calviz.ui.session import open_files, setting_requests
 from calviz.ui.session.result_cache import kept
 from calviz.ui.widgets.text import md
 
@@ -32,7 +32,6 @@ CONDITIONS = (
     ("slice-2", "level-2", "And by", "no second column"),
 )
 _CHOSEN = "calviz.chosen"
-_REQUESTS = "calviz.settings"
 _IN_USE = "calviz.samples"
 
 
@@ -171,12 +170,6 @@ def set_current(chosen: Settings) -> None:
     st.session_state[_CHOSEN] = chosen
 
 
-def taken_requests() -> dict[str, str]:
-    """Take what `look_at_class` and the like asked of the next drawing: keys in the address and the text to show."""
-    requests: dict[str, str] = st.session_state.pop(_REQUESTS, {})
-    return requests
-
-
 def _let_go(before: Settings | None, now: Settings) -> None:
     """If rows or reduction have changed, forget what takes much memory; results stay."""
     if before is None or (before.rows_key, before.reduction) == (now.rows_key, now.reduction):
@@ -189,14 +182,12 @@ def look_at_class(data: Dataset, index: int) -> None:
     """Reduce to one class from the next drawing of the sidebar on; for callbacks."""
     shown = distinct(data.class_names)[data.class_names[index]]
     two = {"reduction": "positive"}
-    st.session_state[_REQUESTS] = (
-        two if data.n_classes == 2 else {"reduction": "class", "class": shown}
-    )
+    setting_requests.put(two if data.n_classes == 2 else {"reduction": "class", "class": shown})
 
 
 def look_at_default(data: Dataset) -> None:
     """Use the default reduction of these data from the next drawing on; for callbacks."""
-    st.session_state[_REQUESTS] = {"reduction": Reduction.default(data).kind}
+    setting_requests.put({"reduction": Reduction.default(data).kind})
 
 
 def look_at_slice(data: Dataset, where: Where) -> None:
@@ -206,4 +197,4 @@ def look_at_slice(data: Dataset, where: Where) -> None:
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
         asked[column_key] = names[column]
         asked[value_key] = distinct(data.groups[column].levels)[value]
-    st.session_state[_REQUESTS] = asked
+    setting_requests.put(asked)

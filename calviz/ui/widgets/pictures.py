@@ -95,4 +95,4 @@ def caption(figure: Figure) -> tuple[str, ...]:
         title.append(f"model {shorten(chosen.model)}")
     today = datetime.now(UTC).date().isoformat()
     own = figure.caption()[1:] or (chosen.sample.words,)
-    return " · ".join(title), *own, f"digest {entry.loaded.digest[:16]} · {today}"
+    return " · ".join(title), *own, f"digest {entry.short_digest} · {today}"

@@ -14,7 +14,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction, ReductionKind
 from calviz.results.slices import Where, rows_where
 from calviz.text.words import distinct, shorten
-from calviz.ui.session import open_files, settings
+from calviz.ui.session import open_files, setting_requests, settings
 
 _DEFAULT = "calviz.default_reduction"
 _HELP: Mapping[ReductionKind, str] = {
@@ -29,7 +29,7 @@ _HELP: Mapping[ReductionKind, str] = {
 def draw() -> settings.Settings:
     """Draw the widgets and keep what they choose as the current settings."""
     entry = open_files.current()
-    asked = settings.taken_requests()
+    asked = setting_requests.take()
     models = tuple(entry.loaded.models)
     model = models[0]
     if len(models) > 1:

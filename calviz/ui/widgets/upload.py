@@ -98,26 +98,20 @@ def failure_card() -> None:
         with st.container(horizontal=True):
             for repair in failure.repairs:
                 if st.button(sentence(repair), key=f"calviz.repair.{repair.key}"):
-                    _again(failure.name, failure.source, with_repair(failure.options, repair))
+                    _read_again(failure.name, failure.source, with_repair(failure.options, repair))
             if st.button("Dismiss", type="tertiary"):
                 open_files.forget_failed()
                 st.rerun()
         with st.expander("Say how to read it"):
             options = reading_form("failed", failure.options, None)
             if options is not None:
-                _again(failure.name, failure.source, options)
+                _read_again(failure.name, failure.source, options)
 
 
-def _again(name: str, source: open_files.Source, options: ReadingOptions) -> None:
+def _read_again(name: str, source: open_files.Source, options: ReadingOptions) -> None:
     with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
         open_files.open_file(name, source, options)
     st.rerun()
-
-
-def read_again(entry: open_files.Entry, options: ReadingOptions) -> None:
-    """Read the file of an entry again."""
-    assert entry.source is not None
-    _again(entry.title, entry.source, options)
 
 
 def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
@@ -294,9 +288,9 @@ def repairs(entry: open_files.Entry) -> None:
     with st.container(horizontal=True):
         for repair in loaded.repairs_offered:
             if st.button(sentence(repair), key=f"calviz.offer.{repair.key}"):
-                read_again(entry, with_repair(entry.options, repair))
+                _read_again(entry.title, entry.source, with_repair(entry.options, repair))
         if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
-            read_again(entry, replace(entry.options, repair=()))
+            _read_again(entry.title, entry.source, replace(entry.options, repair=()))
 
 
 def override_form(entry: open_files.Entry) -> None:
@@ -306,4 +300,4 @@ def override_form(entry: open_files.Entry) -> None:
         return
     options = reading_form(entry.content, entry.options, entry.loaded.recognition)
     if options is not None:
-        read_again(entry, options)
+        _read_again(entry.title, entry.source, options)
