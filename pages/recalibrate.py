@@ -18,7 +18,6 @@ from calviz.ui.widgets import long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
 
-PLACE = "recalibrate"
 OUT_OF_DATE = "The results below belong to other choices. Compare again to bring them up to date."
 
 page_guard.enter()
@@ -32,7 +31,7 @@ with page_guard.boundary():
     wanted = plan_choice.draw(chosen)
     if wanted is not None:
         work = LongWork(
-            PLACE,
+            comparison_job.PLACE,
             wanted.key,
             "Fitting and judging",
             lambda: comparison_job.work(wanted),

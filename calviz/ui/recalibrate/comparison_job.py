@@ -18,6 +18,7 @@ from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.recalibrate.plan_choice import Choice
 from calviz.ui.session.jobs import Job
 
+PLACE = "recalibrate"
 #: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
 #: maps again.
 KEPT_BYTES = 400_000_000

@@ -20,6 +20,8 @@ from calviz.sample.grades import has_grades, possible_grade_columns
 from calviz.text.words import file_size
 from calviz.ui.compare_models import chosen_models as models
 from calviz.ui.decisions import cutoff, grade_table
+from calviz.ui.learning_curve import learning_curve_job
+from calviz.ui.recalibrate import comparison_job
 from calviz.ui.session import jobs
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
@@ -29,8 +31,6 @@ from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
 
 PLACE = "report"
-#: The places of the jobs for comparisons of recalibrators and learning curves, as their pages name them.
-COMPARED, LEARNT = "recalibrate", "learning_curve"
 #: The sections that use what was chosen on the page Decisions; the section on grades also depends on the preset.
 GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
 #: The section for data with times.
@@ -110,8 +110,8 @@ def explore(settings: Settings) -> None:
 
 def gather(settings: Settings) -> Found:
     """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
-    comparison = _latest(COMPARED, settings)
-    learning = _latest(LEARNT, settings)
+    comparison = _latest(comparison_job.PLACE, settings)
+    learning = _latest(learning_curve_job.PLACE, settings)
     chosen = models.usual(settings.entry)
     grades = grade_table.chosen()
     return Found(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
@@ -13,6 +13,8 @@ from calviz.ui.session import open_files, settings, view_file
 #: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
 #: lines; up to the third, figures are drawn as for a phone.
 WIDE, USUAL, NARROW = 1_200, 760, 500
+#: Hosts in an address that lead to the machine of the browser.
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _KEY = "calviz.browser"
 _HTML = """<div><button type="button" class="link"><span></span></button>
 <button type="button" class="save">Save this view</button></div>"""
@@ -150,6 +152,11 @@ def _going() -> dict[str, Any] | None:
 
 def _nothing() -> None:
     """Do nothing: streamlit reports only values that have a callback."""
+
+
+def host() -> str | None:
+    """Return the host in the address of the page; None if the address is not known."""
+    return urlsplit(st.context.url or "").hostname
 
 
 def size() -> str:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -18,7 +17,7 @@ from calviz.core.predictions import Dataset
 from calviz.data.pictures import are_pictures, checked_folder, read_picture
 from calviz.text.words import as_sentence, decimal, shorten
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import tables
+from calviz.ui.widgets import browser, tables
 from calviz.ui.widgets.text import md
 
 #: Largest number of cards, and cards in a line.
@@ -27,7 +26,6 @@ MOST, BESIDE = 12, 4
 LONG = 1_200
 #: Environment variable that names the folder when the server is started; visitors of a server that others can reach cannot name one.
 VARIABLE = "CALVIZ_PICTURES"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _FOLDER = "calviz.pictures.folder"
 
 
@@ -85,8 +83,8 @@ def _columns(data: Dataset) -> Mapping[str, Any]:
 def _folder() -> Path | None:
     """Return the folder of the pictures: the server's, or the one that users type in on their own machine."""
     given = os.environ.get(VARIABLE, "")
-    host = urlsplit(st.context.url or "").hostname
-    own = st.get_option("server.address") in _LOOPBACK and host in (None, *_LOOPBACK)
+    own = st.get_option("server.address") in browser.LOOPBACK
+    own = own and browser.host() in (None, *browser.LOOPBACK)
     if own:
         given = st.text_input(
             "Folder of the pictures",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 import streamlit as st
 
 from calviz.text.words import counted, distinct, shorten
@@ -47,8 +45,7 @@ def draw(page: str) -> None:
 
 def stays_here() -> str:
     """Say where the data stay."""
-    host = urlsplit(st.context.url or "").hostname
-    place = "machine" if host in ("127.0.0.1", "localhost", "::1") else "server"
+    place = "machine" if browser.host() in browser.LOOPBACK else "server"
     return f"Your data stay on this {place}; nothing is sent anywhere."
 
 
