@@ -46,13 +46,13 @@ with page_guard.boundary():
     if class_errors is None:
         st.stop()
     shown = list(class_errors.views.values())
-    off = False
+    is_off = False
     if chosen.sample.data.rows == 1:
         st.subheader(md(results.verdict(chosen), 1_000), anchor=False)
     else:
-        words, off = headline(shown)
+        words, is_off = headline(shown)
         # Only a class outside its range gets large letters; that no view shows one is said once for all views.
-        if off:
+        if is_off:
             st.subheader(md(words, 1_000), anchor=False)
         else:
             st.markdown(md(words, 1_000))
@@ -83,7 +83,7 @@ with page_guard.boundary():
     if figure is None:
         st.caption(md(as_sentence(class_errors.reasons[mode]), 1_000))
     else:
-        if off:
+        if is_off:
             st.markdown(md(figure.shares(), 1_000))
         table.chart(figure, order, chosen, pinned)
         if figure.band is None:

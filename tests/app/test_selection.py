@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import calviz
 from calviz.sample.sample import Sample
-from calviz.ui.pinned.state import Pin, pin_of
+from calviz.ui.pinned.state import Pin, decode_pin
 from calviz.ui.selection.rules import (
     Bins,
     Cell,
@@ -122,7 +122,7 @@ PINS = st.builds(
 @settings(max_examples=40)
 @given(PINS)
 def test_a_link_holds_what_is_pinned_whatever_the_names(pin):
-    assert pin_of(pin.link()) == pin
+    assert decode_pin(pin.link()) == pin
 
 
 @pytest.mark.slow

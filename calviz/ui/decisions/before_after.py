@@ -18,7 +18,7 @@ from calviz.ui.widgets.text import md
 
 
 @dataclass(frozen=True, eq=False)
-class Deciding:
+class DecidingSamples:
     """The samples whose scores decide.
 
     Attributes
@@ -36,11 +36,11 @@ class Deciding:
     words: str = ""
 
 
-def deciding(settings: Settings, method: str) -> Deciding:
+def deciding(settings: Settings, method: str) -> DecidingSamples:
     """Return the samples before and after a method; raise NotAvailable if there is nothing to decide."""
     sample = decidable(settings.sample)
     if method == NONE:
-        return Deciding(sample)
+        return DecidingSamples(sample)
     with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
         return _recalibrated(settings.rows_key, method, sample.reduction, settings)
 
@@ -48,17 +48,17 @@ def deciding(settings: Settings, method: str) -> Deciding:
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _recalibrated(
     key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
-) -> Deciding:
-    done = recalibrated_rows.recalibrate(_settings, method)
+) -> DecidingSamples:
+    result = recalibrated_rows.recalibrate(_settings, method)
     label = RECALIBRATORS[method].label
     names = name_of(_settings), after(label)
-    before, then = (
+    before, after_it = (
         decidable(_two_classes(Sample(data, reduction=reduction), name))
-        for data, name in zip((done.before, done.after), names, strict=True)
+        for data, name in zip((result.before, result.after), names, strict=True)
     )
-    fit, judged = map(recalibrated_rows.rows_words, (done.fit, done.evaluation))
+    fit, judged = map(recalibrated_rows.rows_words, (result.fit, result.evaluation))
     words = f"{label} is fitted on {fit}; both are shown on {judged}."
-    return Deciding(before, then, " ".join([words, *done.warnings]))
+    return DecidingSamples(before, after_it, " ".join([words, *result.warnings]))
 
 
 def _two_classes(sample: Sample, name: str) -> Sample:

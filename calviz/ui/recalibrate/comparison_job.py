@@ -58,7 +58,7 @@ def work(choice: Choice) -> Callable[[Job], Outcome]:
             return outcome
         return replace(
             outcome,
-            comparison=_slim(comparison),
+            comparison=_without_rows(comparison),
             drawn=figures_computed.all_at_once(outcome, settings, job),
         )
 
@@ -87,12 +87,13 @@ def is_in_link(choice: Choice) -> bool:
     return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE
 
 
-def _slim(found: Comparison) -> Comparison:
+def _without_rows(comparison: Comparison) -> Comparison:
     """Return the comparison without the calibrated rows."""
     return replace(
-        found,
+        comparison,
         methods={
-            m.key: replace(m, calibrated=None) if m.recalibrator is not None else m for m in found
+            m.key: replace(m, calibrated=None) if m.recalibrator is not None else m
+            for m in comparison
         },
     )
 

@@ -73,7 +73,7 @@ def draw(outcome: Outcome) -> None:
         f"percentage points. Binned metrics: {comparison.bins_words}."
     )
     for remark in comparison.remarks(shown):
-        _say(comparison, remark)
+        _draw_remark(comparison, remark)
     _download(outcome, frame, shown)
 
 
@@ -85,8 +85,8 @@ def measured(outcome: Outcome, metrics: Iterable[str]) -> tuple[Column, ...]:
     )
 
 
-def _say(found: Comparison, remark: Remark) -> None:
-    labels = [found[key].label for key in remark.of]
+def _draw_remark(comparison: Comparison, remark: Remark) -> None:
+    labels = [comparison[key].label for key in remark.of]
     if remark.metric is not None:
         names = "; ".join(md(label, 100) for label in labels)
         st.caption(f"{METRICS[remark.metric].label} of {names}: {md(remark.text, 500)}")
@@ -155,39 +155,42 @@ def _change(scale: float, change: Difference) -> str:
 
 def _pictures(outcome: Outcome, lead: str) -> dict[str, str]:
     """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
-    given = {m.label: m.metrics.get(lead) for m in outcome.comparison}
-    there = {label: r for label, r in given.items() if r is not None and r.available}
-    drawn = bullet.column([Bullet.of(r) for r in there.values()])
+    results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
+    available = {label: r for label, r in results.items() if r is not None and r.available}
+    pictures = bullet.column([Bullet.of(r) for r in available.values()])
     return {
         label: bullet.cell(address, words(result, ""))
-        for (label, result), address in zip(there.items(), drawn, strict=True)
+        for (label, result), address in zip(available.items(), pictures, strict=True)
     }
 
 
 def _styled(
-    frame: pd.DataFrame, found: Comparison, columns: Sequence[Column], pictures: Mapping[str, str]
+    frame: pd.DataFrame,
+    comparison: Comparison,
+    columns: Sequence[Column],
+    pictures: Mapping[str, str],
 ) -> Any:
     """Return the table with the best in bold and the second underlined; all texts are escaped."""
-    at = {label: row for row, label in enumerate(frame.index)}
-    places: dict[Mark, list[Cell]] = {"best": [], "second": []}
+    row_of = {label: row for row, label in enumerate(frame.index)}
+    marked_cells: dict[Mark, list[Cell]] = {"best": [], "second": []}
     for number, column in enumerate(columns):
-        for m in found.ready:
+        for m in comparison.ready:
             if (mark := column.mark(m.key)) is not None:
-                places[mark].append((at[m.label], number))
+                marked_cells[mark].append((row_of[m.label], number))
     if _AGAINST in frame:
         # The verdict goes into the cell of its change, as the table is wide.
         change = list(frame)[list(frame).index(_AGAINST) - 1]
-        both = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
-        frame[change] = [_with_verdict(text, judged) for text, judged in both]
-    written = frame.map(_unbroken)
+        cells = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
+        frame[change] = [_with_verdict(text, judged) for text, judged in cells]
+    shown = frame.map(_unbroken)
     if any(pictures.values()):
         # Inserted after the metrics, whose cells are marked by position.
-        written.insert(
+        shown.insert(
             len(columns),
             bullet.COLUMN.replace(" ", NBSP),
             [pictures.get(label, "") for label in frame.index],
         )
-    return marked(written, **places)
+    return marked(shown, **marked_cells)
 
 
 def _with_verdict(change: str, verdict: str) -> str:

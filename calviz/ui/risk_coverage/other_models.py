@@ -17,7 +17,7 @@ from calviz.figures import RiskCoverage
 from calviz.figures.kernels.uncertainty_ranking import Ranking
 from calviz.text.words import shorten
 from calviz.ui.session import browser_history
-from calviz.ui.session.open_models import OpenModel, model_key, on_offer
+from calviz.ui.session.open_models import OpenModel, all_models, model_key
 from calviz.ui.session.settings import Settings
 
 #: Largest number of curves that can be told apart.
@@ -31,8 +31,8 @@ def are_wanted() -> bool:
     """Draw the toggle that adds the curves of other models; it follows the address and writes it."""
     # Not bound to the address by streamlit, which would reset it when a step in the history leads to an older link.
     if _COMPARE not in st.session_state or browser_history.stepped():
-        asked = st.query_params.get(_COMPARE), st.query_params.get(_OLDER)
-        st.session_state[_COMPARE] = _YES in asked
+        in_address = st.query_params.get(_COMPARE), st.query_params.get(_OLDER)
+        st.session_state[_COMPARE] = _YES in in_address
     wanted = st.toggle(
         "Compare the models",
         key=_COMPARE,
@@ -52,22 +52,22 @@ def are_wanted() -> bool:
 
 def others(settings: Settings) -> tuple[list[OpenModel], list[str]]:
     """Return the other models on the same rows, and sentences about the models that are left out."""
-    found: list[OpenModel] = []
+    models: list[OpenModel] = []
     left_out: list[str] = []
-    here = model_key(settings.entry, settings.model)
-    own = {model_key(settings.entry, name) for name in settings.entry.loaded.models}
-    for model in on_offer(settings.entry):
-        if model.key in own:
-            found += [model] if model.key != here else []
+    current = model_key(settings.entry, settings.model)
+    keys_of_file = {model_key(settings.entry, name) for name in settings.entry.loaded.models}
+    for model in all_models(settings.entry):
+        if model.key in keys_of_file:
+            models += [model] if model.key != current else []
             continue
-        same, why = _matched(here, model.key, settings.whole, model.data)
-        if same is None:
-            left_out.append(f"{shorten(model.name, 60)} is not drawn: {why}")
+        matched, reason = _matched(current, model.key, settings.whole, model.data)
+        if matched is None:
+            left_out.append(f"{shorten(model.name, 60)} is not drawn: {reason}")
         else:
-            found.append(replace(model, data=same))
-    if len(found) > MOST:
-        left_out.append(f"The first {MOST} of {len(found)} other models are drawn.")
-    return found[:MOST], left_out
+            models.append(replace(model, data=matched))
+    if len(models) > MOST:
+        left_out.append(f"The first {MOST} of {len(models)} other models are drawn.")
+    return models[:MOST], left_out
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)

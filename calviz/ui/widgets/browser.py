@@ -110,25 +110,25 @@ def draw() -> None:
     """Draw the buttons that copy the link and save a view; the page runs again when its width class or its theme changes."""
     entry = open_files.current()
     sample = entry.sample is not None
-    what = "the name of the sample set" if sample else "the digest of the file, not the data"
+    contents = "the name of the sample set" if sample else "the digest of the file, not the data"
     rest = "" if sample else ": whoever opens it is asked for the file"
     _component()(
         key=_KEY,
         data={
             "address": open_files.address(),
-            "help": f"The link holds the settings and {what}{rest}.",
+            "help": f"The link holds the settings and {contents}{rest}.",
             "wide": WIDE,
             "usual": USUAL,
             "narrow": NARROW,
             "save": "A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
-            "view": view_file.head(
+            "view": view_file.header(
                 key=entry.key,
                 title=entry.title,
                 digest=entry.loaded.digest,
                 rows=entry.loaded.recognition.rows,
             ),
             "file": f"{settings.current().file_stem}-view.json",
-            "go": _going(),
+            "go": _requested_step(),
             "size": size(),
         },
         default={"size": size(), "theme": ""},
@@ -137,17 +137,17 @@ def draw() -> None:
     )
 
 
-def _going() -> dict[str, Any] | None:
+def _requested_step() -> dict[str, Any] | None:
     """Return where the browser should go, as a step in its history."""
-    going = open_files.going()
-    if going is None:
+    step = open_files.requested_step()
+    if step is None:
         return None
-    turn, view = going
+    name, view = step
     query = dict(view.settings)
     if view.key != open_files.DEFAULT:
         query[open_files.DATA] = (view.key,)
     page = "" if view.page == "overview" else view.page
-    return {"turn": turn, "page": page, "query": urlencode(query, doseq=True)}
+    return {"turn": name, "page": page, "query": urlencode(query, doseq=True)}
 
 
 def _nothing() -> None:

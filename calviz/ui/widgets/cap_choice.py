@@ -20,10 +20,10 @@ def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> Op
 
     All pages that have it share one choice.
     """
-    found: Options = {m: dict(given) for m, given in options.items()}
+    chosen: Options = {m: dict(parameters) for m, parameters in options.items()}
     capped = [m for m in methods if any(p.name == "cap" for p in RECALIBRATORS[m].parameters)]
     if not capped:
-        return found
+        return chosen
     if _KEY not in st.session_state and _KEY not in st.query_params and _KEPT in st.session_state:
         st.session_state[_KEY] = st.session_state[_KEPT]
     with st.popover("Probabilities of 0 and 1", type="tertiary"):
@@ -36,5 +36,5 @@ def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> Op
     st.session_state[_KEPT] = uncapped
     if uncapped:
         for method in capped:
-            found.setdefault(method, {})["cap"] = False
-    return found
+            chosen.setdefault(method, {})["cap"] = False
+    return chosen

@@ -102,7 +102,7 @@ def chart(
         selected=None if chosen is None else (chosen.first, chosen.last),
         larger=larger,
         drag=drag,
-        beside=(*overlay.drawn(figure, settings), *on_page.points(settings)),
+        beside=(*overlay.points(figure, settings), *on_page.points(settings)),
     )
 
 
@@ -144,7 +144,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
         }
     )
     st.dataframe(
-        tables.written(listed, {"gap": 1}),
+        tables.with_signs(listed, {"gap": 1}),
         hide_index=True,
         height=min(560, 37 + 35 * len(listed)),
         key=key,
