@@ -95,7 +95,7 @@ with page_guard.boundary():
     if chosen.whole.labels is not None:
         panel.draw(
             chosen,
-            how="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
+            hint="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
         )
     at = ranked.class_index[ranked.ranked(order)]
     table.table(frame, chosen, at.tolist(), ranked.mode, pinned)

@@ -10,7 +10,7 @@ from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
 
 from calviz.core.progress import checkpoint
-from calviz.data import ReadingOptions, load
+from calviz.data import ReadingOptions, load, read
 from calviz.data.samples import SAMPLES
 from calviz.figures import ClassBars
 from calviz.specs.convention import CONVENTIONS
@@ -575,6 +575,15 @@ def test_models_are_compared_where_their_rows_are_the_same():
     assert "two.csv is not drawn" not in words
 
 
+def test_the_page_over_time_names_columns_that_are_recognised():
+    page = (ROOT / "pages/over_time.py").read_text(encoding="utf-8")
+    names = re.split(", | or ", re.search("is called (.+), for example", page)[1])
+    assert len(names) == 4
+    for name in names:
+        content = f"{name},label,p\n" + "2024-05-01,1,0.9\n2024-05-02,0,0.2\n" * 9
+        assert read(content.encode(), name="mine.csv").recognition.time_column == name
+
+
 def _two_models(query: str = "") -> AppTest:
     rows = "\n".join(f"{'cat' if i % 3 else 'dog'},0.9,0.1,0.8,0.2,tale {i}" for i in range(60))
     content = f"label,a:cat,a:dog,b:cat,b:dog,tale\n{rows}".encode()
@@ -606,7 +615,7 @@ def test_an_older_link_still_compares_the_models(monkeypatch):
     # So does a step back to such a link, and a saved view.
     app.query_params["beside"] = "true"
     with monkeypatch.context() as patch:
-        patch.setattr(browser_history, "stepped", lambda: True)
+        patch.setattr(browser_history, "is_step", lambda: True)
         app.run()
     assert _quiet(app).toggle(key="compare-models").value is True
     app = _two_models("beside=tale").switch_page("pages/risk_coverage.py").run()

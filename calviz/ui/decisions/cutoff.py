@@ -105,14 +105,14 @@ def explore(settings: Settings, method: str) -> None:
         with st.container(horizontal=True, gap="medium"):
             for panel in ("roc", "precision-recall"):
                 with st.container(width=_SQUARE):
-                    drawn = roc.plot(
+                    drawing = roc.plot(
                         theme=diagram.theme(),
                         width=diagram.page_width(),
                         panel=panel,
                         at=cells[0],
                         beside=beside,
                     )
-                    diagram.chart(roc, drawn, key=f"decisions.{panel}", filename=panel)
+                    diagram.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
         _net_benefit(deciding_samples, settings, cutoff, pinned)
 
 
@@ -224,12 +224,12 @@ def _net_benefit(
     for other in others:
         name = other.name
         st.markdown(md(f"{name[:1].upper()}{name[1:]}: {other.reading()}", 1_000))
-    drawn = figure.plot(
+    drawing = figure.plot(
         theme=diagram.theme(), width=diagram.page_width(), shown=shown, at=cutoff, others=others
     )
     diagram.chart(
         figure,
-        drawn,
+        drawing,
         key="decisions.benefit",
         filename="net-benefit",
         alt=" ".join(f.describe() for f in (figure, *others)),

@@ -173,7 +173,7 @@ def end_reason() -> str | None:
 
 def sync_with_address(now: Settings) -> None:
     """Follow the address at the start, drop a pin that does not fit the data, and write the address."""
-    if _PIN not in st.session_state or browser_history.stepped():
+    if _PIN not in st.session_state or browser_history.is_step():
         set_pin(decode_pin(st.query_params[PINNED]) if PINNED in st.query_params else None)
     pin: Pin | None = st.session_state[_PIN]
     if pin is not None:

@@ -59,7 +59,7 @@ def work(choice: Choice) -> Callable[[Job], Outcome]:
         return replace(
             outcome,
             comparison=_without_rows(comparison),
-            drawn=figures_computed.all_at_once(outcome, settings, job),
+            figures=figures_computed.all_at_once(outcome, settings, job),
         )
 
     return run

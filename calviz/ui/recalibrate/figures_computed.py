@@ -80,7 +80,7 @@ KINDS: Mapping[str, Kind] = {
 def figure(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:
     """Return a figure of the rows after a method, of a kind in `KINDS`."""
     settings_key = _settings_key(kind, settings)
-    figure_at_hand = outcome.drawn.get((method, kind, settings_key))
+    figure_at_hand = outcome.figures.get((method, kind, settings_key))
     if figure_at_hand is not None:
         return figure_at_hand
     return _computed(outcome.key, method, kind, settings_key, outcome, settings)

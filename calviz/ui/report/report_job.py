@@ -118,7 +118,7 @@ def results_of_pages(settings: Settings) -> PageResults:
         comparison if isinstance(comparison, Comparison) else None,
         learning if isinstance(learning, LearningCurve) else None,
         chosen if len(chosen.models) > 1 else None,
-        tested_slices.asked(settings),
+        tested_slices.last_question(settings),
         cutoff=cutoff.chosen(),
         grades=grades if grades in possible_grade_columns(settings.whole) else None,
     )

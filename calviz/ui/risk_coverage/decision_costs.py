@@ -62,9 +62,9 @@ def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
     score, hit = scored.score[chosen.rows], scored.hit[chosen.rows]
     parts = []
     for name, rule in figure.rules.items():
-        kept = score >= rule.threshold
-        wrong = np.count_nonzero(kept & ~hit)
-        total = costs.total(np.asarray(kept.sum(), float), np.asarray(wrong, float), hit.size)
+        is_kept = score >= rule.threshold
+        wrong = np.count_nonzero(is_kept & ~hit)
+        total = costs.total(np.asarray(is_kept.sum(), float), np.asarray(wrong, float), hit.size)
         parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
     st.markdown(
         f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."

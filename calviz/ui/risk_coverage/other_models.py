@@ -30,7 +30,7 @@ _COMPARE, _OLDER, _YES = "compare-models", "beside", "true"
 def are_wanted() -> bool:
     """Draw the toggle that adds the curves of other models; it follows the address and writes it."""
     # Not bound to the address by streamlit, which would reset it when a step in the history leads to an older link.
-    if _COMPARE not in st.session_state or browser_history.stepped():
+    if _COMPARE not in st.session_state or browser_history.is_step():
         in_address = st.query_params.get(_COMPARE), st.query_params.get(_OLDER)
         st.session_state[_COMPARE] = _YES in in_address
     wanted = st.toggle(

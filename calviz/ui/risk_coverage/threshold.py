@@ -215,8 +215,10 @@ def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:
                 return lambda curve: curve.at_risk(allowed / 100)
             if by == "threshold":
                 return _by_threshold(figure)
-            kept = st.slider("Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params")
-            return lambda curve: curve.at_coverage(kept / 100)
+            percent = st.slider(
+                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
+            )
+            return lambda curve: curve.at_coverage(percent / 100)
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:

@@ -68,7 +68,7 @@ def _flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-def rule_of(link: str) -> Rule | None:
+def decode_rule(link: str) -> Rule | None:
     """Decode the rule in a link; None if it holds none."""
     code, *parts = split_parts(link)
     kind = Rule.kinds.get(code)

@@ -11,7 +11,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
 from calviz.sample.sample import Sample
 from calviz.text.words import as_sentence
-from calviz.ui.selection.rules import Bins, Rule, rows_of, rule_of
+from calviz.ui.selection.rules import Bins, Rule, decode_rule, rows_of
 from calviz.ui.session import browser_history
 from calviz.ui.session.link_encoding import join_parts
 from calviz.ui.session.result_cache import cached_results
@@ -127,7 +127,7 @@ def _widget_versions() -> dict[str, int]:
 def sync_with_address(settings: Settings, page: str) -> None:
     """Follow the address, end a selection that does not apply to the current settings, and write the address."""
     st.session_state.pop(_PAGE_IS_BEHIND, None)
-    if _PAGE not in st.session_state or browser_history.stepped():
+    if _PAGE not in st.session_state or browser_history.is_step():
         st.session_state[_RULE] = _in_address()
         st.session_state.pop(_MEANT_FOR, None)
     if page != st.session_state.get(_PAGE):
@@ -145,9 +145,9 @@ def sync_with_address(settings: Settings, page: str) -> None:
 
 def _in_address() -> Rule | None:
     if SELECTED in st.query_params:
-        return rule_of(st.query_params[SELECTED])
+        return decode_rule(st.query_params[SELECTED])
     bins = re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", st.query_params.get(BIN, ""))
-    return rule_of(join_parts([Bins.code, bins[0]])) if bins else None
+    return decode_rule(join_parts([Bins.code, bins[0]])) if bins else None
 
 
 def _identity(chosen: Rule, settings: Settings) -> tuple[str, ...]:

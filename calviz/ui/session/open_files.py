@@ -124,8 +124,8 @@ def files() -> dict[str, Entry]:
 
 def titles() -> dict[str, str]:
     """Return key and title of all data sets that can be chosen, the user's own files first."""
-    own = {key: entry.title for key, entry in files().items()}
-    return own | {key: sample.title for key, sample in samples().items()}
+    of_files = {key: entry.title for key, entry in files().items()}
+    return of_files | {key: sample.title for key, sample in samples().items()}
 
 
 def current() -> Entry:
@@ -344,14 +344,14 @@ def encode_options(options: ReadingOptions) -> str:
 def decode_options(text: str) -> ReadingOptions:
     """Decode reading options from an address; invalid ones are ignored."""
     try:
-        given = json.loads(text) if text else {}
+        values = json.loads(text) if text else {}
     except ValueError:
         return ReadingOptions()
     options = ReadingOptions()
-    if not isinstance(given, dict):
+    if not isinstance(values, dict):
         return options
     for name, hint in get_type_hints(ReadingOptions).items():
-        value: Any = given.get(name)
+        value: Any = values.get(name)
         if isinstance(value, list) and all(isinstance(v, str) for v in value):
             value = tuple(value)
         if value is None or not _fits(value, hint):

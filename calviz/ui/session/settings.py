@@ -104,9 +104,9 @@ class Settings:
 
     @property
     def _rows(self) -> _Rows:
-        held = _rows(self.rows_key, self)
-        st.session_state.setdefault(_IN_USE, WeakSet()).add(held.sample)
-        return held
+        rows = _rows(self.rows_key, self)
+        st.session_state.setdefault(_IN_USE, WeakSet()).add(rows.sample)
+        return rows
 
     @property
     def rows_words(self) -> str:

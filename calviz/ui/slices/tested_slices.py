@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
-_ASKED, _MARKS = "calviz.slices.asked", "slices.marks"
+_QUESTION, _MARKS = "calviz.slices.asked", "slices.marks"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
 
 
@@ -101,13 +101,13 @@ def ask(settings: Settings) -> Question:
     question = Question(
         tuple(columns), pairs, _AGAINST[against or next(iter(_AGAINST))], int(min_rows), rate / 100
     )
-    st.session_state[_ASKED] = (settings.entry.content_key, settings.model, question)
+    st.session_state[_QUESTION] = (settings.entry.content_key, settings.model, question)
     return question
 
 
-def asked(settings: Settings) -> Question | None:
+def last_question(settings: Settings) -> Question | None:
     """Return the last question about these data, if there was one."""
-    content, model, question = st.session_state.get(_ASKED, ("", "", None))
+    content, model, question = st.session_state.get(_QUESTION, ("", "", None))
     if (content, model) != (settings.entry.content_key, settings.model):
         return None
     return question if question is None or question.columns else None

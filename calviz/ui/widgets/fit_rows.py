@@ -56,11 +56,11 @@ def choose(settings: Settings, *, folds: bool = False) -> FitRows:
         for way, is_possible in (("split", several), ("share", True), ("folds", folds))
         if is_possible
     )
-    how = ways[0]
+    way = ways[0]
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
-        how = st.segmented_control(
+        way = st.segmented_control(
             "Fit on",
             ways,
             default=ways[0],
@@ -70,7 +70,7 @@ def choose(settings: Settings, *, folds: bool = False) -> FitRows:
             format_func=lambda way: WAYS[way],
             help=_HELP.format(_judging_words(settings)) + (_FOLDS if folds else ""),
         )
-    return _rows(settings, str(how), others)
+    return _rows(settings, str(way), others)
 
 
 _HELP = "A map is fitted on some rows and judged on others, never on the same. {}."
@@ -88,12 +88,12 @@ def _judging_words(settings: Settings) -> str:
     return "The rows of the sidebar's evaluation split judge"
 
 
-def _rows(settings: Settings, how: str, others: tuple[str, ...]) -> FitRows:
-    if how == "split":
+def _rows(settings: Settings, way: str, others: tuple[str, ...]) -> FitRows:
+    if way == "split":
         usual = fit_split_beside(settings.whole, settings.split)
         division = Division(fit_split=_split(others, usual or others[0]), eval_split=settings.split)
         return _fit_rows(replace(settings, split=None), division)
-    if how == "folds":
+    if way == "folds":
         folds = st.number_input("Folds", 2, 20, 5, key="folds", bind="query-params", width=120)
         return _fit_rows(settings, Division(cross_fit=int(folds)))
     share = st.slider(

@@ -25,7 +25,7 @@ _KEY = "methods"
 #: Value in a link when no method is chosen.
 _NO_METHOD = "-"
 #: The last choice, kept while pages without this choice are open.
-_KEPT = "calviz.methods.kept"
+_LAST_CHOICE = "calviz.methods.kept"
 _OFFERED = "calviz.methods.offered"
 
 
@@ -106,7 +106,7 @@ def _methods(
 ) -> tuple[str, ...]:
     fitting = {*suggestion.methods, *suggestion.left_out}
     possible = [s.key for s in RECALIBRATORS if s.key in fitting]
-    if _KEPT not in st.session_state or browser_history.stepped():
+    if _LAST_CHOICE not in st.session_state or browser_history.is_step():
         _follow_address(possible)
     _keep(possible, preselected, about)
     chosen = st.multiselect(
@@ -119,7 +119,7 @@ def _methods(
         help="The recalibrators that are fitted, on every page that fits some; each is compared with the uncalibrated model.",
     )
     st.session_state[_OFFERED] = (about, preselected)
-    st.session_state[_KEPT] = list(chosen)
+    st.session_state[_LAST_CHOICE] = list(chosen)
     _write_address(chosen, preselected)
     with st.container(horizontal=True, gap="small"):
         for label, keys in (("Suggested", preselected), ("All", tuple(possible))):
@@ -158,8 +158,8 @@ def _write_address(chosen: Sequence[str], preselected: tuple[str, ...]) -> None:
 
 def _keep(possible: list[str], preselected: tuple[str, ...], about: tuple[str, ...]) -> None:
     """Update a suggestion that was not touched to the data and the page; keep a choice as far as possible."""
-    if _KEY not in st.session_state and _KEPT in st.session_state:
-        st.session_state[_KEY] = st.session_state[_KEPT]
+    if _KEY not in st.session_state and _LAST_CHOICE in st.session_state:
+        st.session_state[_KEY] = st.session_state[_LAST_CHOICE]
     chosen = st.session_state.get(_KEY)
     if chosen is None:
         return

@@ -60,8 +60,8 @@ def sample_after(settings: Settings, method: str) -> Sample:
 # The calibrated rows take as much memory as the file, so only one map is kept.
 @st.cache_resource(scope="session", max_entries=1, show_spinner=False)
 def _fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[BeforeAfter, Sample]:
-    done = recalibrated_rows.recalibrate(_settings, method)
-    return done, Sample(done.after)
+    before_after = recalibrated_rows.recalibrate(_settings, method)
+    return before_after, Sample(before_after.after)
 
 
 def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sample, Sample]:
@@ -75,16 +75,18 @@ def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sa
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
     fitted = _fitted(_settings.rows_key, method, _settings)
-    done, samples = fitted[0], _samples(_settings, fitted)
+    before_after, samples = fitted[0], _samples(_settings, fitted)
     keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
     before, then = (
         (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))
         for s in samples
     )
-    fit, judged = map(recalibrated_rows.rows_words, (done.fit, done.evaluation))
+    fit, judged = map(recalibrated_rows.rows_words, (before_after.fit, before_after.evaluation))
     label = RECALIBRATORS[method].label
     words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
-    return Recalibrated(before[0], then[0], (before[1], then[1]), " ".join([words, *done.warnings]))
+    return Recalibrated(
+        before[0], then[0], (before[1], then[1]), " ".join([words, *before_after.warnings])
+    )
 
 
 @st.fragment

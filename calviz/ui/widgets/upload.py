@@ -235,7 +235,7 @@ def _choices(key: str, chosen: str | None, numbers: Sequence[int]) -> str | None
         "Questions with choices",
         options,
         index=options.index(chosen) if chosen in options else 0,
-        format_func=lambda one: words.get(one, one),
+        format_func=lambda option: words.get(option, option),
         key=key,
         help="Each choice by itself: its probability against whether it is the right one; questions are the clusters.",
     )

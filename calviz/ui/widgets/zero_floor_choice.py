@@ -24,7 +24,7 @@ WAYS = {
 #: Smallest floor that can be entered; a smaller one is as good as none.
 SMALLEST = 1e-12
 _KEYS = ("zeros", "zeros-as")
-_KEPT = "calviz.zeros.kept"
+_LAST_CHOICE = "calviz.zeros.kept"
 
 
 def draw(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
@@ -42,16 +42,16 @@ def draw(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
     rows, smallest = _zeros(about, data)
     if not rows:
         return "auto"
-    kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
+    last_choice: dict[str, Any] = st.session_state.setdefault(_LAST_CHOICE, {})
     restored = {
         key: value
-        for key, value in kept.items()
+        for key, value in last_choice.items()
         if key not in st.session_state and key not in st.query_params
     }
     for key, value in restored.items():
         st.session_state[key] = value
     floor = _choice(_where(rows, data), smallest, restored)
-    kept.update({key: st.session_state[key] for key in _KEYS if key in st.session_state})
+    last_choice.update({key: st.session_state[key] for key in _KEYS if key in st.session_state})
     return floor
 
 
