@@ -20,13 +20,13 @@ st.logo(navigation.LOGO)
 focus.draw()
 page = navigation.navigation()
 with page_guard.boundary():
-    open_files.arrive(page.url_path)
-    ended_sessions.remember(open_files.files(), jobs.book())
+    open_files.follow_address(page.url_path)
+    ended_sessions.remember(open_files.files(), jobs.all_jobs())
     sidebar.draw(page.url_path)
-    if open_files.waiting():
+    if open_files.waiting_link():
         sidebar.ask_for_file()
     else:
         sidebar.note()
         page.run()
         next_steps.draw(page.url_path, settings.current())
-early_imports.go_on()
+early_imports.resume()

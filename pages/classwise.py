@@ -11,11 +11,10 @@ from calviz.ui.widgets.text import md
 
 ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
 BY = {
-    "predicted": "by predicted class",
-    "rest": "one-vs-rest",
-    "true": "by true class",
+    "predicted-class": "by predicted class",
+    "one-vs-rest": "one-vs-rest",
+    "true-class": "by true class",
 }
-MODES = {"predicted": "predicted-class", "rest": "one-vs-rest", "true": "true-class"}
 GREY = (
     "Grey: the range of a perfectly calibrated model, adjusted for the number of classes; what lies within it is no "
     "evidence of an error."
@@ -51,22 +50,22 @@ with page_guard.boundary():
     if class_errors is None:
         st.stop()
     shown = list(class_errors.views.values())
-    off = False
+    is_off = False
     if chosen.sample.data.rows == 1:
         st.subheader(md(results.verdict(chosen), 1_000), anchor=False)
     else:
-        words, off = headline(shown)
+        words, is_off = headline(shown)
         # Only a class outside its range gets large letters; that no view shows one is said once for all views.
-        if off:
+        if is_off:
             st.subheader(md(words, 1_000), anchor=False)
         else:
             st.markdown(md(words, 1_000))
     ranged = any(figure.band is not None for figure in shown)
     with st.container(horizontal=True, gap="medium"):
-        by = st.segmented_control(
+        mode = st.segmented_control(
             "View",
-            tuple(BY),
-            default=next(key for key, mode in MODES.items() if mode == class_errors.first),
+            tuple(errors.MODES),
+            default=class_errors.first,
             required=True,
             key="classes_by",
             bind="query-params",
@@ -81,7 +80,6 @@ with page_guard.boundary():
             bind="query-params",
             format_func=ORDERS.get,
         )
-    mode = MODES[by]
     figure = class_errors.views.get(mode)
     ranked = figure or shown[-1]
     pinned = errors.pinned(chosen, ranked.mode)
@@ -89,7 +87,7 @@ with page_guard.boundary():
     if figure is None:
         st.caption(md(full_sentence(class_errors.reasons[mode]), 1_000))
     else:
-        if off:
+        if is_off:
             st.markdown(md(figure.shares(), 1_000))
         table.chart(figure, order, chosen, pinned)
         if figure.band is None:
@@ -102,7 +100,7 @@ with page_guard.boundary():
     if chosen.whole.labels is not None:
         panel.draw(
             chosen,
-            how="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
+            hint="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
         )
     at = ranked.class_index[ranked.ranked(order)]
     table.table(frame, chosen, at.tolist(), ranked.mode, pinned)

@@ -20,20 +20,20 @@ with page_guard.boundary():
     picked = chosen_models.pick(chosen.entry)
     if len(picked.models) < 2:
         st.info("Choose two models or more, or open another file.", icon=":material/info:")
-    elif (found := chosen_models.comparison(picked, chosen)) is not None:
-        metric = tables_and_figures.judge_by(found)
+    elif (comparison := chosen_models.comparison(picked, chosen)) is not None:
+        metric = tables_and_figures.judge_by(comparison)
         if metric is not None:
-            st.subheader(md(headline(found, metric), 1_000), anchor=False)
-            if caution := caution(found, metric):
-                st.warning(md(caution, 1_000), icon=":material/warning:")
-        tables_and_figures.notes(found)
-        tables_and_figures.metrics_table(found)
+            st.subheader(md(headline(comparison, metric), 1_000), anchor=False)
+            if warning := caution(comparison, metric):
+                st.warning(md(warning, 1_000), icon=":material/warning:")
+        tables_and_figures.notes(comparison)
+        tables_and_figures.metrics_table(comparison)
         if metric is not None:
-            tables_and_figures.differences(found, metric)
+            tables_and_figures.differences(comparison, metric)
         panel.of_models(chosen)
         st.subheader("What recalibration could take off", anchor=False)
-        tables_and_figures.planes(found, picked.key, chosen)
+        tables_and_figures.planes(comparison, picked.key, chosen)
         st.subheader("Reliability, on one scale", anchor=False)
-        tables_and_figures.diagrams(found, picked.key, chosen)
+        tables_and_figures.diagrams(comparison, picked.key, chosen)
         st.subheader("Each model after recalibration", anchor=False)
         methods.explore(picked, chosen)

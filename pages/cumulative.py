@@ -67,10 +67,10 @@ with page_guard.boundary():
         "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
         "range of their difference, which is the largest error over any range of scores."
     )
-    pinned = on_page.other(
+    pinned = on_page.pinned_overlay(
         chosen, lambda s: s.view(Cumulative.compute, estimate=estimate, band=False, seed=s.seed)
     )
-    others = (*overlay.summed(chosen, estimate), *([] if pinned is None else [pinned]))
+    others = (*overlay.cumulative(chosen, estimate), *([] if pinned is None else [pinned]))
     if others:
         st.caption(
             f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the last panel, where one line is enough."
@@ -86,7 +86,7 @@ with page_guard.boundary():
                     theme=diagram.theme(),
                     panels=[panel],
                     width=diagram.page_width() or PANEL,
-                    selected=overlay.scores(chosen),
+                    selected=overlay.score_range(chosen),
                     beside=others,
                 ),
                 key=f"cumulative.{panel}",

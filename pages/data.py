@@ -37,7 +37,7 @@ with page_guard.boundary():
     if entry.sample is not None:
         st.caption(md(entry.sample.description))
     st.markdown(f"**Recognised:** {md(loaded.recognition.sentence(), 2_000)}")
-    st.caption(f"{file_size(loaded.size)} · digest {md(loaded.digest[: open_files.DIGEST_LENGTH])}")
+    st.caption(f"{file_size(loaded.size)} · digest {md(entry.short_digest)}")
     upload.repairs(entry)
     if loaded.notices:
         cards.findings(loaded.notices)

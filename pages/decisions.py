@@ -38,7 +38,7 @@ with page_guard.boundary():
     panel.draw(chosen)
 
     st.subheader("Where are hits and misses?", anchor=False)
-    with results.computing(chosen, "Counting …"):
+    with results.sample_with_spinner(chosen, "Counting …"):
         figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
     st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
     diagram.chart(

@@ -24,7 +24,9 @@ with page_guard.boundary():
     words, picture = st.columns([10, 11], gap="large")
     with words:
         st.markdown(
-            "\n".join(f"{n}. {md(said, 1_000)}" for n, said in enumerate(sentences, start=1))
+            "\n".join(
+                f"{n}. {md(sentence, 1_000)}" for n, sentence in enumerate(sentences, start=1)
+            )
         )
         clipboard.text(" ".join(sentences), "Copy the five sentences", key="calviz.explain.copy")
     with picture:

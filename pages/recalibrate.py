@@ -15,10 +15,9 @@ from calviz.ui.recalibrate import (
 )
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets import long_work
-from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 from calviz.ui.widgets.text import md
 
-PLACE = "recalibrate"
 OUT_OF_DATE = "The results below belong to other choices. Compare again to bring them up to date."
 
 page_guard.enter()
@@ -29,17 +28,17 @@ with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
 
 with page_guard.boundary():
-    wanted = plan_choice.draw(chosen)
-    if wanted is not None:
+    choice = plan_choice.draw(chosen)
+    if choice is not None:
         work = LongWork(
-            PLACE,
-            wanted.key,
+            comparison_job.PLACE,
+            choice.key,
             "Fitting and judging",
-            lambda: comparison_job.work(wanted),
-            about=wanted.content,
+            lambda: comparison_job.work(choice),
+            about=choice.content,
         )
-        count = len(wanted.methods)
-        standing = long_work.draw(
+        count = len(choice.methods)
+        status = long_work.draw(
             work,
             Button(
                 f"Compare {count} method{'s' if count != 1 else ''}",
@@ -48,19 +47,19 @@ with page_guard.boundary():
                 always=True,
                 possible=count > 0,
             ),
-            Said(stopped=comparison_job.stopped, out_of_date=OUT_OF_DATE),
+            StateWords(stopped=comparison_job.stopped, out_of_date=OUT_OF_DATE),
             # A link that was made after a comparison shows a comparison.
-            at_once=work.is_first and comparison_job.is_in_link(wanted),
+            at_once=work.is_first and comparison_job.is_in_link(choice),
         )
-        if standing.state != "idle":
+        if status.state != "idle":
             comparison_job.put_in_link()
-        if standing.result is None and standing.state != "running":
-            rule = guideline(wanted.data, wanted.rows.fit.rows)
+        if status.result is None and status.state != "running":
+            rule = guideline(choice.data, choice.rows.fit.rows)
             st.info(md(rule.reason, 1_000), icon=":material/lightbulb:")
 
 with page_guard.boundary():
-    if wanted is not None and standing.result is not None:
-        outcome = standing.result
+    if choice is not None and status.result is not None:
+        outcome = status.result
         st.subheader("What to take", anchor=False)
         keep_classes = st.toggle(
             "No predicted class may change", key="keep-classes", bind="query-params"

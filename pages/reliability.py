@@ -55,8 +55,8 @@ with page_guard.boundary():
         "each score for itself.",
     )
     curve = results.calibration_curve(chosen, kind)
-    said = keep_units_together(curve.describe().split(": ", 1)[-1])
-    st.markdown(md(said[:1].upper() + said[1:], 1_000))
+    description = keep_units_together(curve.describe().split(": ", 1)[-1])
+    st.markdown(md(description[:1].upper() + description[1:], 1_000))
     diagram.chart(
         curve,
         curve.plot(theme=diagram.theme(), width=diagram.page_width()),

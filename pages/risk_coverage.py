@@ -25,7 +25,7 @@ with page_guard.boundary():
     threshold.explore(chosen, method)
     panel.draw(
         chosen,
-        how="Click a point of the curve to select the rows that are kept there, on every page.",
+        hint="Click a point of the curve to select the rows that are kept there, on every page.",
     )
 
 with page_guard.boundary():

@@ -10,15 +10,15 @@ from calviz.ui.slices import tested_slices
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
-elsewhere = settings.current()
+of_other_pages = settings.current()
 # All slices, whichever one the other pages show.
-chosen = replace(elsewhere, where=())
+chosen = replace(of_other_pages, where=())
 
 st.title(navigation.BY_KEY["slices"].question, anchor=False)
 with page_guard.boundary():
     words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words}")
-    tested_slices.shown_elsewhere(elsewhere)
+    tested_slices.slice_of_other_pages(of_other_pages)
 
 with page_guard.boundary():
     if not chosen.whole.groups:
@@ -34,8 +34,8 @@ with page_guard.boundary():
         else:
             st.markdown("**Rows per value**")
             tested_slices.sizes(chosen, question)
-            found = tested_slices.look(chosen, question)
-            pinned = tested_slices.pinned(chosen, question, found)
-            tested_slices.answer(found, pinned)
-            tested_slices.table(found, chosen, pinned)
+            tested = tested_slices.measure(chosen, question)
+            pinned = tested_slices.pinned(chosen, question, tested)
+            tested_slices.answer(tested, pinned)
+            tested_slices.table(tested, chosen, pinned)
             panel.draw(chosen)

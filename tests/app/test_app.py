@@ -10,14 +10,14 @@ from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
 
 from calviz.core.progress import checkpoint
-from calviz.data import ReadingOptions, load
+from calviz.data import ReadingOptions, load, read
 from calviz.data.samples import SAMPLES
 from calviz.figures import ClassBars
 from calviz.specs.convention import CONVENTIONS
 from calviz.specs.metric import FAMILIES, METRICS
 from calviz.ui.classwise import errors
 from calviz.ui.selection.rules import Predicted
-from calviz.ui.session import open_files
+from calviz.ui.session import browser_history, open_files
 from calviz.ui.session.navigation import PAGES
 from calviz.ui.session.open_files import decode_options, encode_options
 from tests.inputs.borderline import FILES
@@ -226,11 +226,11 @@ def test_classes_of_confidence_only_data_have_no_range_and_say_so():
     app.switch_page("pages/classwise.py").run()
     # By predicted class, confidence alone says what a calibrated model would show.
     assert _words(_quiet(app)).count("is outside the range that a calibrated model would show") == 1
-    app.segmented_control(key="classes_by").set_value("true").run()
+    app.segmented_control(key="classes_by").set_value("true-class").run()
     words = _words(_quiet(app))
     assert "cannot be said without the probabilities of all" in words
     assert "Grey:" not in words
-    app.segmented_control(key="classes_by").set_value("rest").run()
+    app.segmented_control(key="classes_by").set_value("one-vs-rest").run()
     assert "Not available for confidence-only data" in _words(_quiet(app))
     (table,) = (table for table in app.dataframe if "value" in table.value.columns)
     assert not {"calibrated", "outside"} & set(table.value.columns)
@@ -349,6 +349,7 @@ def test_reading_options_survive_an_address(options):
     "text",
     [
         *("{", "[]", "1", '{"x": 1}', '{"kind": "pickle"}', '{"label": ["a"]}'),
+        *('{"label": 1}', '{"label_base": 2}', '{"label_base": "1"}', '{"weight_kind": []}'),
         *('{"scores": "a"}', '{"label_base": true}', '{"repair": ["x"]}', '{"groups": [1]}'),
     ],
 )
@@ -497,7 +498,7 @@ def test_the_table_of_classes_is_in_the_order_of_the_bars():
     app.segmented_control(key="order").set_value("class").run()
     assert _table(app)["class"].to_list() == [str(k) for k in range(10)]
     # The numbers are those of the view: here by true class, the rows of each taken by hand.
-    app.segmented_control(key="classes_by").set_value("true").run()
+    app.segmented_control(key="classes_by").set_value("true-class").run()
     rows = load("sample_data/digits.parquet", model="MLP").split("test")
     gap = rows.probs.max(axis=1) - (rows.probs.argmax(axis=1) == rows.labels)
     by_hand = [100 * gap[rows.labels == k].mean() for k in range(10)]
@@ -568,10 +569,57 @@ def test_models_are_compared_where_their_rows_are_the_same():
     _upload(app, "three.csv", GOOD.replace(b"fox,", b"dog,"))
     _upload(app, "one.csv", GOOD)
     app.switch_page("pages/risk_coverage.py").run()
-    app.toggle(key="beside").set_value(True).run()
+    app.toggle(key="compare-models").set_value(True).run()
     words = _words(_quiet(app))
     assert "three is not drawn: " in words
     assert "two.csv is not drawn" not in words
+
+
+def test_the_page_over_time_names_columns_that_are_recognised():
+    page = (ROOT / "pages/over_time.py").read_text(encoding="utf-8")
+    names = re.split(", | or ", re.search("is called (.+), for example", page)[1])
+    assert len(names) == 4
+    for name in names:
+        content = f"{name},label,p\n" + "2024-05-01,1,0.9\n2024-05-02,0,0.2\n" * 9
+        assert read(content.encode(), name="mine.csv").recognition.time_column == name
+
+
+def _two_models(query: str = "") -> AppTest:
+    rows = "\n".join(f"{'cat' if i % 3 else 'dog'},0.9,0.1,0.8,0.2,tale {i}" for i in range(60))
+    content = f"label,a:cat,a:dog,b:cat,b:dog,tale\n{rows}".encode()
+    return _upload(_app(query, "data"), "tales.csv", content)
+
+
+@pytest.mark.slow
+def test_other_models_and_the_column_beside_rows_are_two_choices():
+    app = _two_models().switch_page("pages/reliability.py").run()
+    app.segmented_control(key="beside").set_value("tale").run()
+    app.switch_page("pages/risk_coverage.py").run()
+    assert _quiet(app).toggle(key="compare-models").value is False
+    app.toggle(key="compare-models").set_value(True).run()
+    assert app.query_params["compare-models"] == "true"
+    app.switch_page("pages/reliability.py").run()
+    assert _quiet(app).segmented_control(key="beside").value == "tale"
+    app.switch_page("pages/risk_coverage.py").run()
+    assert _quiet(app).toggle(key="compare-models").value is True
+
+
+@pytest.mark.slow
+def test_an_older_link_still_compares_the_models(monkeypatch):
+    app = _two_models("beside=true").switch_page("pages/risk_coverage.py").run()
+    assert _quiet(app).toggle(key="compare-models").value is True
+    assert app.query_params["compare-models"] == "true"
+    assert "beside" not in app.query_params
+    app.toggle(key="compare-models").set_value(False).run()
+    assert "compare-models" not in app.query_params
+    # So does a step back to such a link, and a saved view.
+    app.query_params["beside"] = "true"
+    with monkeypatch.context() as patch:
+        patch.setattr(browser_history, "is_step", lambda: True)
+        app.run()
+    assert _quiet(app).toggle(key="compare-models").value is True
+    app = _two_models("beside=tale").switch_page("pages/risk_coverage.py").run()
+    assert _quiet(app).toggle(key="compare-models").value is False
 
 
 @pytest.mark.slow

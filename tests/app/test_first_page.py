@@ -15,8 +15,8 @@ assert not app.exception
 later = "sklearn", "calviz.comparison", "scipy.stats"
 print(*(name for name in later if name in sys.modules), sep=",")
 from calviz.ui.session import early_imports
-early_imports.carry_out()
-print(*(name for name in (*later, *early_imports.names()) if name not in sys.modules), sep=",")
+early_imports.import_all()
+print(*(name for name in (*later, *early_imports.module_names()) if name not in sys.modules), sep=",")
 """
 
 

@@ -80,7 +80,7 @@ def test_a_job_ends_with_its_session():
         while True:
             checkpoint()
 
-    job = Job((), "Turning", work, gone=left.is_set)
+    job = Job((), "Turning", work, is_abandoned=left.is_set)
     job.start()
     left.set()
     job.wait(SECONDS)

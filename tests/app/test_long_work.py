@@ -13,7 +13,7 @@ def script():
     import streamlit as st
 
     from calviz.ui.widgets import long_work
-    from calviz.ui.widgets.long_work import Button, LongWork, Said
+    from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 
     choice = st.selectbox("Choice", ["one", "two"], key="choice")
     given = st.session_state["given"]
@@ -27,7 +27,7 @@ def script():
     standing = long_work.draw(
         work,
         Button("Count", key="count", **given.get("button", {})),
-        Said("Not counted yet.", out_of_date="Of other choices."),
+        StateWords("Not counted yet.", out_of_date="Of other choices."),
         **given.get("draw", {}),
     )
     st.text(f"{standing.state} {standing.result}")

@@ -56,5 +56,5 @@ def test_classes_of_a_profile_have_their_page(tmp_path):
     words = _words(app)
     assert "3 of 3 classes against the rest" in words
     assert app.dataframe[0].value["class"].tolist() == ["0", "2", "1"]
-    app.segmented_control(key="classes_by").set_value("true").run()
+    app.segmented_control(key="classes_by").set_value("true-class").run()
     assert "do not name the true classes" in _words(app)

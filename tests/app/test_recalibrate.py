@@ -228,12 +228,12 @@ def test_what_is_too_large_to_keep_is_drawn_before_it_goes(monkeypatch):
     kept = both()
     monkeypatch.setattr(comparison_job, "KEPT_BYTES", 0)
     gone = both()
-    assert kept.drawn == {}
+    assert kept.figures == {}
     assert {m.calibrated for m in gone.comparison} == {None}
     methods = [m.key for m in kept.fitted]
     wanted = {(key, kind) for key in methods for kind in ("reliability", "map")}
-    assert {key[:2] for key in gone.drawn} == wanted - {("identity", "map")}
-    for (method, kind, _), picture in gone.drawn.items():
+    assert {key[:2] for key in gone.figures} == wanted - {("identity", "map")}
+    for (method, kind, _), picture in gone.figures.items():
         if kind == "reliability":
             wanted = Reliability.compute(kept.calibrated(method), band=False)
             pd.testing.assert_frame_equal(picture.frame(), wanted.frame())

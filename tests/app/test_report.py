@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from calviz.ui.recalibrate import comparison_job
 from calviz.ui.report import report_job
 from tests.app.test_app import _app, _quiet, _words
 
@@ -99,7 +100,7 @@ def test_a_comparison_of_the_same_file_is_offered():
         job = SimpleNamespace(
             key=key, running=False, result=SimpleNamespace(comparison=found), stop=lambda: None
         )
-        app.session_state["calviz.jobs"] = {report_job.COMPARED: {key: job}}
+        app.session_state["calviz.jobs"] = {comparison_job.PLACE: {key: job}}
         _quiet(app.run())
         assert ("Recalibration" in app.pills(key="sections").options) is offered
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import calviz
 from calviz.sample.sample import Sample
-from calviz.ui.pinned.state import Pin, pin_of
+from calviz.ui.pinned.state import Pin, decode_pin
 from calviz.ui.selection.rules import (
     Bins,
     Cell,
@@ -15,8 +15,8 @@ from calviz.ui.selection.rules import (
     Labelled,
     Predicted,
     Slice,
+    decode_rule,
     rows_of,
-    rule_of,
 )
 from tests.app.test_app import _app, _quiet, _words
 
@@ -39,7 +39,7 @@ RULES = st.one_of(
 @settings(max_examples=40)
 @given(RULES)
 def test_a_link_holds_the_rule_whatever_the_names(rule):
-    assert rule_of(rule.link()) == rule
+    assert decode_rule(rule.link()) == rule
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_link_holds_the_rule_whatever_the_names(rule):
     ["", "bins", "bins~0", "bins~1-2-3", "cell~a", "slice~a", "covered~kept~luck~3", "what~1"],
 )
 def test_what_holds_no_rule_selects_nothing(link):
-    assert rule_of(link) is None
+    assert decode_rule(link) is None
 
 
 def _sample():
@@ -122,7 +122,7 @@ PINS = st.builds(
 @settings(max_examples=40)
 @given(PINS)
 def test_a_link_holds_what_is_pinned_whatever_the_names(pin):
-    assert pin_of(pin.link()) == pin
+    assert decode_pin(pin.link()) == pin
 
 
 @pytest.mark.slow

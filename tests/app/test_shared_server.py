@@ -22,11 +22,11 @@ from calviz.core.progress import Stopped
 from calviz.core.reduction import Reduction
 from calviz.data.samples import SAMPLES
 from calviz.ui.session import jobs, open_files, page_guard, temporary_folder
-from calviz.ui.session.ended_sessions import AWAY, Departed, _State
-from calviz.ui.session.job_queue import TURNS, Turns
+from calviz.ui.session.ended_sessions import RESUMABLE_FOR, EndedSessions, _State
+from calviz.ui.session.job_queue import JOB_QUEUE, JobQueue
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.memory_limit import make_room
-from calviz.ui.session.result_cache import kept
+from calviz.ui.session.result_cache import cached_results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import job_view, upload
 
@@ -41,12 +41,12 @@ def _no(*_: object) -> bool:
     return False
 
 
-def _in_line(turns, names):
+def _in_line(queue, names):
     """Threads that wait for a turn in this order; each notes its name and goes on when told."""
     began, go = [], threading.Event()
 
     def work(name):
-        with turns.turn(name[0], stopping=_no, told=_no):
+        with queue.place(name[0], stopping=_no, report_ahead=_no):
             began.append(name)
             go.wait(SECONDS)
 
@@ -55,7 +55,7 @@ def _in_line(turns, names):
         thread = threading.Thread(target=work, args=(name,), daemon=True)
         thread.start()
         threads.append(thread)
-        _until(lambda: len(turns._waiting) + len(turns._working) == len(threads))
+        _until(lambda: len(queue._waiting) + len(queue._running) == len(threads))
     return began, go, threads
 
 
@@ -67,24 +67,27 @@ def _until(true):
 
 
 def test_no_more_jobs_work_than_there_are_places_and_nobody_is_kept_waiting_by_one_person():
-    turns = Turns(lambda: 2)
-    began, go, threads = _in_line(turns, ["a1", "a2", "a3", "b1"])
+    queue = JobQueue(lambda: 2)
+    began, go, threads = _in_line(queue, ["a1", "a2", "a3", "b1"])
     _until(lambda: len(began) == 2)
     assert began == ["a1", "a2"]
-    assert turns._order()[0][0] == "b"  # came last, but a has two at work
+    assert queue._order()[0][0] == "b"  # came last, but a has two at work
     go.set()
     for thread in threads:
         thread.join(SECONDS)
     assert sorted(began) == ["a1", "a2", "a3", "b1"]
-    assert turns._waiting == turns._working == []
+    assert queue._waiting == queue._running == []
 
 
 def test_who_waits_is_told_how_many_are_ahead_and_may_leave():
-    turns, told, leave = Turns(lambda: 1), [], threading.Event()
-    _, go, threads = _in_line(turns, ["a1", "b1"])
+    queue, told, leave = JobQueue(lambda: 1), [], threading.Event()
+    _, go, threads = _in_line(queue, ["a1", "b1"])
 
     def wait():
-        with pytest.raises(Stopped), turns.turn("c", stopping=leave.is_set, told=told.append):
+        with (
+            pytest.raises(Stopped),
+            queue.place("c", stopping=leave.is_set, report_ahead=told.append),
+        ):
             pytest.fail("it was not its turn")
 
     thread = threading.Thread(target=wait)
@@ -97,7 +100,7 @@ def test_who_waits_is_told_how_many_are_ahead_and_may_leave():
     go.set()
     for other in threads:
         other.join(SECONDS)
-    assert turns._waiting == turns._working == []
+    assert queue._waiting == queue._running == []
 
 
 @pytest.mark.slow
@@ -109,7 +112,7 @@ def test_a_job_waits_its_turn_says_so_and_can_be_stopped_before_it_begins(monkey
     third = Job(("3",), "Third", lambda job: pytest.fail("it was stopped"), owner="c")
     for job in (first, second, third):
         job.start()
-        _until(lambda: len(TURNS._waiting) + len(TURNS._working) >= 1)
+        _until(lambda: len(JOB_QUEUE._waiting) + len(JOB_QUEUE._running) >= 1)
     _until(lambda: second.ahead and third.ahead)
     assert second.running
     assert job_view.waiting_words(2).startswith("Waiting for 2 other computations on this server")
@@ -137,14 +140,14 @@ def test_a_page_says_that_a_job_waits(monkeypatch):
     go = threading.Event()
     blocking = Job(("1",), "Another person's", lambda job: go.wait(SECONDS), owner="a")
     blocking.start()
-    _until(lambda: len(TURNS._working) == 1)
+    _until(lambda: len(JOB_QUEUE._running) == 1)
     app = AppTest.from_function(script).run()
-    _until(lambda: len(TURNS._waiting) == 1)
+    _until(lambda: len(JOB_QUEUE._waiting) == 1)
     app.run()
     assert [c.value for c in app.caption] == [job_view.waiting_words(1)]
     assert app.button(key="calviz.job.stop")
     go.set()
-    _until(lambda: not (TURNS._waiting or TURNS._working))
+    _until(lambda: not (JOB_QUEUE._waiting or JOB_QUEUE._running))
     blocking.wait(SECONDS)
 
 
@@ -185,18 +188,18 @@ def test_the_file_that_was_just_opened_stays():
 
 def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
     here, files, work = {"a", "b"}, {"file": 1}, {"job": 2}
-    departed = Departed(lambda session: session in here)
-    departed.remember("a", files, work)
-    departed.remember("b", {"other": 3})
-    departed.look(0.0)
+    sessions = EndedSessions(lambda session: session in here)
+    sessions.remember("a", files, work)
+    sessions.remember("b", {"other": 3})
+    sessions.release_ended(0.0)
     here.clear()
-    departed.look(1.0)
+    sessions.release_ended(1.0)
     here.add("b")
-    assert not departed.look(1.0 + AWAY)
+    assert not sessions.release_ended(1.0 + RESUMABLE_FOR)
     assert files == {"file": 1}
-    assert departed.look(1.1 + AWAY)
+    assert sessions.release_ended(1.1 + RESUMABLE_FOR)
     assert files == work == {}
-    assert set(departed._held) == {"b"}
+    assert set(sessions._contents) == {"b"}
 
 
 def test_the_state_of_a_session_is_emptied_too():
@@ -211,8 +214,8 @@ def test_the_state_of_a_session_is_emptied_too():
 SERVER = """
 import sys
 from pathlib import Path
-from calviz.ui.session.temporary_folder import make
-print(make(Path(sys.argv[1])), flush=True)
+from calviz.ui.session.temporary_folder import make_folder
+print(make_folder(Path(sys.argv[1])), flush=True)
 sys.stdin.readline()
 """
 
@@ -228,7 +231,7 @@ def test_a_server_removes_its_folder_and_those_of_killed_servers_but_no_other(tm
     (killed / "spool").write_text("x")
     one.kill()
     one.communicate(timeout=SECONDS)
-    temporary_folder.sweep(tmp_path)
+    temporary_folder.remove_leftovers(tmp_path)
     assert not killed.exists()
     assert ended.exists()
     two.communicate("\n", timeout=SECONDS)
@@ -266,7 +269,7 @@ def test_every_cache_of_the_app_belongs_to_one_session_and_is_bounded():
 def test_results_of_samples_are_everybodys_and_those_of_files_need_their_session():
     computed = []
 
-    @kept(2)
+    @cached_results(2)
     def results(key, _settings):
         computed.append(key)
         return object()
@@ -287,7 +290,7 @@ def test_results_of_samples_are_everybodys_and_those_of_files_need_their_session
 @pytest.mark.slow
 def test_only_the_first_visitor_of_a_server_is_sent_through_the_navigation(monkeypatch):
     entered = []
-    monkeypatch.setattr(temporary_folder, "settle", lambda: entered.append(1))
+    monkeypatch.setattr(temporary_folder, "use_own_folder", lambda: entered.append(1))
     monkeypatch.setattr(page_guard, "_declared", False)
     for runs in (3, 2):  # app.py, and again with its page; app.py with its page
         entered.clear()
@@ -331,7 +334,7 @@ def test_a_job_ends_when_its_browser_stays_away_or_the_server_stops(monkeypatch)
         jobs, "runtime", SimpleNamespace(exists=lambda: True, get_instance=lambda: server)
     )
     monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    gone = jobs._session_gone()
+    gone = jobs._abandonment_check()
 
     def at(seconds):
         now[0] = seconds
@@ -346,16 +349,16 @@ def test_a_job_ends_when_its_browser_stays_away_or_the_server_stops(monkeypatch)
     here.clear()
     assert not at(100 + jobs.GRACE)
     assert at(102 + 2 * jobs.GRACE)
-    assert not jobs._session_gone()()
+    assert not jobs._abandonment_check()()
     server.state.name = "STOPPING"
-    assert jobs._session_gone()()
+    assert jobs._abandonment_check()()
 
 
 def test_the_web_server_lets_an_upload_go_once_it_is_read(monkeypatch):
-    kept = MemoryUploadedFileManager("/upload")
+    manager = MemoryUploadedFileManager("/upload")
     for name in ("a", "b"):
-        kept.add_file("me", UploadedFileRec(name, f"{name}.csv", "text/csv", b"content"))
-    context = SimpleNamespace(session_id="me", uploaded_file_mgr=kept)
+        manager.add_file("me", UploadedFileRec(name, f"{name}.csv", "text/csv", b"content"))
+    context = SimpleNamespace(session_id="me", uploaded_file_mgr=manager)
     monkeypatch.setattr(upload, "get_script_run_ctx", lambda: context)
-    upload._forget("a")
-    assert [file.file_id for file in kept.get_files("me", ["a", "b"])] == ["b"]
+    upload._remove_upload("a")
+    assert [file.file_id for file in manager.get_files("me", ["a", "b"])] == ["b"]

@@ -5,14 +5,14 @@ import json
 import pytest
 
 from calviz.core.errors import InputError
-from calviz.ui.session.view_file import head, is_view, read_view
+from calviz.ui.session.view_file import header, is_view, read_view
 from tests.app.test_app import _app, _quiet, _words
 
 PAGES = frozenset({"overview", "reliability"})
 
 
 def _view(**changes):
-    view = head(key="digits", title="Handwritten digits", digest="fd49", rows=6_000) | {
+    view = header(key="digits", title="Handwritten digits", digest="fd49", rows=6_000) | {
         "page": "reliability",
         "settings": {"bins": "9", "curves": ["kernel", "isotonic (CORP)"], "selected": "bins~2-3"},
     }
@@ -59,7 +59,7 @@ def test_a_view_is_opened_where_files_are_and_names_the_data_that_are_missing():
     turn, view = app.session_state["calviz.view"]
     assert turn
     assert view.settings["selected"] == ("bins~2-3",)
-    missing = head(key="0123456789abcdef", title="mine.csv", digest="0123", rows=77)
+    missing = header(key="0123456789abcdef", title="mine.csv", digest="0123", rows=77)
     content = _view(data=missing["data"])
     app.file_uploader[0].set_value(("v.json", content, "application/json")).run()
     assert "It was made with mine.csv (77 rows) with digest 0123456789abcdef" in _words(

@@ -11,11 +11,11 @@ from calviz.core.progress import watching
 from calviz.results.leaderboard import Arena
 from calviz.text.words import counted
 from calviz.ui.arena import contestants, leaderboard_view
-from calviz.ui.arena.contestants import Contest, Kept
+from calviz.ui.arena.contestants import Contest, SavedResults
 from calviz.ui.session.jobs import Job, Work
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import long_work
-from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 
 PLACE = "arena"
 #: Seconds before progress is shown for work that starts by itself.
@@ -50,16 +50,16 @@ def explore(settings: Settings) -> None:
         format_func=lambda key: _WAYS.get(key, str(key)),
     )
     if way == "kept":
-        kept = contestants.of_kept()
-        if kept is None:
+        saved = contestants.of_saved_results()
+        if saved is None:
             return
         work = LongWork(
             PLACE,
-            ("kept", kept.key),
-            f"Judging {counted(len(kept.table), 'experiment')}",
-            lambda: _judging(kept),
+            ("kept", saved.key),
+            f"Judging {counted(len(saved.table), 'experiment')}",
+            lambda: _judge_work(saved),
         )
-        standing = long_work.draw(work, Button("Judge again"), at_once=True, patience=PATIENCE)
+        status = long_work.draw(work, Button("Judge again"), at_once=True, patience=PATIENCE)
     else:
         contest = contestants.of_open_files(settings.entry)
         if contest is None:
@@ -71,20 +71,20 @@ def explore(settings: Settings) -> None:
             lambda: lambda job: _play(job, contest),
             about=("open",),
         )
-        standing = long_work.draw(
+        status = long_work.draw(
             work,
             Button("Start the arena", ":material/trophy:", always=True),
-            Said(
+            StateWords(
                 "Models with a calibration and a test split use these; for others, half of the rows fit and the rest judge.",
                 stopped=_stopped,
             ),
         )
-    if isinstance(standing.result, Outcome):
-        leaderboard_view.show(standing.result.arena, standing.result.problems)
+    if isinstance(status.result, Outcome):
+        leaderboard_view.show(status.result.arena, status.result.problems)
 
 
-def _judging(kept: Kept) -> Work:
-    return lambda job: Outcome(judge(kept.table))
+def _judge_work(saved: SavedResults) -> Work:
+    return lambda job: Outcome(judge(saved.table))
 
 
 def _play(job: Job, contest: Contest) -> Outcome:

@@ -18,11 +18,11 @@ from calviz.results.arena import Experiment, MethodScore, ResultTable
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted, distinct, listed
 from calviz.ui.session import open_files
-from calviz.ui.session.open_models import on_offer
+from calviz.ui.session.open_models import all_models
 from calviz.ui.widgets import upload
 from calviz.ui.widgets.text import md
 
-_KEPT, _TURN = "calviz.arena.kept", "calviz.arena.turn"
+_SAVED, _NUMBER = "calviz.arena.kept", "calviz.arena.turn"
 #: The name of results that come without a folder.
 UPLOADED = "uploaded"
 
@@ -45,7 +45,7 @@ class Contest:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class SavedResults:
     """Results that were opened from files.
 
     Attributes
@@ -63,7 +63,7 @@ class Kept:
 
 def of_open_files(entry: open_files.Entry) -> Contest | None:
     """Draw the choice of models and methods; return None if there is nothing to do."""
-    offered = {m.name: m for m in on_offer(entry)}
+    offered = {m.name: m for m in all_models(entry)}
     shown = distinct(tuple(offered), 60)
     names = st.multiselect(
         "Models",
@@ -89,7 +89,7 @@ def of_open_files(entry: open_files.Entry) -> Contest | None:
 
 
 def _methods(data: list[Dataset]) -> tuple[str, ...]:
-    known = {spec.key: spec.label for spec in RECALIBRATORS.methods(confidence=False)}
+    label_of = {spec.key: spec.label for spec in RECALIBRATORS.methods(confidence=False)}
     which = st.segmented_control(
         "Recalibrators",
         ("suggested", "all", "choose"),
@@ -101,53 +101,53 @@ def _methods(data: list[Dataset]) -> tuple[str, ...]:
         help="Suggested: what suits these models by rows and classes; all others take longer, or are variants.",
     )
     if which == "all":
-        return tuple(known)
-    fitting = {key for d in data for key in suggest(d, d.n // 2).methods}
-    likely = tuple(key for key in known if key in fitting)
+        return tuple(label_of)
+    suggested = {key for d in data for key in suggest(d, d.n // 2).methods}
+    offered = tuple(key for key in label_of if key in suggested)
     if which == "choose":
         return tuple(
             st.multiselect(
                 "Recalibrators that take part",
-                list(known),
-                default=likely,
-                format_func=lambda key: known.get(key, str(key)),
+                list(label_of),
+                default=offered,
+                format_func=lambda key: label_of.get(key, str(key)),
                 key="calviz.arena.methods",
                 label_visibility="collapsed",
             )
         )
-    st.caption(", ".join(known[key] for key in likely))
-    return likely
+    st.caption(", ".join(label_of[key] for key in offered))
+    return offered
 
 
 def _data_sets(models: dict[str, Dataset]) -> dict[str, str]:
     """Return the data set of each model: models with the same true labels share one, as their rows are not independent."""
-    seen: dict[str, str] = {}
-    found = {}
+    first_model: dict[str, str] = {}
+    data_sets = {}
     for name, data in models.items():
         labels = np.asarray(data.correct if data.labels is None else data.labels)
         digest = hashlib.blake2b(repr((data.n, data.n_classes)).encode(), digest_size=12)
         digest.update(labels.tobytes())
-        found[name] = seen.setdefault(digest.hexdigest(), name)
-    return found
+        data_sets[name] = first_model.setdefault(digest.hexdigest(), name)
+    return data_sets
 
 
-def of_kept() -> Kept | None:
+def of_saved_results() -> SavedResults | None:
     """Draw the box for results; opened results stay until they are closed."""
-    kept: Kept | None = st.session_state.get(_KEPT)
-    if kept is not None:
+    saved: SavedResults | None = st.session_state.get(_SAVED)
+    if saved is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
-                f":material/inventory_2: {md(kept.title, 120)} · {counted(len(kept.table), 'experiment')}"
+                f":material/inventory_2: {md(saved.title, 120)} · {counted(len(saved.table), 'experiment')}"
             )
             if st.button("Close", type="tertiary", key="calviz.arena.close"):
-                del st.session_state[_KEPT]
+                del st.session_state[_SAVED]
                 st.rerun()
-        return kept
-    turn = st.session_state.setdefault(_TURN, 0)
+        return saved
+    number = st.session_state.setdefault(_NUMBER, 0)
     files = st.file_uploader(
         "A saved arena, or results",
         accept_multiple_files=True,
-        key=f"calviz.arena.upload.{turn}",
+        key=f"calviz.arena.upload.{number}",
         help="The file of 'calviz arena --state', its JSON, or CalArena's METHOD.csv files of one benchmark.",
     )
     if not files:
@@ -157,34 +157,34 @@ def of_kept() -> Kept | None:
         )
         return None
     try:
-        st.session_state[_KEPT] = _read([(f.name, f.getvalue()) for f in files])
+        st.session_state[_SAVED] = _read([(f.name, f.getvalue()) for f in files])
     except CalvizError as error:
         st.error(md(error, 2_000), icon=":material/error:")
         return None
-    st.session_state[_TURN] = turn + 1
+    st.session_state[_NUMBER] = number + 1
     st.rerun()
     return None
 
 
-def _read(files: list[tuple[str, bytes]]) -> Kept:
+def _read(files: list[tuple[str, bytes]]) -> SavedResults:
     results: list[tuple[Experiment, list[MethodScore]]] = []
     baselines: dict[str | None, None] = {}
-    whole = hashlib.blake2b(digest_size=12)
+    digest = hashlib.blake2b(digest_size=12)
     for name, content in files:
-        found = results_in(Source(content, name), UPLOADED)
-        if found is None:
+        file_results = results_in(Source(content, name), UPLOADED)
+        if file_results is None:
             raise InputError(
                 "this file holds no arena results",
                 file=name,
                 remedy="open the file of --state, the JSON of an arena, or METHOD.csv; predictions belong under 'Open files'",
             )
-        results += found[0]
-        baselines.setdefault(found[1])
-        whole.update(content)
+        results += file_results[0]
+        baselines.setdefault(file_results[1])
+        digest.update(content)
     if len(baselines) > 1:
         raise InputError(
             "the files come from arenas with different methods", remedy="open one at a time"
         )
     table = ResultTable.of(results, baseline=next(iter(baselines)))
     title = PurePath(files[0][0]).name if len(files) == 1 else listed([n for n, _ in files], most=3)
-    return Kept(whole.hexdigest(), title, table)
+    return SavedResults(digest.hexdigest(), title, table)

@@ -40,7 +40,7 @@ def show(arena: Arena, problems: Sequence[str] = ()) -> None:
     for problem in problems:
         st.warning(md(problem, 600), icon=":material/warning:")
     _board(arena)
-    _take_home(arena, tuple(problems))
+    _downloads(arena, tuple(problems))
 
 
 @st.fragment
@@ -85,22 +85,22 @@ def _chosen(arena: Arena) -> Leaderboard | None:
                 key="calviz.arena.board",
                 format_func=lambda name: boards[name].title if name in boards else str(name),
             )
-        whole = boards[str(key)]
-        experiments = whole.table.experiments
-        rows = _range("Calibration rows", "rows", ROWS, [e.rows for e in experiments], whole.key)
-        classes = _range("Classes", "classes", CLASSES, [e.classes for e in experiments], whole.key)
+        board = boards[str(key)]
+        experiments = board.table.experiments
+        rows = _range("Calibration rows", "rows", ROWS, [e.rows for e in experiments], board.key)
+        classes = _range("Classes", "classes", CLASSES, [e.classes for e in experiments], board.key)
     if rows is None and classes is None:
-        return whole
+        return board
     mask = in_range([e.rows for e in experiments], *(rows or (0, None)))
     mask &= in_range([e.classes for e in experiments], *(classes or (0, None)))
     if not mask.any():
         return None
     words = [
-        range_words(*one, noun)
-        for one, noun in ((rows, "calibration rows"), (classes, "classes"))
-        if one is not None
+        range_words(*bounds, noun)
+        for bounds, noun in ((rows, "calibration rows"), (classes, "classes"))
+        if bounds is not None
     ]
-    return _part(id(whole), str((rows, classes)), whole.table, mask, ", ".join(words))
+    return _part(id(board), str((rows, classes)), board.table, mask, ", ".join(words))
 
 
 @st.cache_resource(scope="session", max_entries=16, show_spinner="Judging …")
@@ -116,18 +116,18 @@ def _range(
     label: str, noun: str, edges: Sequence[int], values: Sequence[int], board: str
 ) -> tuple[int, int | None] | None:
     """Draw a choice of the ranges that hold experiments; return None for all."""
-    there = [one for one in ranges(edges) if in_range(values, *one).any()]
-    if len(there) < 2:
+    occupied = [bounds for bounds in ranges(edges) if in_range(values, *bounds).any()]
+    if len(occupied) < 2:
         return None
-    words = {range_words(*one, noun): one for one in there}
+    bounds_by_words = {range_words(*bounds, noun): bounds for bounds in occupied}
     chosen = st.selectbox(
         label,
-        (_ALL, *words),
+        (_ALL, *bounds_by_words),
         format_func=lambda text: str(text)[:1].upper() + str(text)[1:],
         key=f"calviz.arena.{noun}.{board}",
         width=230,
     )
-    return words.get(str(chosen))
+    return bounds_by_words.get(str(chosen))
 
 
 def _table(board: Leaderboard) -> None:
@@ -145,7 +145,9 @@ def _table(board: Leaderboard) -> None:
     if board.baseline is not None:
         for score in SCORES:
             name = f"{SHORT.get(score, METRICS[score].label)}: worse"
-            columns[name] = _without(board, [100 * s.worse_than_none[score] for s in board])
+            columns[name] = _without_baseline(
+                board, [100 * s.worse_than_none[score] for s in board]
+            )
             config[name] = st.column_config.NumberColumn(
                 format="%.0f %%",
                 help="Share of the experiments with a strictly larger score than without calibration.",
@@ -154,7 +156,7 @@ def _table(board: Leaderboard) -> None:
             ("gain, points", [s.gain[SCORES[0]] for s in board]),
             ("median gain", [s.median_gain[SCORES[0]] for s in board]),
         ):
-            columns[name] = _without(board, [100 * g for g in gains])
+            columns[name] = _without_baseline(board, [100 * g for g in gains])
             config[name] = st.column_config.NumberColumn(
                 format="%.2f", help="Brier score without calibration minus with it, in points."
             )
@@ -178,7 +180,7 @@ def _table(board: Leaderboard) -> None:
     )
 
 
-def _without(board: Leaderboard, values: Sequence[float]) -> list[float]:
+def _without_baseline(board: Leaderboard, values: Sequence[float]) -> list[float]:
     """Replace the value of the baseline, the method that does nothing, by NaN."""
     return [
         math.nan if s.method == board.baseline else v for s, v in zip(board, values, strict=True)
@@ -209,7 +211,7 @@ def _pictures(board: Leaderboard) -> None:
         )
 
 
-def _take_home(arena: Arena, problems: tuple[str, ...]) -> None:
+def _downloads(arena: Arena, problems: tuple[str, ...]) -> None:
     files: tuple[tuple[str, Callable[[], bytes], str, str, str], ...] = (
         ("HTML", lambda: arena_report(arena, problems=problems).html().encode(), "html", "text/html",
          "One file that opens anywhere."),

@@ -37,7 +37,7 @@ def explore(settings: Settings) -> None:
             st.caption(md(full_sentence(str(reason)), 500))
             return
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            by = st.segmented_control(
+            colour_by = st.segmented_control(
                 "Colour by share",
                 tuple(BY),
                 default="true",
@@ -49,16 +49,16 @@ def explore(settings: Settings) -> None:
             names = distinct(figure.class_names)
             first = min(SHOWN, len(names))
             usual = f"{first} of the most frequent mistakes" if figure.wrong else f"{first} classes"
-            wanted = st.multiselect(
+            chosen = st.multiselect(
                 "Classes",
                 figure.class_names,
                 format_func=lambda name: names.get(name, str(name)),
                 placeholder=f"{usual}; type to search",
                 max_selections=MOST,
-                key=f"calviz.confusion.classes.{settings.entry.content}",
+                key=f"calviz.confusion.classes.{settings.entry.content_key}",
             )
-        said = keep_units_together(figure.describe().split(": ", 1)[-1])
-        st.markdown(md(said[:1].upper() + said[1:], 600))
+        description = keep_units_together(figure.describe().split(": ", 1)[-1])
+        st.markdown(md(description[:1].upper() + description[1:], 600))
         index = {name: i for i, name in enumerate(figure.class_names)}
         key = state.key(_MATRIX)
 
@@ -75,8 +75,8 @@ def explore(settings: Settings) -> None:
                 figure.plot(
                     theme=diagram.theme(),
                     width=diagram.page_width(),
-                    by=cast(By, by),
-                    classes=[index[name] for name in wanted],
+                    by=cast(By, colour_by),
+                    classes=[index[name] for name in chosen],
                     selected=_selected(index),
                 ),
                 key=key,
@@ -88,7 +88,7 @@ def explore(settings: Settings) -> None:
                 "selects the rows of a cell."
             )
         with pairs:
-            _pairs(figure, [index[name] for name in wanted], settings)
+            _pairs(figure, [index[name] for name in chosen], settings)
 
 
 def _selected(index: dict[str, int]) -> tuple[int, int] | None:
@@ -98,24 +98,26 @@ def _selected(index: dict[str, int]) -> tuple[int, int] | None:
     return index[rule.true], index[rule.predicted]
 
 
-def _pairs(figure: Confusion, wanted: list[int], settings: Settings) -> None:
+def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
     """Draw the table of mistakes, the most frequent first; a tick selects their rows."""
-    at = figure.mistakes()
-    if wanted:
-        at = at[np.isin(figure.true[at], wanted) | np.isin(figure.predicted[at], wanted)]
-    if not at.size:
+    cells = figure.mistakes()
+    if classes:
+        cells = cells[
+            np.isin(figure.true[cells], classes) | np.isin(figure.predicted[cells], classes)
+        ]
+    if not cells.size:
         st.caption("No mistakes.")
         return
     names = np.asarray(figure.class_names, dtype=object)
-    shown = at[:PAIRS]
-    key = f"{state.key(_TABLE)}.{hash((settings.rows_key, *wanted))}"
+    shown = cells[:PAIRS]
+    key = f"{state.key(_TABLE)}.{hash((settings.rows_key, *classes))}"
     pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
     rule = state.rule()
     ticked = [i for i, (true, taken) in enumerate(pairs) if rule == Cell(true, taken)]
 
     def picked() -> None:
-        at = st.session_state[key].selection.rows
-        state.choose(Cell(*pairs[at[0]]) if at else None, by=_TABLE)
+        rows = st.session_state[key].selection.rows
+        state.choose(Cell(*pairs[rows[0]]) if rows else None, by=_TABLE)
 
     st.dataframe(
         pd.DataFrame(

@@ -20,7 +20,7 @@ from calviz.ui.session import results
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import long_work
-from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 
 PLACE = "classwise"
 #: Rows, and rows times classes, from which on the computation takes seconds.
@@ -53,7 +53,7 @@ def find(settings: Settings) -> ClassErrors | None:
     quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
     if quick or data.labels is None:  # without labels it is quick, or not available
         words = f"Resampling {counted(data.rows, 'row')}, class by class …"
-        with results.computing(settings, words):
+        with results.sample_with_spinner(settings, words):
             return _compute(sample)
     work = LongWork(
         PLACE,
@@ -61,15 +61,15 @@ def find(settings: Settings) -> ClassErrors | None:
         f"Resampling {counted(data.rows, 'row')}, class by class",
         lambda: _work(sample),
     )
-    standing = long_work.draw(
+    status = long_work.draw(
         work,
         Button("Compute them", ":material/play_arrow:", "calviz.classes.again"),
-        Said(stopped=lambda _: "Stopped before the errors of the classes were known."),
+        StateWords(stopped=lambda _: "Stopped before the errors of the classes were known."),
         at_once=True,
         patience=PATIENCE,
     )
-    found: ClassErrors | None = standing.result
-    return found
+    class_errors: ClassErrors | None = status.result
+    return class_errors
 
 
 def _work(sample: Sample) -> Callable[[Job], ClassErrors]:
@@ -81,26 +81,28 @@ def _work(sample: Sample) -> Callable[[Job], ClassErrors]:
     return work
 
 
-def _compute(sample: Sample, tell: Callable[..., object] = lambda *_: None) -> ClassErrors:
-    found: dict[Mode, ClassBars] = {}
+def _compute(sample: Sample, report: Callable[..., object] = lambda *_: None) -> ClassErrors:
+    views: dict[Mode, ClassBars] = {}
     reasons: dict[Mode, str] = {}
     for mode, words in MODES.items():
-        tell(words, "running")
+        report(words, "running")
         try:
-            found[mode] = results.class_bars(sample, mode)
-            tell(words, "done")
+            views[mode] = results.class_bars(sample, mode)
+            report(words, "done")
         except NotAvailable as error:
             reasons[mode] = str(error)
-            tell(words, "failed", str(error))
-    if not found:
+            report(words, "failed", str(error))
+    if not views:
         raise NotAvailable(reasons["true-class"])
-    return ClassErrors(found, reasons)
+    return ClassErrors(views, reasons)
 
 
 def pinned(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
     """Return the error of each class in the pinned state, shape (K,); NaN for a class without rows."""
     # Reduction and bins do not matter here.
-    return on_page.other(settings, lambda sample: _values(sample, mode), as_now=on_page.HOW)
+    return on_page.pinned_overlay(
+        settings, lambda sample: _values(sample, mode), as_now=on_page.REDUCTION_AND_BINS
+    )
 
 
 def _values(sample: Sample, mode: Mode) -> FloatArray:

@@ -18,7 +18,7 @@ from calviz.figures.kernels.overlays import Overlay
 from calviz.text.words import counted, decimal, decimals_for, distinct, number
 from calviz.ui.classwise.errors import ClassErrors
 from calviz.ui.selection import state
-from calviz.ui.selection.rules import Labelled, Predicted, predicted_of
+from calviz.ui.selection.rules import Labelled, Predicted, predicted_classes_of
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_class
 from calviz.ui.widgets import bullet, csv_download, diagram, interactive_reliability, tables
@@ -32,7 +32,7 @@ _RULES: dict[Mode, type[Labelled | Predicted]] = {
 }
 
 
-def picked(settings: Settings) -> int | None:
+def selected_class(settings: Settings) -> int | None:
     """Return the index of the class whose rows are selected; None if other rows or no rows are."""
     rule = state.rule()
     if not isinstance(rule, Predicted | Labelled):
@@ -52,7 +52,7 @@ def chart(
 ) -> None:
     """Draw the bars; a click on one selects the rows of its class."""
     by = f"classwise.{figure.mode}"
-    key, selected = state.key(by), picked(settings)
+    key, selected = state.key(by), selected_class(settings)
     # A profile of the top scores does not know which rows belong to which class.
     can_select = settings.whole.labels is not None
 
@@ -77,16 +77,18 @@ def chart(
     )
 
 
-def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
+def merged(settings: Settings, class_errors: ClassErrors) -> pd.DataFrame:
     """Return a table of all classes in their order, the views side by side; differences are fractions."""
-    rest = found.views.get("one-vs-rest")
-    true = found.views.get("true-class")
-    if true is None:
-        assert rest is not None
-        alone = rest.frame("class").set_index("class_index")
+    one_vs_rest = class_errors.views.get("one-vs-rest")
+    true_class = class_errors.views.get("true-class")
+    if true_class is None:
+        assert one_vs_rest is not None
+        only_view = one_vs_rest.frame("class").set_index("class_index")
         ends = ["value", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
-        return alone[["class", "rows", *ends]].rename(columns={c: f"one_vs_rest_{c}" for c in ends})
-    frame = true.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
+        return only_view[["class", "rows", *ends]].rename(
+            columns={c: f"one_vs_rest_{c}" for c in ends}
+        )
+    frame = true_class.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
     facts = results.class_rows(settings)
     table = pd.DataFrame(
         {
@@ -101,12 +103,12 @@ def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
     columns = ["mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
     table = table.join(frame[columns])
     for prefix, other in (
-        ("predicted_", found.views.get("predicted-class")),
-        ("one_vs_rest_", rest),
+        ("predicted_", class_errors.views.get("predicted-class")),
+        ("one_vs_rest_", one_vs_rest),
     ):
         if other is not None:
-            own = other.frame("class").set_index("class_index").drop(columns="class")
-            table = table.join(own.add_prefix(prefix))
+            columns_of_view = other.frame("class").set_index("class_index").drop(columns="class")
+            table = table.join(columns_of_view.add_prefix(prefix))
     if "predicted_rows" in table:
         table["predicted_rows"] = table["predicted_rows"].fillna(0).astype(int)
     return table.drop(columns="one_vs_rest_rows", errors="ignore")
@@ -123,13 +125,13 @@ def table(
     by = "classwise.table"
     key = state.key(by)
     # Classes without rows have no bar.
-    at = [*ranked, *(i for i in frame.index if i not in set(ranked))]
+    order = [*ranked, *(i for i in frame.index if i not in set(ranked))]
 
     def ticked() -> None:
         rows = st.session_state[key].selection.rows
-        state.choose(_rule(mode, at[rows[0]], settings) if rows else None, by=by)
+        state.choose(_rule(mode, order[rows[0]], settings) if rows else None, by=by)
 
-    index = picked(settings)
+    index = selected_class(settings)
     on_select: Any = "ignore" if settings.whole.labels is None else ticked
     shown = _of_view(frame, mode)
     _selected(shown, settings, mode)
@@ -141,7 +143,7 @@ def table(
         for name in ("value", "pinned", "outside")
         if name in columns
     }
-    table = tables.written(shown.loc[at, columns], decimals)
+    table = tables.with_signs(shown.loc[order, columns], decimals)
     st.dataframe(
         table,
         hide_index=True,
@@ -149,10 +151,10 @@ def table(
         key=key,
         on_select=on_select,
         selection_mode="single-row",
-        selection_default=None if index is None else {"selection": {"rows": [at.index(index)]}},
+        selection_default=None if index is None else {"selection": {"rows": [order.index(index)]}},
         placeholder="–",
         alt="All classes",
-        column_config=_COLUMNS | {"value": _VALUES[mode]},
+        column_config=_COLUMNS | {"value": _VALUE_COLUMNS[mode]},
     )
     csv_download.button(
         "Download the classes as CSV",
@@ -166,7 +168,7 @@ def table(
 def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     """Return the columns of a view: the error that is drawn, with its picture and ranges, then the columns of all views."""
     prefix = _PREFIXES[mode]
-    value, *ends = (frame[prefix + name] for name in _DRAWN[mode])
+    value, *ends = (frame[prefix + name] for name in _DRAWN_COLUMNS[mode])
     columns: dict[str, Any] = {"class": list(distinct(tuple(frame["class"]), 40).values())}
     if mode == "predicted-class":
         columns["predicted_rows"] = frame["predicted_rows"]
@@ -204,13 +206,13 @@ def _pictures(shown: pd.DataFrame) -> list[str | None]:
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
     """Add the number of selected rows that are predicted as each class or, by true class, belong to it."""
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is None:
         return
     data = settings.sample.data
-    of = data.labels if mode == "true-class" else predicted_of(data)
-    if of is not None:
-        shown["selected"] = np.bincount(of[chosen.rows], minlength=len(shown))
+    class_of_row = data.labels if mode == "true-class" else predicted_classes_of(data)
+    if class_of_row is not None:
+        shown["selected"] = np.bincount(class_of_row[chosen.rows], minlength=len(shown))
 
 
 def _range(low: pd.Series[Any], high: pd.Series[Any], digits: int) -> list[str]:
@@ -238,13 +240,13 @@ _PREFIXES: dict[Mode, str] = {
     "true-class": "",
 }
 _ENDS = ("ci_low", "ci_high", "band_low", "band_high", "beyond")
-_DRAWN: dict[Mode, tuple[str, ...]] = {
+_DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
     "predicted-class": ("value", *_ENDS),
     "one-vs-rest": ("value", *_ENDS),
     "true-class": ("mcs", *_ENDS),
 }
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
-_VALUES = {
+_VALUE_COLUMNS = {
     "predicted-class": st.column_config.NumberColumn(
         "conf. − acc.",
         width=82,
@@ -275,7 +277,7 @@ _COLUMNS = {
     "predicted_rows": st.column_config.NumberColumn(
         "predicted", width=72, format="localized", help="Rows that are predicted as the class."
     ),
-    "value": _VALUES["true-class"],
+    "value": _VALUE_COLUMNS["true-class"],
     bullet.COLUMN: bullet.config(
         "The error, its interval and its range if calibrated; the thin line is at 0."
     ),
@@ -309,7 +311,7 @@ _COLUMNS = {
 
 def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
     """Draw the findings for the class whose rows are selected, and the way to its own diagram."""
-    index = picked(settings)
+    index = selected_class(settings)
     if index is None or index >= len(frame):
         return
     row = frame.iloc[index]
@@ -317,11 +319,11 @@ def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
     with st.container(border=True):
         st.markdown(f"**Class {name}, {counted(int(row['rows']), 'row')}**")
         st.markdown(_sentence(row))
-        if _can_open(settings.whole, index):
-            _ways_on(settings, index, name)
+        if _has_own_diagram(settings.whole, index):
+            _links_for_class(settings, index, name)
 
 
-def _ways_on(settings: Settings, index: int, name: str) -> None:
+def _links_for_class(settings: Settings, index: int, name: str) -> None:
     """Offer to show one class on the other pages: first a button that sets the reduction, then links to the pages."""
     reduction = settings.reduction
     chosen = settings.whole.class_names[index]
@@ -346,15 +348,15 @@ def _ways_on(settings: Settings, index: int, name: str) -> None:
 
 
 def _sentence(row: pd.Series[Any]) -> str:
-    said = row.get("predicted_rows", 0)
+    predicted_rows = row.get("predicted_rows", 0)
     text = ""
-    if said:
+    if predicted_rows:
         low, high = (
             _fixed(100 * row["predicted_band_low"]),
             _fixed(100 * row["predicted_band_high"]),
         )
         text = (
-            f"Where it is predicted ({counted(int(said), 'row')}): mean confidence minus accuracy is "
+            f"Where it is predicted ({counted(int(predicted_rows), 'row')}): mean confidence minus accuracy is "
             f"{_fixed(100 * row['predicted_value'])} points. {_judged(low, high, row['predicted_beyond'])} "
         )
     if not row["rows"]:
@@ -373,5 +375,5 @@ def _judged(low: str, high: str, beyond: float) -> str:
     return f"A calibrated model shows {low} to {high}: {'outside' if beyond else 'inside'}."
 
 
-def _can_open(data: Dataset, index: int) -> bool:
+def _has_own_diagram(data: Dataset, index: int) -> bool:
     return data.kind != "confidence" and (data.n_classes > 2 or index == 1)

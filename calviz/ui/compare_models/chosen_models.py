@@ -13,7 +13,7 @@ from calviz.results.model_comparison import Alignment, ModelComparison
 from calviz.text.words import counted, distinct
 from calviz.ui.session import open_files
 from calviz.ui.session.jobs import Job
-from calviz.ui.session.open_models import OpenModel, on_offer
+from calviz.ui.session.open_models import OpenModel, all_models
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import long_work, upload
 from calviz.ui.widgets.long_work import Button, LongWork
@@ -24,7 +24,7 @@ PLACE = "compare_models"
 #: Seconds before the progress of a comparison is shown.
 PATIENCE = 1.0
 
-_KNOWN = "calviz.models.known"
+_OFFERED = "calviz.models.known"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Chosen:
 
 def pick(entry: open_files.Entry) -> Chosen:
     """Draw the list of models; models of another task are not preselected."""
-    offered = {m.name: m for m in on_offer(entry)}
+    offered = {m.name: m for m in all_models(entry)}
     shown = distinct(tuple(offered), 60)
     likely = list(usual(entry).models)
     renewed = _choose_new(list(offered), likely)
@@ -66,16 +66,16 @@ def pick(entry: open_files.Entry) -> Chosen:
 
 def usual(entry: open_files.Entry) -> Chosen:
     """Return the models that are compared by default: those that may have the same rows."""
-    offered = on_offer(entry)
-    return _chosen([m for m in offered if _alike(offered[0].data, m.data)][:MOST])
+    offered = all_models(entry)
+    return _chosen([m for m in offered if _may_have_same_rows(offered[0].data, m.data)][:MOST])
 
 
 def _chosen(models: Iterable[OpenModel]) -> Chosen:
-    there = list(models)
-    return Chosen({m.name: m.data for m in there}, tuple(f"{m.key} {m.name}" for m in there))
+    listed = list(models)
+    return Chosen({m.name: m.data for m in listed}, tuple(f"{m.key} {m.name}" for m in listed))
 
 
-def _alike(one: Dataset, other: Dataset) -> bool:
+def _may_have_same_rows(one: Dataset, other: Dataset) -> bool:
     """Whether two data sets may hold the same rows, by a quick check."""
     same_rows = one.n == other.n or (one.ids is not None and other.ids is not None)
     return same_rows and one.n_classes == other.n_classes
@@ -83,11 +83,13 @@ def _alike(one: Dataset, other: Dataset) -> bool:
 
 def _choose_new(offered: list[str], likely: list[str]) -> bool:
     """Reset the choice if the open files have changed, as the widget would keep models that are gone; return whether it was."""
-    known = st.session_state.get(_KNOWN)
-    renewed = known is not None and known != offered and "models" in st.session_state
+    offered_before = st.session_state.get(_OFFERED)
+    renewed = (
+        offered_before is not None and offered_before != offered and "models" in st.session_state
+    )
     if renewed:
         st.session_state["models"] = likely
-    st.session_state[_KNOWN] = offered
+    st.session_state[_OFFERED] = offered
     return renewed
 
 
@@ -128,9 +130,9 @@ def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
         f"Measuring {len(chosen.models)} models on {counted(aligned.rows, 'row')}",
         lambda: lambda job: compared(job, aligned, settings),
     )
-    standing = long_work.draw(work, Button("Compute again"), at_once=True, patience=PATIENCE)
-    found: ModelComparison | None = standing.result
-    return found
+    status = long_work.draw(work, Button("Compute again"), at_once=True, patience=PATIENCE)
+    result: ModelComparison | None = status.result
+    return result
 
 
 def job_key(chosen: Chosen, settings: Settings) -> tuple[str, ...]:
@@ -138,7 +140,7 @@ def job_key(chosen: Chosen, settings: Settings) -> tuple[str, ...]:
     return (
         *chosen.key,
         *settings.rows_key,
-        *settings.how_key,
+        *settings.reduction_and_bins_key,
     )
 
 

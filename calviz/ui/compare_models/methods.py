@@ -21,7 +21,7 @@ from calviz.ui.compare_models.chosen_models import Chosen
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, fit_rows, long_work, method_choice
-from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 from calviz.ui.widgets.table_marks import cell, marked
 from calviz.ui.widgets.text import md
 
@@ -36,7 +36,7 @@ def explore(chosen: Chosen, settings: Settings) -> None:
     if choice is None:
         return
     names, options = choice.methods, choice.options
-    key = (*chosen.key, *rows.key, *settings.how_key, *choice.key)
+    key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
     work = LongWork(
         PLACE,
         key,
@@ -50,15 +50,15 @@ def explore(chosen: Chosen, settings: Settings) -> None:
             options=options,
         ),
     )
-    standing = long_work.draw(
+    status = long_work.draw(
         work,
         Button("Fit them", always=True, possible=bool(names)),
-        Said(
+        StateWords(
             "The methods are fitted on the same rows for all models, and judged on the same other rows."
         ),
     )
-    if standing.result is not None:
-        _show(standing.result)
+    if status.result is not None:
+        _show(status.result)
 
 
 def _work(
@@ -84,10 +84,10 @@ def _work(
 
 
 @st.fragment
-def _show(found: ModelsByMethods) -> None:
-    for name, reason in found.failures.items():
+def _show(comparisons: ModelsByMethods) -> None:
+    for name, reason in comparisons.failures.items():
         st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
-    if not found.models:
+    if not comparisons.models:
         return
     metric = st.segmented_control(
         "Metric",
@@ -98,44 +98,46 @@ def _show(found: ModelsByMethods) -> None:
         format_func=lambda key: METRICS[key].label,
     )
     shown = metric or QUOTED
-    columns = {name: c.column(shown) for name, c in found.models.items()}
-    frame = table(found, columns)
-    labels = [[m.label for m in c if m.key in columns[n].second] for n, c in found.models.items()]
+    columns = {name: c.column(shown) for name, c in comparisons.models.items()}
+    frame = table(comparisons, columns)
+    labels = [
+        [m.label for m in c if m.key in columns[n].second] for n, c in comparisons.models.items()
+    ]
     second = [
         (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
     ]
     st.table(marked(frame, second=second), border="horizontal")
-    first = next(iter(found.models.values()))
+    first = next(iter(comparisons.models.values()))
     unit = Written(MetricResult(shown, 1.0)).unit_words
     st.caption(
         f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words('best of its row')} "
         f"{full_sentence(first.rows_words(lambda how: md(how, 100)))} Binned metrics: {first.bins_words}."
     )
     reasons = {
-        (m.label, m.reason) for c in found.models.values() for m in c if not m.ok and m.reason
+        (m.label, m.reason) for c in comparisons.models.values() for m in c if not m.ok and m.reason
     }
     for label, reason in sorted(reasons):
         st.caption(f"{md(label, 60)}: {md(reason, 300)}")
     csv_download.button(
         "Download as CSV",
-        lambda: found.frame(shown).reset_index(),
+        lambda: comparisons.frame(shown).reset_index(),
         f"models-methods-{shown}.csv",
         key="calviz.models.methods.download",
     )
 
 
-def table(found: ModelsByMethods, columns: Mapping[str, Column]) -> pd.DataFrame:
+def table(comparisons: ModelsByMethods, columns: Mapping[str, Column]) -> pd.DataFrame:
     """Return values of a metric as markdown, one row per model, one column per method.
 
     Parameters
     ----------
-    found : ModelsByMethods
+    comparisons : ModelsByMethods
     columns : mapping of str to Column
         The methods' values, by model.
     """
     written = Written.column(r for column in columns.values() for r in column.results.values())
     rows: dict[str, dict[str, str]] = {}
-    for name, comparison in found.models.items():
+    for name, comparison in comparisons.models.items():
         column = columns[name]
         texts = {key: written.of(result.value) for key, result in column.results.items()}
         rows[md(name, 60)] = {

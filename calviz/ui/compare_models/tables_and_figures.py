@@ -27,19 +27,19 @@ from calviz.ui.widgets.text import md
 SMALL = 310
 
 
-def notes(found: ModelComparison) -> None:
+def notes(comparison: ModelComparison) -> None:
     """Say how the rows were matched, and what did not match."""
-    for note in found.alignment.notes:
+    for note in comparison.alignment.notes:
         left_out = "left out" in note
         st.markdown(f"{':material/warning:' if left_out else ':material/link:'} {md(note, 500)}")
-    for m in found:
+    for m in comparison:
         if not m.ok:
             st.warning(f"{md(m.name, 60)}: {md(m.reason or '', 400)}", icon=":material/warning:")
 
 
-def judge_by(found: ModelComparison) -> str | None:
+def judge_by(comparison: ModelComparison) -> str | None:
     """Draw the choice of the metric that ranks the models; None if no metric has paired differences."""
-    keys = ranked_by(found)
+    keys = ranked_by(comparison)
     if not keys:
         return None
     chosen = st.segmented_control(
@@ -56,23 +56,23 @@ def judge_by(found: ModelComparison) -> str | None:
     return chosen or keys[0]
 
 
-def metrics_table(found: ModelComparison) -> None:
+def metrics_table(comparison: ModelComparison) -> None:
     """Draw all metrics of all models: best bold, second underlined, ties marked."""
     columns = [
         column
-        for column in found.columns(found.directions)
+        for column in comparison.columns(comparison.directions)
         if any(result.available for result in column.results.values())
     ]
-    names = [m.name for m in found if m.ok]
+    names = [m.name for m in comparison if m.ok]
     shown = {"model": [md(name, 60) for name in names]}
     shown |= {_heading(column): [cell(column, name) for name in names] for column in columns}
     second = [(names.index(name), at) for at, c in enumerate(columns) for name in c.second]
     st.table(marked(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal")
-    st.caption(f"{marks_words()} Binned metrics: {found.bins_words}.")
-    for remark in found.remarks(columns):
+    st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}.")
+    for remark in comparison.remarks(columns):
         if remark.metric is not None:
-            label, of = METRICS[remark.metric].label, ", ".join(md(n, 60) for n in remark.of)
-            st.caption(f"{label} of {of}: {md(remark.text, 500)}")
+            models = ", ".join(md(n, 60) for n in remark.of)
+            st.caption(f"{METRICS[remark.metric].label} of {models}: {md(remark.text, 500)}")
 
 
 def _heading(column: Column) -> str:
@@ -81,25 +81,25 @@ def _heading(column: Column) -> str:
     return f"{link} ({unit})" if unit else link
 
 
-def ranking(found: ModelComparison, metric: str, reference: str) -> None:
+def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
     """Draw rank, value, difference to the reference and share of resamples in which a model is best, model by model."""
-    rows, ranks = [], found.ranks(metric)
-    pictures = bullet.column(Bullet.column(found[name].metrics[metric] for name in ranks))
+    rows, ranks = [], comparison.ranks(metric)
+    pictures = bullet.column(Bullet.column(comparison[name].metrics[metric] for name in ranks))
     for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
-        written = Written(found[name].metrics[metric])
-        low_high = found[name].metrics[metric].interval
-        difference = found.difference(metric, name, reference) if name != reference else None
-        figure = ModelDifferences.compute(found, metric=metric, reference=reference)
+        written = Written(comparison[name].metrics[metric])
+        interval = comparison[name].metrics[metric].interval
+        difference = comparison.difference(metric, name, reference) if name != reference else None
+        figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
         rows.append(
             {
                 "rank": rank,
                 "model": name,
                 "picture": picture,
                 METRICS[metric].label: written.value,
-                "95 % interval": written.interval(low_high).removeprefix("95\u00a0% interval "),
+                "95 % interval": written.interval(interval).removeprefix("95\u00a0% interval "),
                 "difference": "reference" if difference is None else figure.text(difference),
                 "beyond noise": "" if difference is None else figure.side(difference),
-                "best in": 100 * found[name].best_share[metric],
+                "best in": 100 * comparison[name].best_share[metric],
             }
         )
     st.dataframe(
@@ -126,10 +126,10 @@ def ranking(found: ModelComparison, metric: str, reference: str) -> None:
 
 
 @st.fragment
-def differences(found: ModelComparison, metric: str) -> None:
+def differences(comparison: ModelComparison, metric: str) -> None:
     """Draw the ranking, and paired differences to a model that can be chosen."""
     with page_guard.boundary():
-        order = found.ranking(metric)
+        order = comparison.ranking(metric)
         shown = distinct(order, 60)
         reference = st.selectbox(
             "Compare with",
@@ -139,11 +139,11 @@ def differences(found: ModelComparison, metric: str) -> None:
             key=f"calviz.models.reference.{metric}.{hash(order)}",
             width=320,
         )
-        ranking(found, metric, reference)
-        keys = [metric, *(k for k in found.pairs if k not in (metric, "error"))]
+        ranking(comparison, metric, reference)
+        keys = [metric, *(k for k in comparison.pairs if k not in (metric, "error"))]
         with st.container(horizontal=True, gap="medium"):
             for key in keys:
-                figure = ModelDifferences.compute(found, metric=key, reference=reference)
+                figure = ModelDifferences.compute(comparison, metric=key, reference=reference)
                 with st.container(width=470):
                     diagram.chart(
                         figure,
@@ -156,12 +156,12 @@ def differences(found: ModelComparison, metric: str) -> None:
             "account: the chance that any of several equal models is called better is 5 %. "
             f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models."
         )
-        _table(found, reference)
+        _table(comparison, reference)
 
 
-def _table(found: ModelComparison, reference: str) -> None:
+def _table(comparison: ModelComparison, reference: str) -> None:
     with st.expander("All differences, as a table", icon=":material/table:"):
-        frame = found.differences(reference)
+        frame = comparison.differences(reference)
         st.dataframe(frame, hide_index=True, alt="Paired differences of all metrics")
         csv_download.button(
             "Download as CSV", frame, "models-differences.csv", key="calviz.models.download"
@@ -169,15 +169,17 @@ def _table(found: ModelComparison, reference: str) -> None:
 
 
 @st.cache_resource(scope="session", max_entries=16, show_spinner=False)
-def _plane(key: tuple[str, ...], score: Score, _found: ModelComparison) -> MiscalibrationPlane:
-    return MiscalibrationPlane.compute(_found, score=score)
+def _plane(key: tuple[str, ...], score: Score, _comparison: ModelComparison) -> MiscalibrationPlane:
+    return MiscalibrationPlane.compute(_comparison, score=score)
 
 
-def planes(found: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
+def planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
     """Draw miscalibration against discrimination for both proper scores."""
     with st.container(horizontal=True, gap="medium"):
         for score in get_args(Score):
-            figure = _plane((*key, *settings.rows_key, *settings.how_key), score, found)
+            figure = _plane(
+                (*key, *settings.rows_key, *settings.reduction_and_bins_key), score, comparison
+            )
             with st.container(width=470):
                 diagram.chart(
                     figure,
@@ -193,20 +195,20 @@ def planes(found: ModelComparison, key: tuple[str, ...], settings: Settings) -> 
 
 @st.cache_resource(scope="session", max_entries=48, show_spinner=False)
 def _reliability(
-    key: tuple[str, ...], name: str, _found: ModelComparison, _settings: Settings
+    key: tuple[str, ...], name: str, _comparison: ModelComparison, _settings: Settings
 ) -> Reliability:
-    sample = _settings.sample.with_data(_found.alignment.models[name])
+    sample = _settings.sample.with_data(_comparison.alignment.models[name])
     return Reliability.compute(sample, band=False)
 
 
-def diagrams(found: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
+def diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
     """Draw reliability diagrams side by side; all axes run from 0 to 1."""
-    names = [m.name for m in found if m.ok]
+    names = [m.name for m in comparison if m.ok]
     shown = distinct(tuple(names), 40)
     with st.container(horizontal=True, gap="small"):
         for at, name in enumerate(names):
-            named = (*key, *settings.rows_key, *settings.how_key)
-            figure = _reliability(named, name, found, settings)
+            figure_key = (*key, *settings.rows_key, *settings.reduction_and_bins_key)
+            figure = _reliability(figure_key, name, comparison, settings)
             with st.container(width=SMALL):
                 st.markdown(f"**{md(shown[name])}**")
                 diagram.chart(

@@ -13,27 +13,27 @@ from calviz.text.words import shorten
 from calviz.ui.widgets import tables
 from calviz.ui.widgets.text import md
 
-_MANY = 8
+_MOST_NAMES = 8
 
 
-def table(found: Recognition) -> None:
+def table(recognition: Recognition) -> None:
     """Draw every item that was recognised, in words."""
     items = {
-        "Format": found.format,
-        "Rows": f"{found.rows:,}",
-        "Kind": found.kind,
-        "Label": " — ".join(part for part in (found.label, found.label_form) if part),
-        "Score columns": _names(found.scores),
-        "Classes": f"{len(found.class_names):,}: {_names(found.class_names)}"
-        if found.class_names
+        "Format": recognition.format,
+        "Rows": f"{recognition.rows:,}",
+        "Kind": recognition.kind,
+        "Label": " — ".join(part for part in (recognition.label, recognition.label_form) if part),
+        "Score columns": _names(recognition.scores),
+        "Classes": f"{len(recognition.class_names):,}: {_names(recognition.class_names)}"
+        if recognition.class_names
         else "not named",
-        "Models": _names(found.models),
-        "Split": _split(found),
-        "Identifiers": found.id_column or "none",
-        "Clusters": found.cluster_column or "none: rows count as independent",
-        "Weights": found.weight_column or "none: all rows count the same",
-        "Times": found.time_column or "none",
-        "Groups": _names(found.groups) or "none",
+        "Models": _names(recognition.models),
+        "Split": _split(recognition),
+        "Identifiers": recognition.id_column or "none",
+        "Clusters": recognition.cluster_column or "none: rows count as independent",
+        "Weights": recognition.weight_column or "none: all rows count the same",
+        "Times": recognition.time_column or "none",
+        "Groups": _names(recognition.groups) or "none",
     }
     # A static table, because its cells wrap; they are markdown, so what the file says is escaped.
     frame = pd.DataFrame(
@@ -43,16 +43,16 @@ def table(found: Recognition) -> None:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = [shorten(name, 32) for name in names[:_MANY]]
-    more = f", … ({len(names):,} in all)" if len(names) > _MANY else ""
+    shown = [shorten(name, 32) for name in names[:_MOST_NAMES]]
+    more = f", … ({len(names):,} in all)" if len(names) > _MOST_NAMES else ""
     return ", ".join(shown) + more
 
 
-def _split(found: Recognition) -> str:
-    if not found.split_counts:
+def _split(recognition: Recognition) -> str:
+    if not recognition.split_counts:
         return "none"
-    counts = ", ".join(f"{shorten(k, 40)} {v:,}" for k, v in found.split_counts.items())
-    return f"{found.split_column}: {counts}" if found.split_column else counts
+    counts = ", ".join(f"{shorten(k, 40)} {v:,}" for k, v in recognition.split_counts.items())
+    return f"{recognition.split_column}: {counts}" if recognition.split_column else counts
 
 
 def counts(data: Dataset) -> None:

@@ -6,21 +6,19 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from calviz.comparison.before_after import before_and_after
 from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
-from calviz.results.slices import rows_where
 from calviz.sample.cutoff import decidable
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.text.words import counted
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import recalibrated_rows
 from calviz.ui.widgets.recalibration_choice import NONE, after, name_of
 from calviz.ui.widgets.text import md
 
 
 @dataclass(frozen=True, eq=False)
-class Deciding:
+class DecidingSamples:
     """The samples whose scores decide.
 
     Attributes
@@ -38,11 +36,11 @@ class Deciding:
     words: str = ""
 
 
-def deciding(settings: Settings, method: str) -> Deciding:
+def deciding(settings: Settings, method: str) -> DecidingSamples:
     """Return the samples before and after a method; raise NotAvailable if there is nothing to decide."""
     sample = decidable(settings.sample)
     if method == NONE:
-        return Deciding(sample)
+        return DecidingSamples(sample)
     with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
         return _recalibrated(settings.rows_key, method, sample.reduction, settings)
 
@@ -50,19 +48,17 @@ def deciding(settings: Settings, method: str) -> Deciding:
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _recalibrated(
     key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
-) -> Deciding:
-    whole = _settings.whole
-    within = rows_where(whole, _settings.where)
-    done = before_and_after(whole, method, eval_split=_settings.split, within=within)
+) -> DecidingSamples:
+    result = recalibrated_rows.recalibrate(_settings, method)
     label = RECALIBRATORS[method].label
     names = name_of(_settings), after(label)
-    before, then = (
+    before, after_it = (
         decidable(_two_classes(Sample(data, reduction=reduction), name))
-        for data, name in zip((done.before, done.after), names, strict=True)
+        for data, name in zip((result.before, result.after), names, strict=True)
     )
-    fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
+    fit, judged = map(recalibrated_rows.rows_words, (result.fit, result.evaluation))
     words = f"{label} is fitted on {fit}; both are shown on {judged}."
-    return Deciding(before, then, " ".join([words, *done.warnings]))
+    return DecidingSamples(before, after_it, " ".join([words, *result.warnings]))
 
 
 def _two_classes(sample: Sample, name: str) -> Sample:

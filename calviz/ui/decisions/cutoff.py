@@ -15,7 +15,7 @@ from calviz.figures.net_benefit import Shown
 from calviz.sample.cutoff import CUTOFF, Confusion, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
 from calviz.text.words import decimal, percent, shorten, whole
-from calviz.ui.decisions.before_after import Deciding, deciding
+from calviz.ui.decisions.before_after import DecidingSamples, deciding
 from calviz.ui.pinned import on_page
 from calviz.ui.pinned import state as state_of_pin
 from calviz.ui.selection import state
@@ -38,19 +38,19 @@ _SQUARE, _NARROW = 344, 300
 
 def chosen() -> float | None:
     """Return the cutoff that was chosen in this session; None if none was."""
-    found = st.session_state.get(KEY)
-    return found if isinstance(found, float) else None
+    value = st.session_state.get(KEY)
+    return value if isinstance(value, float) else None
 
 
 def _say_bad_link() -> None:
     """Warn that the cutoff in the link is not valid and was ignored, until another one is chosen."""
-    asked = st.query_params.get(KEY)
-    if KEY not in st.session_state and asked is not None and not _usable(asked):
-        st.session_state[_BAD_LINK] = asked
+    in_link = st.query_params.get(KEY)
+    if KEY not in st.session_state and in_link is not None and not _usable(in_link):
+        st.session_state[_BAD_LINK] = in_link
     if _BAD_LINK in st.session_state:
-        what = md(shorten(st.session_state[_BAD_LINK], 40))
+        bad_value = md(shorten(st.session_state[_BAD_LINK], 40))
         st.warning(
-            f"The link asks for a cutoff of '{what}': it must be a number from {LEAST:g} to {1 - LEAST:g}, so {CUTOFF:g} is shown; "
+            f"The link asks for a cutoff of '{bad_value}': it must be a number from {LEAST:g} to {1 - LEAST:g}, so {CUTOFF:g} is shown; "
             "drag the cutoff to the one that was meant.",
             icon=":material/link_off:",
         )
@@ -71,10 +71,12 @@ def _forget_bad_link() -> None:
 def explore(settings: Settings, method: str) -> None:
     """Draw the cutoff, the decisions at it, and the curves; a fragment, so that dragging reruns only this part."""
     with page_guard.boundary():
-        found = deciding(settings, method)
-        name = found.before.data.class_names[found.before.reduction.class_index(found.before.data)]
+        deciding_samples = deciding(settings, method)
+        name = deciding_samples.before.data.class_names[
+            deciding_samples.before.reduction.class_index(deciding_samples.before.data)
+        ]
         _say_bad_link()
-        at = st.slider(
+        cutoff = st.slider(
             f"Act where the probability of '{md(shorten(name, 40))}' is at least",
             LEAST,
             1 - LEAST,
@@ -88,51 +90,51 @@ def explore(settings: Settings, method: str) -> None:
             persist_state="session",
         )
         pinned = _pinned(settings)
-        samples = {"now" if found.after is None else "as it is": found.before}
-        if found.after is not None:
-            samples[found.after.data.name] = found.after
+        samples = {"now" if deciding_samples.after is None else "as it is": deciding_samples.before}
+        if deciding_samples.after is not None:
+            samples[deciding_samples.after.data.name] = deciding_samples.after
         if pinned is not None:
             samples[pinned.name] = pinned.content
-        cells = [sample.view(at_cutoff, cutoff=at) for sample in samples.values()]
+        cells = [sample.view(at_cutoff, cutoff=cutoff) for sample in samples.values()]
         st.markdown(md(cells[0].meaning(), 1_000))
-        if found.words:
-            st.caption(md(found.words, 1_000))
-        _of_selected(found.before, settings, at)
+        if deciding_samples.words:
+            st.caption(md(deciding_samples.words, 1_000))
+        _of_selected(deciding_samples.before, settings, cutoff)
         _tables(samples, cells)
-        roc = _roc(found.before)
+        roc = _roc(deciding_samples.before)
         beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
         with st.container(horizontal=True, gap="medium"):
             for panel in ("roc", "precision-recall"):
                 with st.container(width=_SQUARE):
-                    drawn = roc.plot(
+                    drawing = roc.plot(
                         theme=diagram.theme(),
                         width=diagram.page_width(),
                         panel=panel,
                         at=cells[0],
                         beside=beside,
                     )
-                    diagram.chart(roc, drawn, key=f"decisions.{panel}", filename=panel)
-        _net_benefit(found, settings, at, pinned)
+                    diagram.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
+        _net_benefit(deciding_samples, settings, cutoff, pinned)
 
 
 def _pinned(settings: Settings) -> Overlay[Sample] | None:
     """Return the pinned state as a sample to decide on, with its own class if one was pinned."""
-    own = state_of_pin.current(settings)
-    by_class = own is not None and own.settings.reduction.kind == "class"
-    return on_page.other(
-        settings, decidable, as_now=("bins", "scheme") if by_class else on_page.HOW
+    pinned = state_of_pin.current(settings)
+    by_class = pinned is not None and pinned.settings.reduction.kind == "class"
+    return on_page.pinned_overlay(
+        settings, decidable, as_now=("bins", "scheme") if by_class else on_page.REDUCTION_AND_BINS
     )
 
 
-def _of_selected(sample: Sample, settings: Settings, at: float) -> None:
+def _of_selected(sample: Sample, settings: Settings, cutoff: float) -> None:
     """Say what is decided on the selected rows, as long as they are among the rows that are shown."""
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is None or not chosen.rows.size or sample.data.n != settings.sample.data.n:
         return
-    acted = sample.scored.score[chosen.rows] >= at
-    hit = sample.scored.hit[chosen.rows]
-    counts = [np.count_nonzero(acted & hit), np.count_nonzero(acted & ~hit)]
-    missed, left = np.count_nonzero(~acted & hit), np.count_nonzero(~acted & ~hit)
+    is_acted_on = sample.scored.score[chosen.rows] >= cutoff
+    is_hit = sample.scored.hit[chosen.rows]
+    counts = [np.count_nonzero(is_acted_on & is_hit), np.count_nonzero(is_acted_on & ~is_hit)]
+    missed, left = np.count_nonzero(~is_acted_on & is_hit), np.count_nonzero(~is_acted_on & ~is_hit)
     st.markdown(
         f"Of the selected rows ({md(chosen.name, 200)}), {sum(counts):,} of {chosen.rows.size:,} are acted on, {counts[0]:,} of them "
         f"hits; of the others {missed:,} of {missed + left:,} are hits."
@@ -187,14 +189,17 @@ def _share(value: float) -> str:
 def _interval(sample: Sample, c: Confusion) -> str:
     from calviz.analysis import evaluate
 
-    found = evaluate(
+    interval = evaluate(
         sample, ["net_benefit"], ci=True, noise_floor=False, cutoff=c.params["cutoff"]
     )["net_benefit"].interval
-    return "" if found is None else f"{decimal(found.low)} to {decimal(found.high)}"
+    return "" if interval is None else f"{decimal(interval.low)} to {decimal(interval.high)}"
 
 
 def _net_benefit(
-    found: Deciding, settings: Settings, at: float, pinned: Overlay[Sample] | None
+    deciding_samples: DecidingSamples,
+    settings: Settings,
+    cutoff: float,
+    pinned: Overlay[Sample] | None,
 ) -> None:
     st.subheader("Is it better than deciding without it?", anchor=False)
     shown = st.segmented_control(
@@ -208,10 +213,10 @@ def _net_benefit(
         help="Net benefit: hits acted on per row, less false alarms at the cutoff's exchange rate. Standardised: divided by the share "
         "of hits, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no hit being missed on balance.",
     )
-    figure = _curve(found.before)
+    figure = _curve(deciding_samples.before)
     others = []
-    if found.after is not None:
-        others = [_curve(found.after)]
+    if deciding_samples.after is not None:
+        others = [_curve(deciding_samples.after)]
     if pinned is not None:
         others.append(replace(_curve(pinned.content), name=pinned.name))
     if others:
@@ -220,12 +225,12 @@ def _net_benefit(
     for other in others:
         name = other.name
         st.markdown(md(f"{name[:1].upper()}{name[1:]}: {other.reading()}", 1_000))
-    drawn = figure.plot(
-        theme=diagram.theme(), width=diagram.page_width(), shown=shown, at=at, others=others
+    drawing = figure.plot(
+        theme=diagram.theme(), width=diagram.page_width(), shown=shown, at=cutoff, others=others
     )
     diagram.chart(
         figure,
-        drawn,
+        drawing,
         key="decisions.benefit",
         filename="net-benefit",
         alt=" ".join(f.describe() for f in (figure, *others)),

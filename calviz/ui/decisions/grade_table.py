@@ -36,8 +36,8 @@ _COLOURS_IN_THE_DARK = {
 
 def chosen() -> str | None:
     """Return the column that was chosen in this session; None if none was."""
-    found = st.session_state.get(KEY)
-    return found if isinstance(found, str) else None
+    column = st.session_state.get(KEY)
+    return column if isinstance(column, str) else None
 
 
 def explore(sample: Sample) -> None:
@@ -60,9 +60,9 @@ def explore(sample: Sample) -> None:
     )
     if column is None:
         return
-    found = sample.view(grades, column=column)
-    st.markdown(md(found.reading(), 1_000))
-    c = found.columns()
+    tested = sample.view(grades, column=column)
+    st.markdown(md(tested.reading(), 1_000))
+    c = tested.columns()
     share = st.column_config.NumberColumn(format="%.2f %%")
     columns_shown = dict.fromkeys(("mean score", "observed", "from", "to"), share)
     columns_shown["counts as"] = st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS)
@@ -80,14 +80,14 @@ def explore(sample: Sample) -> None:
             "light": [f"{_MARK} {light}" for light in c["light"]],
         }
     )
-    if not found.alike:
+    if not tested.alike:
         frame.insert(2, "counts as", c["counts_as"])
     coloured: Any = frame.style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
     grades_shown = [str(name) for name in c["grade"]]
     by = f"decisions.grades.{column}"
     key = state.key(by)
     rule = state.rule()
-    at = [i for i, name in enumerate(grades_shown) if rule == Slice(((column, name),))]
+    selected = [i for i, name in enumerate(grades_shown) if rule == Slice(((column, name),))]
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
@@ -100,7 +100,7 @@ def explore(sample: Sample) -> None:
         alt="Tests per grade",
         on_select=picked,
         selection_mode="single-row",
-        selection_default={"selection": {"rows": at}} if at else None,
+        selection_default={"selection": {"rows": selected}} if selected else None,
         key=key,
         column_config=columns_shown,
     )

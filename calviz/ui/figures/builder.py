@@ -27,7 +27,7 @@ def explore(settings: Settings) -> None:
     for key in keys:
         spec = FIGURES[key]
         try:
-            with results.computing(settings, f"Computing: {spec.label} …") as sample:
+            with results.sample_with_spinner(settings, f"Computing: {spec.label} …") as sample:
                 figure = sample.once(spec.compute)
             panels.append(Panel(figure, wide=key in wide))
         except CalvizError as reason:

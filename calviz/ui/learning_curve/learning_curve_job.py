@@ -21,7 +21,7 @@ from calviz.ui.widgets import (
     long_work,
     method_choice,
 )
-from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 from calviz.ui.widgets.text import md
 
 PLACE = "learning_curve"
@@ -60,7 +60,7 @@ def explore(settings: Settings) -> None:
     key = (
         *replace(settings, split=None).rows_key,
         *rows.key,
-        *settings.how_key,
+        *settings.reduction_and_bins_key,
         *chosen.key,
         *map(str, (repeats, seed)),
     )
@@ -71,19 +71,19 @@ def explore(settings: Settings) -> None:
         lambda: lambda job: _work(job, settings, rows, names, options, int(repeats), int(seed)),
     )
     cells = data.n * max(1, data.n_classes) * len(names)
-    standing = long_work.draw(
+    status = long_work.draw(
         work,
         Button("Draw the curves", ":material/show_chart:"),
-        Said(
+        StateWords(
             f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.", stopped
         ),
         at_once=cells <= AT_ONCE and work.is_first,
     )
-    found: LearningCurve | None = standing.result
-    if found is not None and found.methods:
-        _show(found, settings)
-    elif found is not None and standing.state != "stopped":
-        st.warning(_failures(found) or "No fit was finished.", icon=":material/warning:")
+    curve: LearningCurve | None = status.result
+    if curve is not None and curve.methods:
+        _show(curve, settings)
+    elif curve is not None and status.state != "stopped":
+        st.warning(_failures(curve) or "No fit was finished.", icon=":material/warning:")
 
 
 def _work(

@@ -9,12 +9,12 @@ import streamlit as st
 
 from calviz.figures import EceByLibrary
 from calviz.specs.convention import Conventions
-from calviz.text.export import csv_bytes, latex_table, markdown_table
+from calviz.text.export import csv_bytes
 from calviz.text.words import bins_words, counted, points_cell, signed_points
 from calviz.ui.metrics import export
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import diagram, table_export
 from calviz.ui.widgets.tables import sortable
 
 #: Height in pixels of a row of the table, for three lines of text.
@@ -49,72 +49,78 @@ def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
         )
         _draw(conventions)
         with st.popover("Export", icon=":material/download:"):
-            export.offer(
+            table_export.offer(
                 lambda form: text(conventions, settings, form),
                 f"{stem}-libraries",
                 key="calviz.libraries",
             )
 
 
-def sentence(found: Conventions) -> str:
+def sentence(conventions: Conventions) -> str:
     """Say how far apart the values are, and what to compare them with, in markdown."""
-    low, high = found.span
+    low, high = conventions.span
     words = (
         f"From **{points_cell(low, 2)}** to **{points_cell(high, 2)} points**, depending on who is asked; calviz says "
-        f"**{points_cell(found.ece, 2)}**."
+        f"**{points_cell(conventions.ece, 2)}**."
     )
-    if found.redraws:
+    if conventions.redraws:
         words += (
             " A perfectly calibrated model with the same number of rows would not show 0 either: compare each value "
             "with its own “if calibrated”, not with the others."
         )
     else:
-        own = f" A calibrated model would show {points_cell(found.noise, 2)} points by calviz's definition; what it would show"
-        words += f"{own} by the others is not computed on data of this size."
+        noise = f" A calibrated model would show {points_cell(conventions.noise, 2)} points by calviz's definition; what it would show"
+        words += f"{noise} by the others is not computed on data of this size."
     return words
 
 
-def table(found: Conventions) -> pd.DataFrame:
+def table(conventions: Conventions) -> pd.DataFrame:
     """Return calviz and every convention as texts, one row each."""
-    rule = f"{bins_words(**found.params)}, (a, b]"
+    rule = f"{bins_words(**conventions.params)}, (a, b]"
     records = [
-        ("calviz", found.ece, "", found.noise, rule, "It is what the others are compared with.")
+        (
+            "calviz",
+            conventions.ece,
+            "",
+            conventions.noise,
+            rule,
+            "It is what the others are compared with.",
+        )
     ]
     records += [
         (
             f"{v.convention.library} {v.convention.call}",
             v.value,
-            signed_points(v.value - found.ece, 2),
+            signed_points(v.value - conventions.ece, 2),
             v.noise,
             v.convention.rule,
             v.convention.why if v.reason is None else f"{v.reason[:1].upper()}{v.reason[1:]}",
         )
-        for v in found
+        for v in conventions
     ]
     columns = ["library, function", *NUMBERS, "its default", "why it differs"]
     texts = pd.DataFrame(records, columns=columns)
     texts["value"] = [points_cell(v, 2) or "n/a" for v in texts["value"]]
     texts["if calibrated"] = [points_cell(v, 2) for v in texts["if calibrated"]]
-    return texts if found.redraws else texts.drop(columns="if calibrated")
+    return texts if conventions.redraws else texts.drop(columns="if calibrated")
 
 
-def text(found: Conventions, settings: Settings, form: str) -> str:
+def text(conventions: Conventions, settings: Settings, form: str) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
-        return csv_bytes(found.frame().reset_index()).decode()
-    write = markdown_table if form == "Markdown" else latex_table
-    texts = table(found).drop(columns="why it differs")
+        return csv_bytes(conventions.frame().reset_index()).decode()
+    texts = table(conventions).drop(columns="why it differs")
     right = [c for c in NUMBERS if c in texts.columns]
-    where = f"ECE in points by the defaults of other libraries: {export.source(settings)}."
-    return write(texts, caption=where, right=right)
+    caption = f"ECE in points by the defaults of other libraries: {export.source(settings)}."
+    return table_export.for_papers(form, texts, caption=caption, right=right)
 
 
-def _draw(found: Conventions) -> None:
-    texts = table(found)
+def _draw(conventions: Conventions) -> None:
+    texts = table(conventions)
     numbers = {
-        "value": [found.ece, *(v.value for v in found)],
-        "difference": [math.nan, *(v.value - found.ece for v in found)],
-        "if calibrated": [found.noise, *(v.noise for v in found)],
+        "value": [conventions.ece, *(v.value for v in conventions)],
+        "difference": [math.nan, *(v.value - conventions.ece for v in conventions)],
+        "if calibrated": [conventions.noise, *(v.noise for v in conventions)],
     }
     config = {
         "library, function": st.column_config.TextColumn(width=178, pinned=True),

@@ -34,7 +34,7 @@ AT_ONCE = 1_000_000
 HEIGHT, HEIGHT_BESIDE = 620, 320
 
 #: Seconds between two drawings of a table that is still being filled in.
-PAUSE = 0.5
+REDRAW_EVERY = 0.5
 
 INTERVAL_HELP = (
     "Bootstrap over the rows, 95 %. Corrected for the upward bias of errors that cannot fall below 0: an interval from 0 "
@@ -42,7 +42,7 @@ INTERVAL_HELP = (
 )
 Results = dict[str, MetricResult]
 #: Rows, settings and family whose error bars were complete in the last run.
-_THERE = "calviz.metrics.there"
+_COMPLETE = "calviz.metrics.there"
 
 
 def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
@@ -63,61 +63,63 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
     Values are shown first; error bars are filled in family by family.
     """
     # Progress is shown above the table, which is longer than the screen, so that readers see that more is coming.
-    said, place = st.container(), st.empty()
+    progress, place = st.container(), st.empty()
     keys = keys_of(family, settings)
     with (
-        said,
+        progress,
         st.spinner(
             f"Computing {len(keys)} metrics of {counted(settings.sample.data.rows, 'row')} …",
             show_time=True,
         ),
     ):
         results: Results = dict(cached.metrics(settings, keys, error_bars=False).metrics)
-        others = _others(settings, keys)
+        others = _other_values(settings, keys)
     if error_bars and settings.sample.data.n > 1:
-        wanted = [f for f in families() if family in (ALL, f)]
+        wanted_families = [f for f in families() if family in (ALL, f)]
         # Error bars that were complete in the last run are there at once; drawing the table repeatedly would take a second.
-        asked = (settings.rows_key, settings.how_key, family)
-        there = st.session_state.get(_THERE) == asked
-        drawn = -math.inf
-        for at, one in enumerate(wanted, start=1):
-            if not there and monotonic() - drawn > PAUSE:
+        shown = (settings.rows_key, settings.reduction_and_bins_key, family)
+        is_complete = st.session_state.get(_COMPLETE) == shown
+        drawn_at = -math.inf
+        for at, each in enumerate(wanted_families, start=1):
+            if not is_complete and monotonic() - drawn_at > REDRAW_EVERY:
                 with place.container():
                     _draw(results, settings, others)
-                drawn = monotonic()
-            words = f"Resampling {counted(settings.sample.data.rows, 'row')}: {one} ({at} of {len(wanted)}) …"
-            with said, st.spinner(words, show_time=True):
-                evaluation = cached.metrics(settings, keys_of(one, settings), error_bars=True)
+                drawn_at = monotonic()
+            words = f"Resampling {counted(settings.sample.data.rows, 'row')}: {each} ({at} of {len(wanted_families)}) …"
+            with progress, st.spinner(words, show_time=True):
+                evaluation = cached.metrics(settings, keys_of(each, settings), error_bars=True)
             results.update(evaluation.metrics)
-        st.session_state[_THERE] = asked
+        st.session_state[_COMPLETE] = shown
     with place.container():
-        _answer(results, settings, others)
+        _reacting_table(results, settings, others)
     return results
 
 
-def _others(settings: Settings, keys: tuple[str, ...]) -> dict[str, Mapping[str, MetricResult]]:
+def _other_values(
+    settings: Settings, keys: tuple[str, ...]
+) -> dict[str, Mapping[str, MetricResult]]:
     """Return the values of the selected rows and of the pinned state, by the name of their column; without error bars."""
-    found: dict[str, Mapping[str, MetricResult]] = {}
-    chosen = state.among(settings)
+    values: dict[str, Mapping[str, MetricResult]] = {}
+    chosen = state.current(settings)
     if chosen is not None and chosen.rows.size:
-        with settings.turn:
+        with settings.compute_lock:
             part = state.sample_of(settings, chosen)
-            found["selected"] = analysis.evaluate(part, keys, ci=False).metrics
+            values["selected"] = analysis.evaluate(part, keys, ci=False).metrics
     if pinned := on_page.values(settings, keys):
-        found["pinned"] = pinned
-    return found
+        values["pinned"] = pinned
+    return values
 
 
 @st.fragment
-def _answer(
+def _reacting_table(
     results: Results, settings: Settings, others: Mapping[str, Mapping[str, MetricResult]]
 ) -> None:
     """Draw the table that reacts to a click; a fragment, so that the page does not run again."""
     with page_guard.boundary():
         event = _draw(results, settings, others, select=True)
-        at = event.selection.rows if event is not None else []
-        if at:
-            details(results[list(results)[at[0]]])
+        rows = event.selection.rows if event is not None else []
+        if rows:
+            details(results[list(results)[rows[0]]])
         else:
             st.caption("Tick a row to read what the metric means, its formula and its source.")
     _reasons(results)
@@ -129,8 +131,12 @@ def _reasons(results: Results) -> None:
         st.caption(f"{md(names, 1_000)}: {md(text, 500)}")
     for names, reason in missing(results.values()):
         # In "undefined: on no class is the confidence below the accuracy.", the part after the colon is the reason for these labels.
-        what, why = reason.split(": ", 1) if ": " in reason else ("not available", reason)
-        st.caption(f"{md(what[:1].upper() + what[1:], 200)} ({md(names, 1_000)}): {md(why, 500)}")
+        subject, explanation = (
+            reason.split(": ", 1) if ": " in reason else ("not available", reason)
+        )
+        st.caption(
+            f"{md(subject[:1].upper() + subject[1:], 200)} ({md(names, 1_000)}): {md(explanation, 500)}"
+        )
 
 
 def _draw(
@@ -180,8 +186,8 @@ def _draw(
     for at, (name, other) in enumerate(others.items(), start=2):
         texts.insert(at, name, [_other(other.get(key)) for key in results])
     if any(r.interval is not None for r in results.values()):
-        drawn = Bullet.column(results.values())
-        texts.insert(2 + len(others), bullet.COLUMN, bullet.column(drawn, shared=False))
+        bullets = Bullet.column(results.values())
+        texts.insert(2 + len(others), bullet.COLUMN, bullet.column(bullets, shared=False))
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
     texts = texts.drop(columns=unused)

@@ -20,15 +20,15 @@ from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted
 from calviz.ui.selection import state
 from calviz.ui.session.jobs import Job
-from calviz.ui.session.result_cache import kept
+from calviz.ui.session.result_cache import cached_results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram, long_work
-from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 from calviz.ui.widgets.text import md
 
 PLACE = "over_time"
 #: The options for automatic periods and for no recalibration.
-_USUAL, _NONE = "as suits the data", "none"
+_AUTOMATIC, _NONE = "as suits the data", "none"
 #: Rows times classes up to which the job starts by itself.
 AT_ONCE = 500_000
 
@@ -48,43 +48,43 @@ def explore(settings: Settings) -> None:
         )
         every = st.selectbox(
             "Periods",
-            (_USUAL, *EVERY),
+            (_AUTOMATIC, *EVERY),
             key="time-every",
             bind="query-params",
             width=220,
             help="Weeks begin on Monday. Equal counts: ten periods of about as many rows.",
         )
-        single = [spec.key for spec in RECALIBRATORS if spec.key != "identity"]
+        methods = [spec.key for spec in RECALIBRATORS if spec.key != "identity"]
         method = st.selectbox(
             "Recalibrate on the past by",
-            (_NONE, *single),
-            index=1 + single.index("temperature"),
+            (_NONE, *methods),
+            index=1 + methods.index("temperature"),
             format_func=lambda key: key if key == _NONE else RECALIBRATORS[key].label,
             key="time-method",
             bind="query-params",
             width=300,
             help="Before each period the method is fitted on all rows until then.",
         )
-    length: Every | None = None if every == _USUAL else every  # type: ignore[assignment]
-    how = None if method == _NONE else method
+    length: Every | None = None if every == _AUTOMATIC else every  # type: ignore[assignment]
+    recalibrator = None if method == _NONE else method
     sample = settings.sample
     work = LongWork(
         PLACE,
-        (*settings.rows_key, *settings.how_key, metric, every, method),
+        (*settings.rows_key, *settings.reduction_and_bins_key, metric, every, method),
         f"Measuring {counted(sample.data.rows, 'row')} over time",
-        lambda: lambda job: _work(job, sample, metric, length, how),
+        lambda: lambda job: _work(job, sample, metric, length, recalibrator),
         about=settings.rows_key,
     )
     cells = sample.data.n * max(1, sample.data.n_classes)
-    standing = long_work.draw(
+    status = long_work.draw(
         work,
         Button("Measure each period", ":material/timeline:"),
-        Said("Each period, changes, and what recalibration on the past would have given."),
+        StateWords("Each period, changes, and what recalibration on the past would have given."),
         at_once=cells <= AT_ONCE,
         patience=2.0,
     )
-    if standing.result is not None:
-        _show(standing.result, settings)
+    if status.result is not None:
+        _show(status.result, settings)
 
 
 def _work(
@@ -99,62 +99,70 @@ def _work(
     )
 
 
-def _selected(found: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:
+def _selected(result: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:
     """Yield the metric of the selected rows, period by period."""
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is not None and chosen.rows.size:
-        key = (*settings.rows_key, *settings.how_key, chosen.rule.link(), found.metric, found.every)
-        yield Overlay("Selected rows", "selected", _values(key, chosen.rows, found, settings))
+        key = (
+            *settings.rows_key,
+            *settings.reduction_and_bins_key,
+            chosen.rule.link(),
+            result.metric,
+            result.every,
+        )
+        yield Overlay("Selected rows", "selected", _values(key, chosen.rows, result, settings))
 
 
-@kept(6)
+@cached_results(6)
 def _values(
-    key: tuple[str, ...], _rows: IntArray, _found: OverTime, _settings: Settings
+    key: tuple[str, ...], _rows: IntArray, _result: OverTime, _settings: Settings
 ) -> FloatArray:
-    with _settings.turn:
-        return values_of(_settings.sample, _found, _rows)
+    with _settings.compute_lock:
+        return values_of(_settings.sample, _result, _rows)
 
 
-def _show(found: OverTime, settings: Settings) -> None:
-    figure = OverTimeLine.compute(found)
+def _show(result: OverTime, settings: Settings) -> None:
+    figure = OverTimeLine.compute(result)
     st.subheader(md(figure.answer(), 1_000), anchor=False)
     if figure.past():
         st.markdown(md(figure.past(), 1_000))
-    beside = tuple(_selected(found, settings))
+    beside = tuple(_selected(result, settings))
     diagram.chart(
         figure,
         diagram.as_wide_as_the_page(
             figure.plot(theme=diagram.theme(), width=diagram.page_width(), beside=beside)
         ),
-        key=f"over_time.{found.metric}",
-        filename=f"over-time-{found.metric}",
+        key=f"over_time.{result.metric}",
+        filename=f"over-time-{result.metric}",
     )
     small = (
-        f" {counted(found.small, 'period')} with too few rows are left out." if found.small else ""
+        f" {counted(result.small, 'period')} with too few rows are left out."
+        if result.small
+        else ""
     )
     tested = (
-        f" A period differs beyond chance where rows dealt out to the periods at random ({found.resamples:,} times) "
+        f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
         "rarely make one as unusual, all periods taken together (Westfall and Young); that may be a change of the model, "
         "of the labels or of the rows that come."
-        if found.resamples
+        if result.resamples
         else ""
     )
     for other in beside:
-        none = int(np.count_nonzero(np.isnan(other.content)))
-        without = f" in {none} of {counted(other.content.size, 'period')}" if none else ""
+        missing = int(np.count_nonzero(np.isnan(other.content)))
+        periods = f" in {missing} of {counted(other.content.size, 'period')}" if missing else ""
         few = (
-            f"; there is no value{without}, which hold fewer than {MIN_ROWS} of these rows"
-            if none
+            f"; there is no value{periods}, which hold fewer than {MIN_ROWS} of these rows"
+            if missing
             else ""
         )
         st.caption(f"{other.name}: their own value, on which no test is run{few}.")
     st.caption(
-        f"By {found.every}, each period with its own interval and noise floor.{tested}{small} "
+        f"By {result.every}, each period with its own interval and noise floor.{tested}{small} "
         "Recalibration on the past sees no row of the period that it is judged on."
     )
     with st.expander("What is drawn, as a table", icon=":material/table:"):
-        frame = found.frame()
-        st.dataframe(frame, hide_index=True, alt=f"{figure.label} by {found.every}")
+        frame = result.frame()
+        st.dataframe(frame, hide_index=True, alt=f"{figure.label} by {result.every}")
         csv_download.button(
             "Download as CSV",
             frame,

@@ -18,9 +18,7 @@ from calviz.ui.widgets.recalibration_choice import NONE
 
 F = TypeVar("F")
 #: Settings beside those that choose the rows.
-HOW = ("reduction", "bins", "scheme")
-#: Characters of a name in a legend.
-_LEGEND = 44
+REDUCTION_AND_BINS = ("reduction", "bins", "scheme")
 
 
 def points(now: Settings) -> tuple[ReliabilityOverlay, ...]:
@@ -34,12 +32,12 @@ def points(now: Settings) -> tuple[ReliabilityOverlay, ...]:
             # Imported here: most pages are shown without a map, and the modules that fit one take a second to import.
             from calviz.ui.widgets import recalibrated_diagram
 
-            other = recalibrated_diagram.find(pinned.settings, pinned.method).after
+            figure = recalibrated_diagram.compute(pinned.settings, pinned.method).after
         else:
-            other = results.reliability(pinned.settings)
+            figure = results.reliability(pinned.settings)
     except CalvizError:
         return ()
-    return (ReliabilityOverlay.of(other, f"Pinned: {name}", "pinned"),)
+    return (ReliabilityOverlay.of(figure, f"Pinned: {name}", "pinned"),)
 
 
 def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
@@ -49,21 +47,21 @@ def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
         return {}
     # The key of the ECE depends on the bins.
     ece = now.sample.ece_key
-    own = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
+    pinned_keys = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
     try:
         if pinned.method != NONE:
             from calviz.ui.widgets import recalibrated_diagram
 
             after = recalibrated_diagram.sample_after(pinned.settings, pinned.method)
-            found = analysis.evaluate(after, own)
+            evaluation = analysis.evaluate(after, pinned_keys)
         else:
-            found = results.metrics(pinned.settings, own, error_bars=False)
+            evaluation = results.metrics(pinned.settings, pinned_keys, error_bars=False)
     except CalvizError:
         return {}
-    return {key: found[other] for key, other in zip(keys, own, strict=True)}
+    return {key: evaluation[pinned_key] for key, pinned_key in zip(keys, pinned_keys, strict=True)}
 
 
-def other(
+def pinned_overlay(
     now: Settings, make: Callable[[Sample], F], *, as_now: tuple[str, ...] = ("bins", "scheme")
 ) -> Overlay[F] | None:
     """Return what a page shows, for the pinned state; None if nothing is pinned, or if it would be the same.

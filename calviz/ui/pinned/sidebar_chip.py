@@ -13,7 +13,7 @@ def draw(now: Settings) -> None:
     """Draw what is pinned, or the button that pins the current state."""
     pinned = state.current(now)
     if pinned is None:
-        if reason := state.ended():
+        if reason := state.end_reason():
             st.caption(f":material/info: {md(reason, 300)}")
         st.button(
             "Pin this",
@@ -26,9 +26,11 @@ def draw(now: Settings) -> None:
             args=(now,),
         )
         return
-    other = state.difference(pinned, now)
+    difference = state.difference(pinned, now)
     with st.container(border=True, gap="xsmall"):
-        words = md(other, 300) if other else "what is shown now; change a setting to see both"
+        words = (
+            md(difference, 300) if difference else "what is shown now; change a setting to see both"
+        )
         st.markdown(f":material/keep: **Pinned:** {words}")
         st.button(
             "Unpin",

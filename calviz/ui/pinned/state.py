@@ -14,14 +14,14 @@ from calviz.results.slices import rows_where, where_words
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import full_sentence, shorten
 from calviz.ui.session import browser_history
-from calviz.ui.session.link_encoding import joined, parted
+from calviz.ui.session.link_encoding import join_parts, split_parts
 from calviz.ui.session.open_files import Entry
 from calviz.ui.session.settings import MAX_BINS, Settings
 from calviz.ui.widgets import recalibration_choice
 
 #: The name in the address, and its value if everything is at its default.
 PINNED, _DEFAULTS = "pinned", "-"
-_PIN, _OF, _ENDED = "calviz.pinned", "calviz.pinned.of", "calviz.pinned.ended"
+_PIN, _PINNED_FOR, _END_REASON = "calviz.pinned", "calviz.pinned.of", "calviz.pinned.end_reason"
 _ALL = ""
 
 
@@ -52,32 +52,32 @@ class Pin:
         ]
         parts += ["a"] if self.split is None else []
         parts += [f"w{text}" for text in self.where]
-        return joined(parts) or _DEFAULTS
+        return join_parts(parts) or _DEFAULTS
 
 
 _CODES = {"m": "model", "s": "split", "r": "reduction", "b": "bins", "h": "scheme", "f": "map"}
 
 
-def pin_of(link: str) -> Pin | None:
+def decode_pin(link: str) -> Pin | None:
     """Decode the pin in a link; None if it holds none."""
     if link == _DEFAULTS:
         return Pin()
-    found: dict[str, str | None] = {}
+    parts: dict[str, str | None] = {}
     where = []
-    for part in parted(link):
+    for part in split_parts(link):
         code, value = part[:1], part[1:]
         if code == "w":
             where.append(value)
         elif part == "a":
-            found["split"] = None
-        elif code in _CODES and value and _CODES[code] not in found:
-            found[_CODES[code]] = value
+            parts["split"] = None
+        elif code in _CODES and value and _CODES[code] not in parts:
+            parts[_CODES[code]] = value
         else:
             return None
-    return None if len(where) % 2 else Pin(**found, where=tuple(where))  # type: ignore[arg-type]
+    return None if len(where) % 2 else Pin(**parts, where=tuple(where))  # type: ignore[arg-type]
 
 
-def of(settings: Settings, method: str) -> Pin:
+def pin_for(settings: Settings, method: str) -> Pin:
     """Return the pin for some settings and a map."""
     entry, data = settings.entry, settings.whole
     split: str | None = ""
@@ -114,7 +114,7 @@ class Pinned:
     method: str
 
 
-def _settings_of(pin: Pin, entry: Entry) -> Pinned:
+def _resolved(pin: Pin, entry: Entry) -> Pinned:
     """Return the settings of a pin; raise CalvizError, ValueError or KeyError if they do not fit the data."""
     model = pin.model or next(iter(entry.loaded.models))
     if model not in entry.loaded.models:
@@ -135,64 +135,64 @@ def _settings_of(pin: Pin, entry: Entry) -> Pinned:
     rows_where(data, where)
     if pin.map:
         RECALIBRATORS[pin.map]
-    found = Settings(entry, model, split, reduction, bins, scheme, where)
-    return Pinned(found, pin.map or recalibration_choice.NONE)
+    settings = Settings(entry, model, split, reduction, bins, scheme, where)
+    return Pinned(settings, pin.map or recalibration_choice.NONE)
 
 
 def current(now: Settings) -> Pinned | None:
     """Return what is pinned, for the current data; None if nothing is."""
     pin: Pin | None = st.session_state.get(_PIN)
-    return None if pin is None else _settings_of(pin, now.entry)
+    return None if pin is None else _resolved(pin, now.entry)
 
 
 def pin_this(now: Settings) -> None:
     """Pin the current settings, with the map that was chosen on a page; for callbacks."""
     method = st.session_state.get(recalibration_choice.KEY, recalibration_choice.NONE)
-    st.session_state[_PIN] = of(now, method or recalibration_choice.NONE)
-    st.session_state[_OF] = now.entry.key
-    st.session_state.pop(_ENDED, None)
+    st.session_state[_PIN] = pin_for(now, method or recalibration_choice.NONE)
+    st.session_state[_PINNED_FOR] = now.entry.key
+    st.session_state.pop(_END_REASON, None)
 
 
-def put(pin: Pin | None) -> None:
+def set_pin(pin: Pin | None) -> None:
     """Pin something, or nothing."""
     st.session_state[_PIN] = pin
-    st.session_state.pop(_OF, None)
-    st.session_state.pop(_ENDED, None)
+    st.session_state.pop(_PINNED_FOR, None)
+    st.session_state.pop(_END_REASON, None)
 
 
 def unpin() -> None:
     """Remove the pin; for callbacks."""
-    put(None)
+    set_pin(None)
 
 
-def ended() -> str | None:
+def end_reason() -> str | None:
     """Return a sentence that says why the pinned state is gone, until something is pinned."""
-    reason: str | None = st.session_state.get(_ENDED)
+    reason: str | None = st.session_state.get(_END_REASON)
     return reason
 
 
-def settle(now: Settings) -> None:
+def sync_with_address(now: Settings) -> None:
     """Follow the address at the start, drop a pin that does not fit the data, and write the address."""
-    if _PIN not in st.session_state or browser_history.stepped():
-        put(pin_of(st.query_params[PINNED]) if PINNED in st.query_params else None)
+    if _PIN not in st.session_state or browser_history.is_step():
+        set_pin(decode_pin(st.query_params[PINNED]) if PINNED in st.query_params else None)
     pin: Pin | None = st.session_state[_PIN]
     if pin is not None:
-        before = st.session_state.get(_OF, now.entry.key)
+        pinned_for = st.session_state.get(_PINNED_FOR, now.entry.key)
         try:
-            if before != now.entry.key:
+            if pinned_for != now.entry.key:
                 raise KeyError("another data set is shown")
-            _settings_of(pin, now.entry)
-            st.session_state[_OF] = before
+            _resolved(pin, now.entry)
+            st.session_state[_PINNED_FOR] = pinned_for
         except (CalvizError, ValueError, KeyError) as reason:
-            said = reason.args[0] if isinstance(reason, KeyError) else reason
-            put(None)
-            st.session_state[_ENDED] = full_sentence(f"The pinned state is gone: {said}")
+            message = reason.args[0] if isinstance(reason, KeyError) else reason
+            set_pin(None)
+            st.session_state[_END_REASON] = full_sentence(f"The pinned state is gone: {message}")
             pin = None
-    wanted = None if pin is None else pin.link()
-    if wanted is None and PINNED in st.query_params:
+    link = None if pin is None else pin.link()
+    if link is None and PINNED in st.query_params:
         del st.query_params[PINNED]
-    elif wanted is not None and st.query_params.get(PINNED) != wanted:
-        st.query_params[PINNED] = wanted
+    elif link is not None and st.query_params.get(PINNED) != link:
+        st.query_params[PINNED] = link
 
 
 def difference(pinned: Pinned, now: Settings) -> str:

@@ -18,6 +18,7 @@ from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.recalibrate.plan_choice import Choice
 from calviz.ui.session.jobs import Job
 
+PLACE = "recalibrate"
 #: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
 #: maps again.
 KEPT_BYTES = 400_000_000
@@ -57,8 +58,8 @@ def work(choice: Choice) -> Callable[[Job], Outcome]:
             return outcome
         return replace(
             outcome,
-            comparison=_slim(comparison),
-            drawn=figures_computed.all_at_once(outcome, settings, job),
+            comparison=_without_rows(comparison),
+            figures=figures_computed.all_at_once(outcome, settings, job),
         )
 
     return run
@@ -86,12 +87,13 @@ def is_in_link(choice: Choice) -> bool:
     return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE
 
 
-def _slim(found: Comparison) -> Comparison:
+def _without_rows(comparison: Comparison) -> Comparison:
     """Return the comparison without the calibrated rows."""
     return replace(
-        found,
+        comparison,
         methods={
-            m.key: replace(m, calibrated=None) if m.recalibrator is not None else m for m in found
+            m.key: replace(m, calibrated=None) if m.recalibrator is not None else m
+            for m in comparison
         },
     )
 

@@ -24,7 +24,7 @@ from calviz.ui.widgets.text import md
 #: More numbers than this take minutes to write as text, and gigabytes to hold.
 MOST_TEXT = 20_000_000
 
-_READY, _ADVISED = "calviz.recalibrate.ready", "calviz.recalibrate.advised"
+_BUILT_FILES, _ADVISED = "calviz.recalibrate.ready", "calviz.recalibrate.advised"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,11 @@ class Files:
 def choose(outcome: Outcome, advised: str) -> str:
     """Draw the choice of a method; it follows the advice until the user chooses another one."""
     methods = [m.key for m in outcome.fitted]
-    held, before = st.session_state.get("method"), st.session_state.get(_ADVISED)
-    follows = held not in (None, advised) and (held not in methods or held == before)
-    if follows:
+    chosen, advised_before = st.session_state.get("method"), st.session_state.get(_ADVISED)
+    follows_advice = chosen not in (None, advised) and (
+        chosen not in methods or chosen == advised_before
+    )
+    if follows_advice:
         st.session_state["method"] = advised
     st.session_state[_ADVISED] = advised
     return str(
@@ -51,7 +53,7 @@ def choose(outcome: Outcome, advised: str) -> str:
             "Method",
             methods,
             # No default where the state is set in this run: streamlit warns about two values.
-            index=0 if follows else methods.index(advised),
+            index=0 if follows_advice else methods.index(advised),
             format_func=lambda key: RECALIBRATORS[key].label,
             key="method",
             bind="query-params",
@@ -69,20 +71,22 @@ def draw(outcome: Outcome, method: str, settings: Settings) -> None:
     label = outcome.comparison[method].label
     fit = outcome.comparison.fit
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        usual = _usual(settings)
+        default = _usual(settings)
         suffix = str(
             st.segmented_control(
                 "Format of the file",
                 SUFFIXES,
-                default=usual,
+                default=default,
                 required=True,
-                key=f"calviz.take-home.format.{usual}",
+                key=f"calviz.take-home.format.{default}",
                 format_func=lambda s: s[1:].upper(),
             )
         )
-        wanted = (*outcome.key, method, suffix)
-        build = st.button("Prepare the files", icon=":material/build:", key="calviz.take-home")
-    if build:
+        file_key = (*outcome.key, method, suffix)
+        is_requested = st.button(
+            "Prepare the files", icon=":material/build:", key="calviz.take-home"
+        )
+    if is_requested:
         with st.status(f"Calibrating {counted(outcome.whole.n, 'row')} …", expanded=True) as status:
             try:
                 files = _build(outcome, method, suffix)
@@ -91,19 +95,21 @@ def draw(outcome: Outcome, method: str, settings: Settings) -> None:
                 st.markdown(md(error, 500))
                 return
             status.update(label="The files are ready.", state="complete", expanded=False)
-        st.session_state[_READY] = (wanted, files)
-    ready = st.session_state.get(_READY)
-    if ready is None or ready[0] != wanted:
+        st.session_state[_BUILT_FILES] = (file_key, files)
+    built = st.session_state.get(_BUILT_FILES)
+    if built is None or built[0] != file_key:
         st.caption(
             f"{_which_rows(outcome, settings)} calibrated. Labels, identifiers, splits and groups stay; "
             "other columns are left out."
         )
         return
-    _offer(ready[1], f"{settings.file_stem}-{method.replace('+', '-')}", suffix)
-    how = f"{md(label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
+    _offer(built[1], f"{settings.file_stem}-{method.replace('+', '-')}", suffix)
+    words = (
+        f"{md(label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
+    )
     if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
-        how += " The file holds these rows too: judge the result on the others."
-    st.caption(how)
+        words += " The file holds these rows too: judge the result on the others."
+    st.caption(words)
 
 
 def _of_slice(settings: Settings) -> str:
@@ -125,16 +131,16 @@ def _usual(settings: Settings) -> str:
 
 def _build(outcome: Outcome, method: str, suffix: str) -> Files:
     result = outcome.comparison[method]
-    crossed = len(outcome.rows.pairs) > 1
+    is_cross_fitted = len(outcome.rows.pairs) > 1
     st.markdown(f"Applying {md(result.label)} …")
     data = (
         outcome.calibrated(method)
-        if crossed
+        if is_cross_fitted
         else apply_to_all(outcome.whole, result.recalibrator, outcome.rows)
     )
     st.markdown(f"Writing {suffix[1:].upper()} …")
     table = _written(data, suffix)
-    if crossed:
+    if is_cross_fitted:
         reason = "Cross-fitting has one map per fold: fit on a share or a split to get one map."
         return Files(table, None, None, reason, reason)
     record = result.recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
@@ -146,9 +152,9 @@ def _build(outcome: Outcome, method: str, suffix: str) -> Files:
 
 
 def _written(data: Dataset, suffix: str) -> bytes:
-    many = data.probs.size if isinstance(data, Predictions) else data.n
-    if suffix == ".csv" and many > MOST_TEXT:
-        raise OptionError(f"{many:,} probabilities are too many for text; choose Parquet or NPZ.")
+    values = data.probs.size if isinstance(data, Predictions) else data.n
+    if suffix == ".csv" and values > MOST_TEXT:
+        raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
         write_predictions(data, path)

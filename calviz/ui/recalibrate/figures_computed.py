@@ -79,11 +79,11 @@ KINDS: Mapping[str, Kind] = {
 
 def figure(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:
     """Return a figure of the rows after a method, of a kind in `KINDS`."""
-    how = _how(kind, settings)
-    at_hand = outcome.drawn.get((method, kind, how))
-    if at_hand is not None:
-        return at_hand
-    return _computed(outcome.key, method, kind, how, outcome, settings)
+    settings_key = _settings_key(kind, settings)
+    figure_at_hand = outcome.figures.get((method, kind, settings_key))
+    if figure_at_hand is not None:
+        return figure_at_hand
+    return _computed(outcome.key, method, kind, settings_key, outcome, settings)
 
 
 def all_at_once(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[str, str, str], Any]:
@@ -98,17 +98,24 @@ def all_at_once(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[st
             for name, kind in KINDS.items():
                 if not kind.at_once or (kind.of_map and m.key == UNCALIBRATED):
                     continue
-                computed[m.key, name, _how(name, settings)] = kind.compute(outcome, m.key, settings)
+                computed[m.key, name, _settings_key(name, settings)] = kind.compute(
+                    outcome, m.key, settings
+                )
     return computed
 
 
-def _how(kind: str, settings: Settings) -> str:
+def _settings_key(kind: str, settings: Settings) -> str:
     """Identify what a figure depends on in addition to the comparison."""
-    return " ".join(settings.how_key) if KINDS[kind].binned else ""
+    return " ".join(settings.reduction_and_bins_key) if KINDS[kind].binned else ""
 
 
 @st.cache_resource(scope="session", max_entries=96, show_spinner=False)
 def _computed(
-    key: tuple[str, ...], method: str, kind: str, how: str, _outcome: Outcome, _settings: Settings
+    key: tuple[str, ...],
+    method: str,
+    kind: str,
+    settings_key: str,
+    _outcome: Outcome,
+    _settings: Settings,
 ) -> Any:
     return KINDS[kind].compute(_outcome, method, _settings)

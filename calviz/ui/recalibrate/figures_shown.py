@@ -135,13 +135,13 @@ def _view(outcome: Outcome, method: str, view: str, settings: Settings) -> None:
     theme, width = diagram.theme(), diagram.PHONE
     figure = figures_computed.figure(outcome, method, view, settings)
     if view == "cumulative":
-        drawn = figure.plot(theme=theme, panels=["a"], width=width)
+        drawing = figure.plot(theme=theme, panels=["a"], width=width)
     elif view == "classes":
-        drawn = figure.plot(theme=theme, width=HALF)
+        drawing = figure.plot(theme=theme, width=HALF)
     else:
-        drawn = diagram.as_wide_as_the_page(figure.plot(theme=theme, width=width))
+        drawing = diagram.as_wide_as_the_page(figure.plot(theme=theme, width=width))
     st.caption(md(figure.describe(), 600))
-    diagram.chart(figure, drawn, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
+    diagram.chart(figure, drawing, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
 
 
 def _in_order(outcome: Outcome) -> list[MethodResult]:
@@ -150,7 +150,7 @@ def _in_order(outcome: Outcome) -> list[MethodResult]:
     return [m for m in table.order(outcome, lead) if m.ok]
 
 
-def _as_table(frames: dict[str, pd.DataFrame], what: str) -> None:
+def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
     if not frames:
         return
     with st.expander("What is drawn, as a table", icon=":material/table:"):
@@ -159,6 +159,6 @@ def _as_table(frames: dict[str, pd.DataFrame], what: str) -> None:
         csv_download.button(
             "Download as CSV",
             frame,
-            f"recalibration-{what}.csv",
-            key=f"calviz.recalibrate.{what}.download",
+            f"recalibration-{kind}.csv",
+            key=f"calviz.recalibrate.{kind}.download",
         )

@@ -33,7 +33,7 @@ class Outcome:
         How `data` is divided.
     reduction : Reduction
     comparison : Comparison
-    drawn : mapping
+    figures : mapping
         Figures that were computed while all calibrated rows were in memory, by method, kind and settings.
     """
 
@@ -43,7 +43,7 @@ class Outcome:
     rows: Rows
     reduction: Reduction
     comparison: Comparison
-    drawn: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
+    figures: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
 
     @property
     def fitted(self) -> tuple[MethodResult, ...]:

@@ -67,19 +67,19 @@ class Choice:
 
 def draw(settings: Settings) -> Choice | None:
     """Draw the choices; return None, with the reason on screen, if there is nothing to fit on."""
-    chosen = _division(settings)
+    chosen_rows = _choose_rows(settings)
     above = st.container()
-    methods = method_choice.draw(chosen)
+    methods = method_choice.draw(chosen_rows)
     if methods is None:
         return None
     rows = methods.rows
     with above:
-        _say(rows)
+        _draw_rows(rows)
     with methods.line:
         refits = 0 if rows.in_sample else _refits()
     plan = Plan(
         methods=methods.methods,
-        division=chosen.division,
+        division=chosen_rows.division,
         metrics=METRICS.in_table("fits"),
         reduction=settings.reduction,
         bins=settings.bins,
@@ -87,10 +87,10 @@ def draw(settings: Settings) -> Choice | None:
         options=methods.options,
         refits=refits,
     )
-    return Choice(settings, chosen, rows, plan)
+    return Choice(settings, chosen_rows, rows, plan)
 
 
-def _say(rows: Rows) -> None:
+def _draw_rows(rows: Rows) -> None:
     fit, judged = rows.fit, rows.evaluation
     st.caption(
         f"Maps are fitted on {counted(fit.rows, 'row')} ({md(fit.how)}) and judged on {counted(judged.rows, 'row')} "
@@ -110,11 +110,11 @@ def _refits() -> int:
             "Intervals are for the maps as fitted. Fitting each method again, to rows drawn from the fitting rows, "
             "adds the variation of the fit to the intervals of the differences, and makes the comparison that many times longer."
         )
-        again = st.toggle(f"Fit each method {REFITS} more times", key="refit", bind="query-params")
-    return REFITS if again else 0
+        is_on = st.toggle(f"Fit each method {REFITS} more times", key="refit", bind="query-params")
+    return REFITS if is_on else 0
 
 
-def _division(settings: Settings) -> FitRows:
+def _choose_rows(settings: Settings) -> FitRows:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         rows = fit_rows.choose(settings, folds=True)
         with st.popover("In-sample", type="tertiary"):
@@ -123,7 +123,7 @@ def _division(settings: Settings) -> FitRows:
                 "good for seeing overfitting, not for choosing."
             )
             if st.toggle("Fit and judge on the same rows", key="in-sample", bind="query-params"):
-                same = rows.division.fit_split
-                division = Division(fit_split=same, eval_split=same, in_sample=True)
+                split = rows.division.fit_split
+                division = Division(fit_split=split, eval_split=split, in_sample=True)
                 rows = replace(rows, division=division)
     return rows

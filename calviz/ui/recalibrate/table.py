@@ -21,10 +21,10 @@ from calviz.results.comparison import (
 from calviz.results.comparison_table import TIED_SIGN, Column, Mark, Remark, marks_words
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED
-from calviz.text.export import csv_bytes, latex_table, markdown_table
+from calviz.text.export import csv_bytes
 from calviz.text.words import decimal, decimals_for, seconds_text
 from calviz.ui.recalibrate.outcome import Outcome, metric
-from calviz.ui.widgets import bullet
+from calviz.ui.widgets import bullet, table_export
 from calviz.ui.widgets.table_marks import Cell, marked
 from calviz.ui.widgets.text import md
 
@@ -35,8 +35,6 @@ _AGAINST = "Against uncalibrated"
 RANK_BY = "rank-by"
 #: Cells up to this number of characters are not broken into lines.
 SHORT = 14
-FORMATS = {"CSV": ("csv", "text/csv"), "Markdown": ("md", "text/markdown")}
-FORMATS |= {"LaTeX": ("tex", "text/x-tex")}
 
 
 def draw(outcome: Outcome) -> None:
@@ -75,7 +73,7 @@ def draw(outcome: Outcome) -> None:
         f"percentage points. Binned metrics: {comparison.bins_words}."
     )
     for remark in comparison.remarks(shown):
-        _say(comparison, remark)
+        _draw_remark(comparison, remark)
     _download(outcome, frame, shown)
 
 
@@ -87,8 +85,8 @@ def measured(outcome: Outcome, metrics: Iterable[str]) -> tuple[Column, ...]:
     )
 
 
-def _say(found: Comparison, remark: Remark) -> None:
-    labels = [found[key].label for key in remark.of]
+def _draw_remark(comparison: Comparison, remark: Remark) -> None:
+    labels = [comparison[key].label for key in remark.of]
     if remark.metric is not None:
         names = "; ".join(md(label, 100) for label in labels)
         st.caption(f"{METRICS[remark.metric].label} of {names}: {md(remark.text, 500)}")
@@ -157,39 +155,42 @@ def _change(scale: float, change: Difference) -> str:
 
 def _pictures(outcome: Outcome, lead: str) -> dict[str, str]:
     """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
-    given = {m.label: m.metrics.get(lead) for m in outcome.comparison}
-    there = {label: r for label, r in given.items() if r is not None and r.available}
-    drawn = bullet.column([Bullet.of(r) for r in there.values()])
+    results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
+    available = {label: r for label, r in results.items() if r is not None and r.available}
+    pictures = bullet.column([Bullet.of(r) for r in available.values()])
     return {
         label: bullet.cell(address, words(result, ""))
-        for (label, result), address in zip(there.items(), drawn, strict=True)
+        for (label, result), address in zip(available.items(), pictures, strict=True)
     }
 
 
 def _styled(
-    frame: pd.DataFrame, found: Comparison, columns: Sequence[Column], pictures: Mapping[str, str]
+    frame: pd.DataFrame,
+    comparison: Comparison,
+    columns: Sequence[Column],
+    pictures: Mapping[str, str],
 ) -> Any:
     """Return the table with the best in bold and the second underlined; all texts are escaped."""
-    at = {label: row for row, label in enumerate(frame.index)}
-    places: dict[Mark, list[Cell]] = {"best": [], "second": []}
+    row_of = {label: row for row, label in enumerate(frame.index)}
+    marked_cells: dict[Mark, list[Cell]] = {"best": [], "second": []}
     for number, column in enumerate(columns):
-        for m in found.ready:
+        for m in comparison.ready:
             if (mark := column.mark(m.key)) is not None:
-                places[mark].append((at[m.label], number))
+                marked_cells[mark].append((row_of[m.label], number))
     if _AGAINST in frame:
         # The verdict goes into the cell of its change, as the table is wide.
         change = list(frame)[list(frame).index(_AGAINST) - 1]
-        both = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
-        frame[change] = [_with_verdict(text, judged) for text, judged in both]
-    written = frame.map(_unbroken)
+        cells = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
+        frame[change] = [_with_verdict(text, judged) for text, judged in cells]
+    shown = frame.map(_unbroken)
     if any(pictures.values()):
         # Inserted after the metrics, whose cells are marked by position.
-        written.insert(
+        shown.insert(
             len(columns),
             bullet.COLUMN.replace(" ", NBSP),
             [pictures.get(label, "") for label in frame.index],
         )
-    return marked(written, **places)
+    return marked(shown, **marked_cells)
 
 
 def _with_verdict(change: str, verdict: str) -> str:
@@ -237,9 +238,9 @@ def content(form: str, outcome: Outcome, shown: pd.DataFrame, columns: Sequence[
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(numbers(outcome, columns)).decode()
-    write = markdown_table if form == "Markdown" else latex_table
     table = shown.rename_axis("Method").reset_index()
-    return write(table, caption=caption(outcome), right=[str(c) for c in shown.columns])
+    right = [str(c) for c in shown.columns]
+    return table_export.for_papers(form, table, caption=caption(outcome), right=right)
 
 
 def caption(outcome: Outcome) -> str:
@@ -251,20 +252,8 @@ def caption(outcome: Outcome) -> str:
 
 def _download(outcome: Outcome, shown: pd.DataFrame, columns: Sequence[Column]) -> None:
     with st.popover("Export the table", icon=":material/download:"):
-        form = str(
-            st.segmented_control(
-                "Format", tuple(FORMATS), default="CSV", required=True, key="calviz.methods.format"
-            )
+        table_export.offer(
+            lambda form: content(form, outcome, shown, columns),
+            "recalibration",
+            key="calviz.methods",
         )
-        text = content(form, outcome, shown, columns)
-        suffix, mime = FORMATS[form]
-        st.download_button(
-            f"Download as {form}",
-            text,
-            f"recalibration.{suffix}",
-            mime,
-            icon=":material/download:",
-            on_click="ignore",
-            key="calviz.methods.download",
-        )
-        st.code(text, language=None, height=260)

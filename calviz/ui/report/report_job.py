@@ -20,17 +20,17 @@ from calviz.sample.grades import has_grades, possible_grade_columns
 from calviz.text.words import file_size
 from calviz.ui.compare_models import chosen_models as models
 from calviz.ui.decisions import cutoff, grade_table
+from calviz.ui.learning_curve import learning_curve_job
+from calviz.ui.recalibrate import comparison_job
 from calviz.ui.session import jobs
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.slices import tested_slices
 from calviz.ui.widgets import long_work, pdf_download
-from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 from calviz.ui.widgets.text import md
 
 PLACE = "report"
-#: The places of the jobs for comparisons of recalibrators and learning curves, as their pages name them.
-COMPARED, LEARNT = "recalibrate", "learning_curve"
 #: The sections that use what was chosen on the page Decisions; the section on grades also depends on the preset.
 GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
 #: The section for data with times.
@@ -40,7 +40,7 @@ HEIGHT = 900
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PageResults:
     """Results and choices of other pages for these data, for the report."""
 
     comparison: Comparison | None
@@ -65,60 +65,60 @@ class Found:
         work = SECTIONS[key].shows_result
         if work is None:
             # The cutoff and the column of grades were chosen on the page Decisions.
-            decided = {
+            decisions = {
                 GRADES: (self.preset, self.grades),
                 DECISIONS: self.cutoff,
                 METRICS: self.cutoff,
             }
-            return repr(decided.get(key))
-        there = self.of(work)
+            return repr(decisions.get(key))
+        result = self.of(work)
         # Results are compared by identity, choices by value.
-        return str(id(there)) if work in ("comparison", "learning") else repr(there)
+        return str(id(result)) if work in ("comparison", "learning") else repr(result)
 
 
 def explore(settings: Settings) -> None:
     """Draw the choices, the job, the downloads and the preview."""
-    inputs = gather(settings)
+    inputs = results_of_pages(settings)
     keys, preset = _sections(settings, inputs)
     inputs = replace(inputs, preset=preset)
-    title, author, notes, date = _words(settings)
+    title, author, notes, date = _own_words(settings)
     if not keys:
         st.info("Choose at least one section.", icon=":material/info:")
         return
-    wanted = {(key, inputs.identity(key)) for key in keys}
+    requested = {(key, inputs.identity(key)) for key in keys}
     work = LongWork(
         PLACE,
         _key(settings),
         "Making the report",
         lambda: _work(settings, inputs, keys),
-        answers=lambda made: made[1] >= wanted,
+        answers=lambda part: part[1] >= requested,
     )
-    standing = long_work.draw(
+    status = long_work.draw(
         work,
         Button("Make the report", ":material/description:", "calviz.report.make"),
-        Said(
+        StateWords(
             stopped=lambda _: "Stopped before the report was made.",
             out_of_date="The report that was made does not hold all of these sections as they are now.",
         ),
     )
-    if standing.result is None or not work.answers(standing.result):
+    if status.result is None or not work.answers(status.result):
         return
-    made: Part = standing.result[0]
-    chosen = _only(made, keys)
-    _take_home(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
+    part: Part = status.result[0]
+    chosen = _with_sections(part, keys)
+    _downloads(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
 
 
-def gather(settings: Settings) -> Found:
+def results_of_pages(settings: Settings) -> PageResults:
     """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
-    comparison = _latest(COMPARED, settings)
-    learning = _latest(LEARNT, settings)
+    comparison = _latest(comparison_job.PLACE, settings)
+    learning = _latest(learning_curve_job.PLACE, settings)
     chosen = models.usual(settings.entry)
     grades = grade_table.chosen()
-    return Found(
+    return PageResults(
         comparison if isinstance(comparison, Comparison) else None,
         learning if isinstance(learning, LearningCurve) else None,
         chosen if len(chosen.models) > 1 else None,
-        tested_slices.asked(settings),
+        tested_slices.last_question(settings),
         cutoff=cutoff.chosen(),
         grades=grades if grades in possible_grade_columns(settings.whole) else None,
     )
@@ -132,7 +132,7 @@ def _latest(place: str, settings: Settings) -> object:
     return getattr(result, "comparison", result)
 
 
-def subject(settings: Settings, found: Found) -> Subject:
+def subject(settings: Settings, inputs: PageResults) -> Subject:
     """Return the subject of the report."""
     entry = settings.entry
     several = len(entry.loaded.models) > 1
@@ -140,27 +140,31 @@ def subject(settings: Settings, found: Found) -> Subject:
         settings.sample,
         title=f"{entry.title}, {settings.model}" if several else entry.title,
         origin=Origin.of(entry.loaded, entry.options),
-        comparison=found.comparison,
-        learning=found.learning,
-        slices=None if found.question is None else tested_slices.look(settings, found.question),
-        preset=found.preset,
-        cutoff=found.cutoff,
-        grades=found.grades,
+        comparison=inputs.comparison,
+        learning=inputs.learning,
+        slices=None
+        if inputs.question is None
+        else tested_slices.measure(settings, inputs.question),
+        preset=inputs.preset,
+        cutoff=inputs.cutoff,
+        grades=inputs.grades,
     )
 
 
-def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset | None]:
+def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...], Preset | None]:
     """Draw the choice of sections, or of a guideline's sections; those without content are not offered."""
 
-    def there(work: Work | None) -> bool:
+    def has_content(work: Work | None) -> bool:
         # The report measures slices itself if none were asked for on their page.
         if work == "slices":
             return bool(settings.whole.groups)
-        return work is None or found.of(work) is not None
+        return work is None or inputs.of(work) is not None
 
-    about = _of_two_classes(settings, found.grades)
-    about[OVER_TIME] = settings.whole.times is not None
-    offered = {s.key: s for s in in_order() if there(s.shows_result) and about.get(s.key, True)}
+    applicable = _applicable(settings, inputs.grades)
+    applicable[OVER_TIME] = settings.whole.times is not None
+    offered = {
+        s.key: s for s in in_order() if has_content(s.shows_result) and applicable.get(s.key, True)
+    }
 
     def choose() -> None:
         named = st.session_state.get("preset")
@@ -175,7 +179,7 @@ def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset
         key="preset",
         bind="query-params",
         on_change=choose,
-        help="\n".join(f"- {name}: {made.source}" for name, made in PRESETS.items()),
+        help="\n".join(f"- {name}: {preset_spec.source}" for name, preset_spec in PRESETS.items()),
     )
     if preset in PRESETS and "sections" not in st.session_state:
         choose()  # for a link that names only the preset
@@ -191,38 +195,38 @@ def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset
             f"- {s.title}: {s.summary[:1].lower()}{s.summary[1:]}" for s in offered.values()
         ),
     )
-    missing = [words for work, words in _MORE.items() if not there(work)]
+    missing = [words for work, words in _FOR_MORE_SECTIONS.items() if not has_content(work)]
     if missing:
         st.caption(f"For more sections: {'; '.join(missing)}.")
     if preset in PRESETS:
         try:
-            sections_of(preset, Subject(settings.sample, grades=found.grades))
+            sections_of(preset, Subject(settings.sample, grades=inputs.grades))
         except OptionError as reason:
             st.info(md(str(reason), 1_000), icon=":material/info:")
     keys = tuple(key for key in offered if key in (chosen or ()))
     return keys, preset if preset in PRESETS else None
 
 
-def _of_two_classes(settings: Settings, column: str | None) -> dict[str, bool]:
+def _applicable(settings: Settings, column: str | None) -> dict[str, bool]:
     """Return whether the sections on decisions and grades apply to these data, by section."""
     try:
         decidable(settings.sample)
     except NotAvailable:
         return {DECISIONS: False, GRADES: False}
     # Groups that do not look like grades can be declared as such: by the preset "credit", or on the page Decisions.
-    asked = column is not None or st.session_state.get("preset") == "credit"
-    return {GRADES: has_grades(settings.whole) or (asked and bool(settings.whole.groups))}
+    is_declared = column is not None or st.session_state.get("preset") == "credit"
+    return {GRADES: has_grades(settings.whole) or (is_declared and bool(settings.whole.groups))}
 
 
 #: What to do so that more sections are offered, by the work that they need.
-_MORE: dict[Work, str] = {
+_FOR_MORE_SECTIONS: dict[Work, str] = {
     "comparison": "compare recalibrators on the page *Recalibrate*",
     "learning": "draw curves on the page *Learning curve*",
     "models": "open the file of another model on the page *Compare models*",
 }
 
 
-def _words(settings: Settings) -> tuple[str, str, str, str]:
+def _own_words(settings: Settings) -> tuple[str, str, str, str]:
     """Draw the fields for the user's own words, which are not part of the link."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         title = st.text_input(
@@ -257,14 +261,14 @@ def _words(settings: Settings) -> tuple[str, str, str, str]:
 
 
 def _key(settings: Settings) -> tuple[str, ...]:
-    return (*settings.rows_key, *settings.how_key)
+    return (*settings.rows_key, *settings.reduction_and_bins_key)
 
 
 #: Requested sections, each with the identity of what it was made of.
-Tried = frozenset[tuple[str, str]]
+MadeSections = frozenset[tuple[str, str]]
 
 
-def _only(part: Part, keys: Sequence[str]) -> Part:
+def _with_sections(part: Part, keys: Sequence[str]) -> Part:
     return replace(
         part,
         sections=tuple(w for w in part.sections if w.section.key in keys),
@@ -273,33 +277,33 @@ def _only(part: Part, keys: Sequence[str]) -> Part:
 
 
 def _work(
-    settings: Settings, found: Found, keys: tuple[str, ...]
-) -> Callable[[Job], tuple[Part, Tried]]:
-    about = subject(settings, found)
+    settings: Settings, inputs: PageResults, keys: tuple[str, ...]
+) -> Callable[[Job], tuple[Part, MadeSections]]:
+    report_subject = subject(settings, inputs)
     aligned = None
-    if found.chosen is not None and any(SECTIONS[key].shows_result == "models" for key in keys):
-        known = jobs.find(models.PLACE, models.job_key(found.chosen, settings))
-        if known is not None and known.state == "finished":
-            about = replace(about, models=known.result)
+    if inputs.chosen is not None and any(SECTIONS[key].shows_result == "models" for key in keys):
+        job_of_page = jobs.find(models.PLACE, models.job_key(inputs.chosen, settings))
+        if job_of_page is not None and job_of_page.state == "finished":
+            report_subject = replace(report_subject, models=job_of_page.result)
         else:
             with suppress(CalvizError):  # models of other rows: the page Compare models says why
-                aligned = models.alignment(found.chosen, settings.split)
+                aligned = models.alignment(inputs.chosen, settings.split)
 
-    tried = frozenset((key, found.identity(key)) for key in keys)
+    made_sections = frozenset((key, inputs.identity(key)) for key in keys)
 
-    def work(job: Job) -> tuple[Part, Tried]:
+    def work(job: Job) -> tuple[Part, MadeSections]:
         def progress(title: str, done: int, total: int) -> None:
             job.progress(done, total, title)
 
-        this = about
+        full_subject = report_subject
         if aligned is not None:
-            this = replace(about, models=models.compared(job, aligned, settings))
-        return make_part(this, sections=keys, progress=progress), tried
+            full_subject = replace(report_subject, models=models.compared(job, aligned, settings))
+        return make_part(full_subject, sections=keys, progress=progress), made_sections
 
     return work
 
 
-def _take_home(report: Report, settings: Settings) -> None:
+def _downloads(report: Report, settings: Settings) -> None:
     """Draw the downloads, and a preview of the page."""
     stem = settings.file_stem
     with st.spinner("Writing …"):

@@ -8,19 +8,18 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from calviz.comparison.before_after import before_and_after
 from calviz.comparison.rows import fit_split_beside
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import ConfidencePredictions
 from calviz.figures import Decision, RiskCoverage
 from calviz.figures.kernels.expert_referral import Costs
 from calviz.figures.kernels.uncertainty_ranking import Ranking
-from calviz.results.slices import rows_where
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import recalibrated_rows
 from calviz.ui.widgets.recalibration_choice import NONE, after, name_of
 from calviz.ui.widgets.text import md
 
@@ -55,24 +54,22 @@ class Recalibrated:
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
-    whole = _settings.whole
-    within = rows_where(whole, _settings.where)
-    done = before_and_after(whole, method, eval_split=_settings.split, within=within)
+    result = recalibrated_rows.recalibrate(_settings, method)
     rankings: tuple[Ranking, ...] = get_args(Ranking)
-    if whole.kind == "confidence":
+    if _settings.whole.kind == "confidence":
         rankings = ("confidence",)
     label = RECALIBRATORS[method].label
     names = (name_of(_settings), after(label))
-    judged = Sample(done.before), Sample(done.after)
+    judged = Sample(result.before), Sample(result.after)
     return Recalibrated(
         label=label,
-        rows=done.rows,
+        rows=result.rows,
         curves={r: _curves(judged, r, names) for r in rankings},
         judged=(_confidences(judged[0]), _confidences(judged[1])),
-        fit=(_confidences(Sample(done.fit_before)), _confidences(Sample(done.fit_after))),
-        fit_words=f"{done.fit.how} ({counted(done.fit.rows, 'row')})",
-        judged_words=f"{done.evaluation.how} ({counted(done.evaluation.rows, 'row')})",
-        warnings=done.warnings,
+        fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
+        fit_words=recalibrated_rows.rows_words(result.fit),
+        judged_words=recalibrated_rows.rows_words(result.evaluation),
+        warnings=result.warnings,
     )
 
 
@@ -105,15 +102,15 @@ def decisions(
 ) -> tuple[tuple[Decision, ...], str, str]:
     """Return costs before (and after), and in words the rows on which the thresholds were chosen and judged."""
     if method != NONE:
-        done = recalibrated(settings, method)
-        names = (name_of(settings), after(done.label))
-        pairs = zip(names, done.judged, done.fit, strict=True)
+        result = recalibrated(settings, method)
+        names = (name_of(settings), after(result.label))
+        pairs = zip(names, result.judged, result.fit, strict=True)
         return (
             tuple(_decision(costs, name, judged, fit) for name, judged, fit in pairs),
-            done.fit_words,
-            done.judged_words,
+            result.fit_words,
+            result.judged_words,
         )
-    with results.computing(settings, "Weighing the costs …") as judged:
+    with results.sample_with_spinner(settings, "Weighing the costs …") as judged:
         n = counted(judged.data.n, "row")
         split = fit_split_beside(settings.whole, settings.split)
         if split is None or settings.split is None:
@@ -133,12 +130,14 @@ def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
     return bool(a.risk.shape == b.risk.shape and np.allclose(a.risk, b.risk, rtol=0, atol=1e-12))
 
 
-def say_rows(done: Recalibrated, *, same: bool) -> None:
+def draw_rows(result: Recalibrated, *, same: bool) -> None:
     """Say which rows the map was fitted on, and which are shown."""
-    words = f"{done.label} is fitted on {done.fit_words}; both curves are of {done.judged_words}."
+    words = (
+        f"{result.label} is fitted on {result.fit_words}; both curves are of {result.judged_words}."
+    )
     if same:
         words += (
             " They are the same: the map keeps the order of the predictions. What it changes is the "
             "confidence that a threshold is set on."
         )
-    st.caption(md(" ".join([words, *done.warnings]), 1_000))
+    st.caption(md(" ".join([words, *result.warnings]), 1_000))

@@ -40,7 +40,7 @@ def explore(settings: Settings, method: str) -> None:
             name = f"**{md(one.name[:1].upper() + one.name[1:], 60)}:** " if others else ""
             st.markdown(f"{name}{md(one.reading(), 1_000)}")
         _of_selected(settings, figure, costs)
-        st.caption(_said(costs, fit_words, judged_words))
+        st.caption(_rows_words(costs, fit_words, judged_words))
         diagram.chart(
             figure,
             diagram.as_wide_as_the_page(
@@ -55,16 +55,16 @@ def explore(settings: Settings, method: str) -> None:
 
 def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
     """Say what each rule, made for all rows, costs on the selected ones, before recalibration."""
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is None or not chosen.rows.size:
         return
     scored = settings.sample.top_scored
     score, hit = scored.score[chosen.rows], scored.hit[chosen.rows]
     parts = []
     for name, rule in figure.rules.items():
-        kept = score >= rule.threshold
-        wrong = np.count_nonzero(kept & ~hit)
-        total = costs.total(np.asarray(kept.sum(), float), np.asarray(wrong, float), hit.size)
+        is_kept = score >= rule.threshold
+        wrong = np.count_nonzero(is_kept & ~hit)
+        total = costs.total(np.asarray(is_kept.sum(), float), np.asarray(wrong, float), hit.size)
         parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
     st.markdown(
         f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
@@ -73,7 +73,7 @@ def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
 
 def _costs() -> Costs:
     with st.container(horizontal=True, gap="medium"):
-        given = {
+        costs = {
             name: st.number_input(
                 label,
                 value=default,
@@ -88,10 +88,10 @@ def _costs() -> Costs:
             )
             for name, (label, default, help) in _COSTS.items()
         }
-    return Costs(**{name: float(value) for name, value in given.items()})
+    return Costs(**{name: float(value) for name, value in costs.items()})
 
 
-def _said(costs: Costs, fit_words: str, judged_words: str) -> str:
+def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
     face = (
         "At face value a prediction is kept where its expected cost, (1 − confidence) × wrong + confidence × right, "
         "is not above that of a referral: "

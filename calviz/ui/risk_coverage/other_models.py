@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from calviz.comparison.matched_rows import align
 from calviz.core.arrays import IntArray
@@ -14,31 +16,58 @@ from calviz.core.predictions import Dataset
 from calviz.figures import RiskCoverage
 from calviz.figures.kernels.uncertainty_ranking import Ranking
 from calviz.text.words import shorten
-from calviz.ui.session.open_models import OpenModel, model_key, on_offer
+from calviz.ui.session import browser_history
+from calviz.ui.session.open_models import OpenModel, all_models, model_key
 from calviz.ui.session.settings import Settings
 
 #: Largest number of curves that can be told apart.
 MOST = 5
+#: Key of the toggle, its name in the address, and the value there. Older links have the name that the page Reliability gives to the
+#: column beside its rows.
+_COMPARE, _OLDER, _YES = "compare-models", "beside", "true"
+
+
+def are_wanted() -> bool:
+    """Draw the toggle that adds the curves of other models; it follows the address and writes it."""
+    # Not bound to the address by streamlit, which would reset it when a step in the history leads to an older link.
+    if _COMPARE not in st.session_state or browser_history.is_step():
+        in_address = st.query_params.get(_COMPARE), st.query_params.get(_OLDER)
+        st.session_state[_COMPARE] = _YES in in_address
+    wanted = st.toggle(
+        "Compare the models",
+        key=_COMPARE,
+        persist_state="session",
+        help="The other models of the file, not recalibrated, and those of other open files that have the same rows.",
+    )
+    if wanted and st.query_params.get(_COMPARE) != _YES:
+        st.query_params[_COMPARE] = _YES
+    elif not wanted and _COMPARE in st.query_params:
+        del st.query_params[_COMPARE]
+    if st.query_params.get(_OLDER) == _YES:
+        # In the first run after the page Reliability, the name may still belong to its widget.
+        with suppress(StreamlitAPIException):
+            del st.query_params[_OLDER]
+    return wanted
 
 
 def others(settings: Settings) -> tuple[list[OpenModel], list[str]]:
     """Return the other models on the same rows, and sentences about the models that are left out."""
-    found: list[OpenModel] = []
+    models: list[OpenModel] = []
     left_out: list[str] = []
-    here = model_key(settings.entry, settings.model)
-    own = {model_key(settings.entry, name) for name in settings.entry.loaded.models}
-    for model in on_offer(settings.entry):
-        if model.key in own:
-            found += [model] if model.key != here else []
+    current = model_key(settings.entry, settings.model)
+    keys_of_file = {model_key(settings.entry, name) for name in settings.entry.loaded.models}
+    for model in all_models(settings.entry):
+        if model.key in keys_of_file:
+            models += [model] if model.key != current else []
             continue
-        same, why = _matched(here, model.key, settings.whole, model.data)
-        if same is None:
-            left_out.append(f"{shorten(model.name, 60)} is not drawn: {why}")
+        matched, reason = _matched(current, model.key, settings.whole, model.data)
+        if matched is None:
+            left_out.append(f"{shorten(model.name, 60)} is not drawn: {reason}")
         else:
-            found.append(replace(model, data=same))
-    if len(found) > MOST:
-        left_out.append(f"The first {MOST} of {len(found)} other models are drawn.")
-    return found[:MOST], left_out
+            models.append(replace(model, data=matched))
+    if len(models) > MOST:
+        left_out.append(f"The first {MOST} of {len(models)} other models are drawn.")
+    return models[:MOST], left_out
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)

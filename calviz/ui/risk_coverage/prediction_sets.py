@@ -10,9 +10,10 @@ from calviz.comparison.rows import Division
 from calviz.core.errors import CalvizError
 from calviz.results.prediction_sets import PredictionSets, SetMethod
 from calviz.results.slices import rows_where
-from calviz.text.words import counted, decimal, percent, shorten
+from calviz.text.words import decimal, percent, shorten
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets.recalibrated_rows import rows_words
 from calviz.ui.widgets.text import md
 
 _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
@@ -34,7 +35,7 @@ def explore(settings: Settings) -> None:
                 help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
             )
             with st.container(width=420):
-                asked = st.slider(
+                coverage = st.slider(
                     "The true class is to be among them, % of the rows",
                     50.0,
                     99.5,
@@ -44,39 +45,39 @@ def explore(settings: Settings) -> None:
                     bind="query-params",
                 )
         try:
-            found = _sets(settings.rows_key, method, asked / 100, settings)
+            sets = _sets(settings.rows_key, method, coverage / 100, settings)
         except CalvizError as error:  # too few rows to choose a threshold on
             st.caption(md(f"No sets: {error}", 1_000))
             return
-        st.markdown(md(found.reading(), 1_000))
-        fit = f"{found.fit.how} ({counted(found.fit.rows, 'row')})"
+        st.markdown(md(sets.reading(), 1_000))
+        fit = rows_words(sets.fit)
         st.caption(
             md(
-                f"Split-conformal: the threshold is chosen on {fit}, and judged on {found.evaluation.how}. The share holds for new rows like "
+                f"Split-conformal: the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The share holds for new rows like "
                 "these whatever the probabilities are worth; better probabilities make the sets smaller.",
                 1_000,
             )
         )
-        every = (found.overall, *found.classes)
+        summaries = (sets.overall, *sets.classes)
         st.dataframe(
             pd.DataFrame(
                 {
-                    "true class": [shorten(s.name, 60) for s in every],
-                    "rows": [s.rows for s in every],
-                    "coverage": [100 * s.coverage for s in every],
+                    "true class": [shorten(s.name, 60) for s in summaries],
+                    "rows": [s.rows for s in summaries],
+                    "coverage": [100 * s.coverage for s in summaries],
                     "95 % interval": [
                         f"{100 * s.coverage_interval.low:.1f} to {percent(s.coverage_interval.high)}"
-                        for s in every
+                        for s in summaries
                     ],
-                    "mean size": [s.size for s in every],
+                    "mean size": [s.size for s in summaries],
                     "interval of the size": [
                         f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
-                        for s in every
+                        for s in summaries
                     ],
                 }
             ),
             hide_index=True,
-            height="content" if len(every) <= 12 else "auto",
+            height="content" if len(summaries) <= 12 else "auto",
             alt="Coverage and mean size of the prediction sets, by true class",
             column_config={
                 "rows": st.column_config.NumberColumn(format="localized"),

@@ -81,18 +81,18 @@ def explore(settings: Settings, method: str) -> None:
                 name=recalibration_choice.name_of(settings),
             )
         else:
-            done = before_after.recalibrated(settings, method)
-            (figure, after), judged = done.curves[ranking], done.rows
-            before = {by: pair[0] for by, pair in done.curves.items()}
-        choose = _slider(figure)
-        choice = choose(figure)
+            result = before_after.recalibrated(settings, method)
+            (figure, after), judged = result.curves[ranking], result.rows
+            before = {by: pair[0] for by, pair in result.curves.items()}
+        point_of = _slider(figure)
+        choice = point_of(figure)
         st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
         _of_selected(settings, ranking, choice)
         if after is not None:
             st.markdown(
-                f"{md(after.name[:1].upper() + after.name[1:])}: {md(keep_units_together(choose(after).sentence), 1_000)}"
+                f"{md(after.name[:1].upper() + after.name[1:])}: {md(keep_units_together(point_of(after).sentence), 1_000)}"
             )
-            before_after.say_rows(done, same=before_after.same_curve(figure, after))
+            before_after.draw_rows(result, same=before_after.same_curve(figure, after))
         others = [after] if after is not None else []
         others += _others(settings, figure, rankings, judged, before)
         others += _pinned(settings, ranking)
@@ -104,7 +104,7 @@ def explore(settings: Settings, method: str) -> None:
             if percent is not None:
                 state.choose(Covered("kept", ranking, percent), by=_CURVE)
 
-        drawn = figure.plot(
+        drawing = figure.plot(
             theme=diagram.theme(),
             width=diagram.page_width(),
             x=x,
@@ -114,7 +114,7 @@ def explore(settings: Settings, method: str) -> None:
         )
         diagram.chart(
             figure,
-            diagram.as_wide_as_the_page(drawn),
+            diagram.as_wide_as_the_page(drawing),
             key=key,
             filename="risk-coverage",
             on_select=clicked,
@@ -140,15 +140,15 @@ def _select(ranking: Ranking, choice: Choice) -> None:
 
 def _of_selected(settings: Settings, ranking: Ranking, choice: Choice) -> None:
     """Say how many of the selected rows would be kept, and how many of those are right."""
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
         return
     sample = settings.sample
     value = ranking_values(sample, ranking)[chosen.rows]
-    kept = value >= threshold_of(sample, ranking, choice.coverage)
-    right = int(np.count_nonzero(sample.top_scored.hit[chosen.rows][kept]))
-    count = int(np.count_nonzero(kept))
-    of_these = f", and {right:,} of these are right" if count else ""
+    is_kept = value >= threshold_of(sample, ranking, choice.coverage)
+    right_count = int(np.count_nonzero(sample.top_scored.hit[chosen.rows][is_kept]))
+    count = int(np.count_nonzero(is_kept))
+    of_these = f", and {right_count:,} of these are right" if count else ""
     st.markdown(
         f"Of the selected rows ({md(chosen.name, 200)}), {count:,} of {chosen.rows.size:,} are kept{of_these}."
     )
@@ -156,11 +156,11 @@ def _of_selected(settings: Settings, ranking: Ranking, choice: Choice) -> None:
 
 def _pinned(settings: Settings, ranking: Ranking) -> list[RiskCoverage]:
     """Return the curve of the pinned state, if that has other rows or another model."""
-    found = pinned.current(settings)
-    if found is None or found.settings.rows_key == settings.rows_key:
+    pinned_state = pinned.current(settings)
+    if pinned_state is None or pinned_state.settings.rows_key == settings.rows_key:
         return []
-    curve = results.risk_coverage(found.settings, ranking)
-    name = pinned.difference(replace(found, method=recalibration_choice.NONE), settings)
+    curve = results.risk_coverage(pinned_state.settings, ranking)
+    name = pinned.difference(replace(pinned_state, method=recalibration_choice.NONE), settings)
     return [replace(curve, name=f"Pinned: {name}")]
 
 
@@ -180,15 +180,10 @@ def _others(
             kinds = [r for r in rankings if r != figure.ranking]
             curves = [before[r] if before else results.risk_coverage(settings, r) for r in kinds]
             others += [replace(curve, name=figure.name) for curve in curves]
-        known, left_out = other_models.others(settings)
-        if known and st.toggle(
-            "Compare the models",
-            key="beside",
-            bind="query-params",
-            help="The other models of the file, not recalibrated, and those of other open files that have the same rows.",
-        ):
-            found = [other_models.curve(settings, m, figure.ranking, judged) for m in known]
-            others += [curve for curve in found if curve is not None]
+        models, left_out = other_models.others(settings)
+        if models and other_models.are_wanted():
+            of_models = [other_models.curve(settings, m, figure.ranking, judged) for m in models]
+            others += [curve for curve in of_models if curve is not None]
             for words in left_out:
                 st.caption(md(words, 400))
     return others
@@ -220,8 +215,10 @@ def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:
                 return lambda curve: curve.at_risk(allowed / 100)
             if by == "threshold":
                 return _by_threshold(figure)
-            kept = st.slider("Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params")
-            return lambda curve: curve.at_coverage(kept / 100)
+            percent = st.slider(
+                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
+            )
+            return lambda curve: curve.at_coverage(percent / 100)
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:

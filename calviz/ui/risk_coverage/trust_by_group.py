@@ -66,8 +66,10 @@ def explore(chosen: Settings, columns: list[str]) -> None:
             "accuracy there": st.column_config.TextColumn("accuracy there (95 % CI)"),
         },
     )
-    few = f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
+    left_out = (
+        f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
+    )
     st.caption(
         f"Too high, too low: beyond chance, with all values tested together. Kept from that confidence on, at most {risk} % are wrong; the "
-        f"threshold is chosen on these very rows, so expect a little more on others.{few}"
+        f"threshold is chosen on these very rows, so expect a little more on others.{left_out}"
     )

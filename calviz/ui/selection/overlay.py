@@ -11,9 +11,9 @@ from calviz.ui.selection.rules import Bins
 from calviz.ui.session.settings import Settings
 
 
-def drawn(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
+def points(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
     """Return the points to draw beside those of all rows."""
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is None or not chosen.rows.size:
         return ()
     # The share of hits says nothing about rows that were chosen by their outcome.
@@ -22,9 +22,9 @@ def drawn(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, 
     return (ReliabilityOverlay.of_rows(settings.sample, figure.sums, chosen.rows, "Selected rows"),)
 
 
-def scores(settings: Settings) -> tuple[float, float] | None:
+def score_range(settings: Settings) -> tuple[float, float] | None:
     """Return the range of scores that is selected; None if other rows or no rows are."""
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is None or not isinstance(chosen.rule, Bins):
         return None
     edges = chosen_bins(settings.sample).edges
@@ -33,9 +33,9 @@ def scores(settings: Settings) -> tuple[float, float] | None:
     return (float(edges[first]) if first else -1.0, float(edges[last + 1]))
 
 
-def summed(settings: Settings, estimate: Estimate) -> tuple[Overlay[Cumulative], ...]:
+def cumulative(settings: Settings, estimate: Estimate) -> tuple[Overlay[Cumulative], ...]:
     """Return the cumulative plot of the selected rows."""
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is None or not chosen.rows.size or chosen.rule.of_bins or chosen.rule.by_outcome:
         return ()
     part = state.sample_of(settings, chosen)

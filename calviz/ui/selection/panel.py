@@ -16,39 +16,39 @@ from calviz.text.words import counted, percent, points, score_and_hit
 from calviz.ui.selection import selected_rows, state
 from calviz.ui.selection.rules import Rule
 from calviz.ui.selection.state import Selected
-from calviz.ui.session.result_cache import kept
+from calviz.ui.session.result_cache import cached_results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram, tables
 from calviz.ui.widgets.text import md
 
 #: Name of the table's line for all rows.
 ALL = "all rows"
-HONEST = (
+NO_TEST_NOTE = (
     "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
     "is that of these rows alone."
 )
 
-BY_OUTCOME = (
+NO_INTERVAL_NOTE = (
     "The rest of the page is about all rows. These were chosen by their true class: even for a calibrated model their gap is not 0, "
     "so it is no sign of miscalibration and has no interval."
 )
 
 
-def draw(settings: Settings, *, how: str = "", rows: bool = True) -> None:
-    """Draw the selection on a page; without one, say `how` to select on this page.
+def draw(settings: Settings, *, hint: str = "", rows: bool = True) -> None:
+    """Draw the selection on a page; without one, say `hint` to select on this page.
 
     Parameters
     ----------
     settings : Settings
-    how : str
+    hint : str
         One sentence, shown as long as nothing is selected.
     rows : bool
         Whether the rows are listed, with their classes and slices.
     """
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is None:
-        if how:
-            st.caption(how)
+        if hint:
+            st.caption(hint)
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         name = chosen.name[:1].upper() + chosen.name[1:]
@@ -67,11 +67,11 @@ def draw(settings: Settings, *, how: str = "", rows: bool = True) -> None:
         _download(settings, chosen)
 
 
-def not_followed(settings: Settings, what: str) -> None:
-    """Say that this page does not follow the selection, in a sentence that begins with `what`; nothing without a selection."""
-    chosen = state.among(settings)
+def not_followed(settings: Settings, subject: str) -> None:
+    """Say that this page does not follow the selection, in a sentence that begins with `subject`; nothing without a selection."""
+    chosen = state.current(settings)
     if chosen is not None:
-        st.caption(f"{what}, not only the selected ones ({md(chosen.name, 200)}).")
+        st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
 
 
 def numbers(settings: Settings, chosen: Selected) -> None:
@@ -91,12 +91,12 @@ def show(settings: Settings, parts: dict[str, PartNumbers], rule: Rule) -> None:
         height="content",
         alt="The selected rows beside others",
     )
-    st.caption(BY_OUTCOME if rule.by_outcome else HONEST)
+    st.caption(NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE)
 
 
 def of_models(settings: Settings) -> None:
     """Draw the selected rows for every model of the file that has the same rows."""
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is None or not chosen.rows.size:
         return
     parts = {}
@@ -114,11 +114,11 @@ def of_models(settings: Settings) -> None:
 
 def measured(settings: Settings, chosen: Selected) -> tuple[PartNumbers, PartNumbers]:
     """Return the numbers of the selected rows, and of all rows."""
-    key = (*settings.rows_key, *settings.how_key, chosen.rule.link())
+    key = (*settings.rows_key, *settings.reduction_and_bins_key, chosen.rule.link())
     return _measured(key, chosen, settings)
 
 
-@kept(6)
+@cached_results(6)
 def _measured(
     key: tuple[str, ...], _chosen: Selected, _settings: Settings
 ) -> tuple[PartNumbers, PartNumbers]:
@@ -127,12 +127,12 @@ def _measured(
 
 
 def _shares(some: PartNumbers, settings: Settings) -> str:
-    of = [f"{percent(some.share)} of the rows"]
+    shares = [f"{percent(some.share)} of the rows"]
     if settings.reduction.kind == "top-label" and some.misses == some.misses:
-        of.append(f"{percent(some.misses)} of the mistakes")
+        shares.append(f"{percent(some.misses)} of the mistakes")
     if some.loss_share is not None:
-        of.append(f"{percent(some.loss_share)} of the log loss")
-    return ", ".join(of[:-1]) + (" and " if len(of) > 1 else "") + of[-1]
+        shares.append(f"{percent(some.loss_share)} of the log loss")
+    return ", ".join(shares[:-1]) + (" and " if len(shares) > 1 else "") + shares[-1]
 
 
 def table(
@@ -161,11 +161,11 @@ def table(
 
 def _download(settings: Settings, chosen: Selected) -> None:
     # The button's callback outlives a visitor who leaves; the data must not, hence the weak reference.
-    held, numbers, reduction = ref(settings.whole), settings.row_numbers, settings.reduction
+    weak_data, numbers, reduction = ref(settings.whole), settings.row_numbers, settings.reduction
     rows = chosen.rows if numbers is None else numbers[chosen.rows]
 
     def content() -> bytes:
-        data = held()
+        data = weak_data()
         return b"" if data is None else csv_bytes(tables.rows_table(data, rows, reduction, None))
 
     # Written on the click: a selection is viewed more often than it is downloaded.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, get_args
 import numpy as np
 
 from calviz.core.arrays import BoolArray, IntArray
-from calviz.core.errors import CalvizError, NotAvailable
+from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
 from calviz.figures.kernels.uncertainty_ranking import Ranking, ranking_values
 from calviz.results.slices import Where, rows_where, where_words
@@ -18,10 +18,10 @@ from calviz.sample.binning import bin_of_rows
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.text.words import number, percent, shorten
-from calviz.ui.session.link_encoding import joined, parted
+from calviz.ui.session.link_encoding import join_parts, split_parts
 
 #: Characters of a class's or value's name within the name of a selection.
-_NAME = 30
+_NAME_LENGTH = 30
 
 
 @dataclass(frozen=True)
@@ -57,20 +57,20 @@ class Rule(ABC):
         parts = [self.code]
         for value in astuple(self):
             parts += [str(v) for v in _flat(value)]
-        return joined(parts)
+        return join_parts(parts)
 
 
 def _flat(value: Any) -> Iterator[Any]:
     if isinstance(value, tuple):
-        for one in value:
-            yield from _flat(one)
+        for part in value:
+            yield from _flat(part)
     else:
         yield value
 
 
-def rule_of(link: str) -> Rule | None:
+def decode_rule(link: str) -> Rule | None:
     """Decode the rule in a link; None if it holds none."""
-    code, *parts = parted(link)
+    code, *parts = split_parts(link)
     kind = Rule.kinds.get(code)
     try:
         return None if kind is None else kind.read(parts)
@@ -102,12 +102,12 @@ class Bins(Rule):
         edges = chosen_bins(sample).edges
         if not 0 <= self.first <= self.last < edges.size - 1:
             raise NotAvailable(f"there are {edges.size - 1} bins.")
-        at = bin_of_rows(sample.scored, edges)
-        return np.asarray((at >= self.first) & (at <= self.last))
+        bins = bin_of_rows(sample.scored, edges)
+        return np.asarray((bins >= self.first) & (bins <= self.last))
 
     def link(self) -> str:
         """Encode the bins, 1-based, as "bins~13-15"."""
-        return joined([self.code, self.numbers()])
+        return join_parts([self.code, self.numbers()])
 
     @classmethod
     def read(cls, parts: list[str]) -> Self:
@@ -136,7 +136,7 @@ class Predicted(Rule):
 
     def words(self, sample: Sample) -> str:
         """The class."""
-        return f"predicted '{shorten(self.name, _NAME)}'"
+        return f"predicted '{shorten(self.name, _NAME_LENGTH)}'"
 
     def mask(self, sample: Sample) -> BoolArray:
         """Rows by predicted class."""
@@ -153,7 +153,7 @@ class Labelled(Rule):
 
     def words(self, sample: Sample) -> str:
         """The class."""
-        return f"true class '{shorten(self.name, _NAME)}'"
+        return f"true class '{shorten(self.name, _NAME_LENGTH)}'"
 
     def mask(self, sample: Sample) -> BoolArray:
         """Rows by true class."""
@@ -171,7 +171,7 @@ class Cell(Rule):
 
     def words(self, sample: Sample) -> str:
         """The two classes."""
-        true, taken = (shorten(name, _NAME) for name in (self.true, self.predicted))
+        true, taken = (shorten(name, _NAME_LENGTH) for name in (self.true, self.predicted))
         right = self.true == self.predicted
         return f"'{true}' predicted right" if right else f"'{true}' taken for '{taken}'"
 
@@ -191,7 +191,7 @@ class Slice(Rule):
 
     def words(self, sample: Sample) -> str:
         """The condition."""
-        return f"where {where_words(self.where, _NAME)}"
+        return f"where {where_words(self.where, _NAME_LENGTH)}"
 
     def mask(self, sample: Sample) -> BoolArray:
         """Rows where the condition holds."""
@@ -218,17 +218,17 @@ class Covered(Rule):
     def words(self, sample: Sample) -> str:
         """Return the coverage and, when ranked by confidence, the threshold."""
         share = percent(self.percent / 100, 0)
-        kept = f"{self.side} at {share} coverage"
+        words = f"{self.side} at {share} coverage"
         if self.ranking != "confidence":
-            return f"{kept} by {self.ranking}"
+            return f"{words} by {self.ranking}"
         low = threshold(sample, self.ranking, self.percent / 100)
-        return f"{kept}, confidence {'≥' if self.side == 'kept' else '<'} {number(low)}"
+        return f"{words}, confidence {'≥' if self.side == 'kept' else '<'} {number(low)}"
 
     def mask(self, sample: Sample) -> BoolArray:
         """Return the rows on one side of the threshold, shape (n,); all rows at the threshold are kept."""
         value = ranking_values(sample, self.ranking)
-        kept = value >= threshold(sample, self.ranking, self.percent / 100)
-        return np.asarray(kept if self.side == "kept" else ~kept)
+        is_kept = value >= threshold(sample, self.ranking, self.percent / 100)
+        return np.asarray(is_kept if self.side == "kept" else ~is_kept)
 
     @classmethod
     def read(cls, parts: list[str]) -> Self:
@@ -244,29 +244,29 @@ class Covered(Rule):
 def threshold(sample: Sample, ranking: Ranking, coverage: float) -> float:
     """Return the smallest value of a ranking that is kept at a coverage."""
     value = ranking_values(sample, ranking)
-    kept = round(value.size * coverage)
-    if kept == 0:
+    count = round(value.size * coverage)
+    if count == 0:
         return float("inf")
-    return float(np.partition(value, value.size - kept)[value.size - kept])
+    return float(np.partition(value, value.size - count)[value.size - count])
 
 
 def _class(data: Dataset, name: str) -> int:
     if name not in data.class_names:
-        raise NotAvailable(f"there is no class '{shorten(name, _NAME)}'.")
+        raise NotAvailable(f"there is no class '{shorten(name, _NAME_LENGTH)}'.")
     return data.class_names.index(name)
 
 
-def predicted_of(data: Dataset) -> IntArray | None:
+def predicted_classes_of(data: Dataset) -> IntArray | None:
     """Return the predicted class of each row, shape (n,); None if the data do not say."""
-    found = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
-    return None if found is None else np.asarray(found)
+    predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
+    return None if predicted is None else np.asarray(predicted)
 
 
 def _predicted(data: Dataset) -> IntArray:
-    found = predicted_of(data)
-    if found is None:
+    predicted = predicted_classes_of(data)
+    if predicted is None:
         raise NotAvailable("these data do not name the predicted classes.")
-    return found
+    return predicted
 
 
 def _true(data: Dataset) -> IntArray:
@@ -278,12 +278,3 @@ def _true(data: Dataset) -> IntArray:
 def rows_of(rule: Rule, sample: Sample) -> IntArray:
     """Return the rows of a sample that a rule selects, ascending; raise a CalvizError if the rule does not apply."""
     return np.flatnonzero(rule.mask(sample))
-
-
-def why_not(rule: Rule, sample: Sample) -> str | None:
-    """Return why a rule does not apply to a sample; None if it does."""
-    try:
-        rule.mask(sample)
-    except CalvizError as reason:
-        return str(reason).rstrip(".")
-    return None

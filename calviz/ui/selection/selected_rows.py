@@ -8,7 +8,7 @@ import streamlit as st
 
 from calviz.core.arrays import IntArray
 from calviz.text.words import counted
-from calviz.ui.selection.rules import predicted_of
+from calviz.ui.selection.rules import predicted_classes_of
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
 from calviz.ui.widgets.text import md
@@ -62,16 +62,16 @@ def _table(settings: Settings, indices: IntArray) -> None:
 def _columns(settings: Settings) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
     """Return codes and levels of the classes and of the group columns."""
     data = settings.sample.data
-    found: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
+    columns: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
     if data.class_names:
-        predicted = predicted_of(data)
+        predicted = predicted_classes_of(data)
         if predicted is not None:
-            found[_PREDICTED] = predicted, tuple(data.class_names)
+            columns[_PREDICTED] = predicted, tuple(data.class_names)
         if data.labels is not None:
-            found[_TRUE] = np.asarray(data.labels), tuple(data.class_names)
+            columns[_TRUE] = np.asarray(data.labels), tuple(data.class_names)
     for name, factor in data.groups.items():
-        found[f"By {name}"] = np.asarray(factor.codes), tuple(factor.levels)
-    return found
+        columns[f"By {name}"] = np.asarray(factor.codes), tuple(factor.levels)
+    return columns
 
 
 def spread(
@@ -90,21 +90,23 @@ def spread(
     """
     events = settings.sample.scored
     selected = indices[codes[indices] >= 0]
-    own, size = codes[selected], len(levels)
-    count = np.bincount(own, minlength=size)
+    level_of_row, size = codes[selected], len(levels)
+    count = np.bincount(level_of_row, minlength=size)
     everywhere = np.bincount(codes[codes >= 0], minlength=size)
-    there = np.flatnonzero(count)
+    present = np.flatnonzero(count)
     score, observed = (
-        np.bincount(own, np.asarray(values, dtype=float)[selected], minlength=size)[there]
-        / count[there]
+        np.bincount(level_of_row, np.asarray(values, dtype=float)[selected], minlength=size)[
+            present
+        ]
+        / count[present]
         for values in (events.score, events.hit)
     )
     frame = pd.DataFrame(
         {
-            "value": np.asarray(levels, dtype=object)[there],
-            "rows": count[there],
-            "of the selection": 100 * count[there] / max(indices.size, 1),
-            "of all rows": 100 * everywhere[there] / codes.size,
+            "value": np.asarray(levels, dtype=object)[present],
+            "rows": count[present],
+            "of the selection": 100 * count[present] / max(indices.size, 1),
+            "of all rows": 100 * everywhere[present] / codes.size,
             "mean score": score,
             "observed": observed,
             "gap": 100 * (score - observed),

@@ -12,9 +12,9 @@ from calviz.ui.widgets.text import md
 
 def draw(settings: Settings) -> None:
     """Draw what is selected, or why the last selection ended."""
-    chosen = state.among(settings)
+    chosen = state.current(settings)
     if chosen is None:
-        if reason := state.ended():
+        if reason := state.end_reason():
             st.caption(f":material/info: {md(reason, 300)}")
         return
     with st.container(border=True, gap="xsmall"):

@@ -11,18 +11,18 @@ from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
 from calviz.sample.sample import Sample
 from calviz.text.words import full_sentence
-from calviz.ui.selection.rules import Bins, Rule, rows_of, rule_of
+from calviz.ui.selection.rules import Bins, Rule, decode_rule, rows_of
 from calviz.ui.session import browser_history
-from calviz.ui.session.link_encoding import joined
-from calviz.ui.session.result_cache import kept
+from calviz.ui.session.link_encoding import join_parts
+from calviz.ui.session.result_cache import cached_results
 from calviz.ui.session.settings import Settings
 
 #: Names in the address; the second one is used by older links, which held only bins.
 SELECTED, BIN = "selected", "bin"
 
-_RULE, _NAME, _OF = "calviz.selected", "calviz.selected.name", "calviz.selected.of"
-_PAGE, _TURNS = "calviz.selected.page", "calviz.selected.turns"
-_ENDED, _BEHIND = "calviz.selected.ended", "calviz.selected.behind"
+_RULE, _NAME, _MEANT_FOR = "calviz.selected", "calviz.selected.name", "calviz.selected.of"
+_PAGE, _WIDGET_VERSIONS = "calviz.selected.page", "calviz.selected.turns"
+_END_REASON, _PAGE_IS_BEHIND = "calviz.selected.ended", "calviz.selected.behind"
 
 
 class Selected(NamedTuple):
@@ -44,34 +44,36 @@ class Selected(NamedTuple):
 
 def rule() -> Rule | None:
     """Return the rule of the selection; None if nothing is selected."""
-    found: Rule | None = st.session_state.get(_RULE)
-    return found
+    selected_rule: Rule | None = st.session_state.get(_RULE)
+    return selected_rule
 
 
-def among(settings: Settings) -> Selected | None:
+def current(settings: Settings) -> Selected | None:
     """Return the selection among the rows of some settings; None if there is none, or if it does not apply to them."""
     chosen = rule()
     if chosen is None:
         return None
     try:
-        return _among((*settings.rows_key, *settings.how_key, chosen.link()), chosen, settings)
+        return _selected(
+            (*settings.rows_key, *settings.reduction_and_bins_key, chosen.link()), chosen, settings
+        )
     except CalvizError:
         return None
 
 
-@kept(6)
-def _among(key: tuple[str, ...], _chosen: Rule, _settings: Settings) -> Selected:
+@cached_results(6)
+def _selected(key: tuple[str, ...], _chosen: Rule, _settings: Settings) -> Selected:
     sample = _settings.sample
     return Selected(_chosen, _chosen.words(sample), rows_of(_chosen, sample))
 
 
 def sample_of(settings: Settings, chosen: Selected) -> Sample:
     """Return the selected rows as a sample of their own, with the reduction and bins of all rows."""
-    key = (*settings.rows_key, *settings.how_key, chosen.rule.link())
+    key = (*settings.rows_key, *settings.reduction_and_bins_key, chosen.rule.link())
     return _sample_of(key, chosen, settings)
 
 
-@kept(3)
+@cached_results(3)
 def _sample_of(key: tuple[str, ...], _chosen: Selected, _settings: Settings) -> Sample:
     sample = _settings.sample
     return sample.with_data(sample.data.take(_chosen.rows))
@@ -89,21 +91,21 @@ def choose(chosen: Rule | None, *, by: str = "", answers_first: bool = False) ->
         Whether the fragment of that widget is drawn before the whole page; it must end with `page_follows`.
     """
     st.session_state[_RULE] = chosen
-    st.session_state.pop(_OF, None)
-    st.session_state.pop(_ENDED, None)
-    turns = _turns()
-    for name in turns:
-        turns[name] += name != by
+    st.session_state.pop(_MEANT_FOR, None)
+    st.session_state.pop(_END_REASON, None)
+    versions = _widget_versions()
+    for name in versions:
+        versions[name] += name != by
     # A widget in a fragment would rerun only that fragment, but the whole page shows the selection.
     if answers_first:
-        st.session_state[_BEHIND] = True
+        st.session_state[_PAGE_IS_BEHIND] = True
     else:
         st.rerun()
 
 
 def page_follows() -> None:
     """Run the whole page if only a fragment has shown a new selection so far; the last statement of that fragment."""
-    if st.session_state.pop(_BEHIND, False):
+    if st.session_state.pop(_PAGE_IS_BEHIND, False):
         st.rerun(scope="app")
 
 
@@ -114,28 +116,28 @@ def clear() -> None:
 
 def key(name: str) -> str:
     """Return the key of a widget that selects; it changes whenever something is selected elsewhere."""
-    return f"{name}.{_turns().setdefault(name, 0)}"
+    return f"{name}.{_widget_versions().setdefault(name, 0)}"
 
 
-def _turns() -> dict[str, int]:
-    turns: dict[str, int] = st.session_state.setdefault(_TURNS, {})
-    return turns
+def _widget_versions() -> dict[str, int]:
+    versions: dict[str, int] = st.session_state.setdefault(_WIDGET_VERSIONS, {})
+    return versions
 
 
-def settle(settings: Settings, page: str) -> None:
+def sync_with_address(settings: Settings, page: str) -> None:
     """Follow the address, end a selection that does not apply to the current settings, and write the address."""
-    st.session_state.pop(_BEHIND, None)
-    if _PAGE not in st.session_state or browser_history.stepped():
+    st.session_state.pop(_PAGE_IS_BEHIND, None)
+    if _PAGE not in st.session_state or browser_history.is_step():
         st.session_state[_RULE] = _in_address()
-        st.session_state.pop(_OF, None)
+        st.session_state.pop(_MEANT_FOR, None)
     if page != st.session_state.get(_PAGE):
-        st.session_state.pop(_ENDED, None)
+        st.session_state.pop(_END_REASON, None)
     st.session_state[_PAGE] = page
     chosen = rule()
     if chosen is not None:
-        reason = _over(chosen, settings)
+        reason = _why_ended(chosen, settings)
         if reason is None:
-            st.session_state[_OF] = _identity(chosen, settings)
+            st.session_state[_MEANT_FOR] = _identity(chosen, settings)
         else:
             _end(reason)
     _write_address()
@@ -143,9 +145,9 @@ def settle(settings: Settings, page: str) -> None:
 
 def _in_address() -> Rule | None:
     if SELECTED in st.query_params:
-        return rule_of(st.query_params[SELECTED])
-    asked = re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", st.query_params.get(BIN, ""))
-    return rule_of(joined([Bins.code, asked[0]])) if asked else None
+        return decode_rule(st.query_params[SELECTED])
+    bins = re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", st.query_params.get(BIN, ""))
+    return decode_rule(join_parts([Bins.code, bins[0]])) if bins else None
 
 
 def _identity(chosen: Rule, settings: Settings) -> tuple[str, ...]:
@@ -153,45 +155,49 @@ def _identity(chosen: Rule, settings: Settings) -> tuple[str, ...]:
     if not chosen.of_bins:
         return (settings.entry.key,)
     edges = settings.rows_key if settings.scheme != "equal-width" else ()
-    return (settings.entry.key, *settings.how_key, *edges)
+    return (settings.entry.key, *settings.reduction_and_bins_key, *edges)
 
 
-def _over(chosen: Rule, settings: Settings) -> str | None:
-    before = st.session_state.get(_OF)
+def _why_ended(chosen: Rule, settings: Settings) -> str | None:
+    before = st.session_state.get(_MEANT_FOR)
     if before is not None and before[0] != settings.entry.key:
         return "another data set is shown"
     if before is not None and before != _identity(chosen, settings):
         return "the scores or the bins have changed"
     try:
-        found = _among((*settings.rows_key, *settings.how_key, chosen.link()), chosen, settings)
+        selected = _selected(
+            (*settings.rows_key, *settings.reduction_and_bins_key, chosen.link()), chosen, settings
+        )
     except CalvizError as reason:
         return str(reason).rstrip(".")
-    st.session_state[_NAME] = found.name
+    st.session_state[_NAME] = selected.name
     return None
 
 
 def _end(reason: str) -> None:
     name = st.session_state.pop(_NAME, None)
-    what = f"The selection, {name}, ended" if name else "The selection in the link cannot be shown"
-    st.session_state[_ENDED] = full_sentence(f"{what}: {reason}")
+    subject = (
+        f"The selection, {name}, ended" if name else "The selection in the link cannot be shown"
+    )
+    st.session_state[_END_REASON] = full_sentence(f"{subject}: {reason}")
     st.session_state[_RULE] = None
-    turns = _turns()
-    for one in turns:
-        turns[one] += 1
+    versions = _widget_versions()
+    for widget in versions:
+        versions[widget] += 1
 
 
-def ended() -> str | None:
+def end_reason() -> str | None:
     """Return a sentence that says why the last selection ended, until the page changes or rows are selected."""
-    reason: str | None = st.session_state.get(_ENDED)
+    reason: str | None = st.session_state.get(_END_REASON)
     return reason
 
 
 def _write_address() -> None:
     chosen = rule()
-    wanted = None if chosen is None else chosen.link()
+    link = None if chosen is None else chosen.link()
     if BIN in st.query_params:
         del st.query_params[BIN]
-    if wanted is None and SELECTED in st.query_params:
+    if link is None and SELECTED in st.query_params:
         del st.query_params[SELECTED]
-    elif wanted is not None and st.query_params.get(SELECTED) != wanted:
-        st.query_params[SELECTED] = wanted
+    elif link is not None and st.query_params.get(SELECTED) != link:
+        st.query_params[SELECTED] = link

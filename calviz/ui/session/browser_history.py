@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 
-def stepped() -> bool:
+def is_step() -> bool:
     """Whether this run follows such a step; opening a saved view is one too."""
     context = get_script_run_ctx()
     return context is not None and bool(context.is_history_navigation)

@@ -21,7 +21,7 @@ _LOG = logging.getLogger("calviz.ui")
 _PAGES = "calviz.ui"
 _WHEN_DRAWN = ("scipy.stats", "sklearn.base", "polars", "pandas.io.formats.style")
 #: Upper limit, in seconds, of the wait for a running page.
-_LONGEST = 10.0
+_LONGEST_WAIT = 10.0
 _started, _idle = threading.Event(), threading.Event()
 
 
@@ -30,7 +30,7 @@ def pause() -> None:
     _idle.clear()
 
 
-def go_on() -> None:
+def resume() -> None:
     """Continue after a page is drawn; the first call on a server starts the thread. Does nothing outside a server."""
     _idle.set()
     # A process started by a worker runs the page without a server.
@@ -40,19 +40,19 @@ def go_on() -> None:
     if type(runtime.get_instance()) is not runtime.Runtime:
         return
     _started.set()
-    threading.Thread(target=_when_idle, daemon=True, name="calviz-imports").start()
+    threading.Thread(target=_import_when_idle, daemon=True, name="calviz-imports").start()
 
 
-def _when_idle() -> None:
-    carry_out(lambda: _idle.wait(_LONGEST))
+def _import_when_idle() -> None:
+    import_all(lambda: _idle.wait(_LONGEST_WAIT))
 
 
-def carry_out(wait: Callable[[], object] = lambda: None) -> None:
+def import_all(wait: Callable[[], object] = lambda: None) -> None:
     """Import the modules one by one, calling `wait` before each.
 
     No lock of a registry is held here: pages hold these locks while they wait for modules, so a deadlock would be possible.
     """
-    for module in names():
+    for module in module_names():
         wait()
         try:
             importlib.import_module(module)
@@ -61,10 +61,10 @@ def carry_out(wait: Callable[[], object] = lambda: None) -> None:
             _LOG.debug("%s cannot be imported early", module, exc_info=True)
 
 
-def names() -> Iterator[str]:
+def module_names() -> Iterator[str]:
     """Yield the names of the pages' modules and of the modules that register entries."""
     yield from _WHEN_DRAWN
     for package in (_PAGES, *homes()):
-        found = importlib.import_module(package)
-        for module in pkgutil.walk_packages(found.__path__, f"{package}."):
+        imported = importlib.import_module(package)
+        for module in pkgutil.walk_packages(imported.__path__, f"{package}."):
             yield module.name

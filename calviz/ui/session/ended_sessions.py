@@ -21,62 +21,62 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 
 #: Seconds after which a session cannot be resumed any more (streamlit's own limit plus a margin).
-AWAY = 150.0
+RESUMABLE_FOR = 150.0
 #: Seconds between two checks.
-LOOK = 15.0
+CHECK_EVERY = 15.0
 
 
-class Held(Protocol):
+class Clearable(Protocol):
     """Anything that can be emptied."""
 
     def clear(self) -> None:
         """Empty it."""
 
 
-class Departed:
+class EndedSessions:
     """Empties what belongs to sessions that have been disconnected for too long.
 
     Parameters
     ----------
-    present : callable
-        ``present(session)``: whether its browser is connected.
+    is_connected : callable
+        ``is_connected(session)``: whether its browser is connected.
     """
 
-    def __init__(self, present: Callable[[str], bool]) -> None:
-        self._present = present
+    def __init__(self, is_connected: Callable[[str], bool]) -> None:
+        self._is_connected = is_connected
         self._lock = threading.Lock()
-        self._held: dict[str, tuple[Held, ...]] = {}
+        self._contents: dict[str, tuple[Clearable, ...]] = {}
         self._away_since: dict[str, float] = {}
 
-    def remember(self, session: str, *held: Held) -> None:
+    def remember(self, session: str, *contents: Clearable) -> None:
         """Register what a session holds; a later call replaces an earlier one."""
         with self._lock:
-            self._held[session] = held
+            self._contents[session] = contents
             self._away_since.pop(session, None)
 
-    def look(self, now: float) -> bool:
+    def release_ended(self, now: float) -> bool:
         """Release what nobody can return to; return whether there was any."""
         with self._lock:
-            before = len(self._held)
-            for session in list(self._held):
-                if self._present(session):
+            before = len(self._contents)
+            for session in list(self._contents):
+                if self._is_connected(session):
                     self._away_since.pop(session, None)
-                elif now - self._away_since.setdefault(session, now) > AWAY:
-                    for part in self._held.pop(session):
+                elif now - self._away_since.setdefault(session, now) > RESUMABLE_FOR:
+                    for part in self._contents.pop(session):
                         part.clear()
                     del self._away_since[session]
-            return len(self._held) < before
+            return len(self._contents) < before
 
-    def keep_looking(self) -> None:
+    def start_releasing(self) -> None:
         """Check at intervals until the process ends, in a thread of its own."""
 
-        def turn() -> None:
+        def release_forever() -> None:
             while True:
-                time.sleep(LOOK)
-                if self.look(time.monotonic()):
-                    give_back()
+                time.sleep(CHECK_EVERY)
+                if self.release_ended(time.monotonic()):
+                    return_free_memory()
 
-        threading.Thread(target=turn, daemon=True, name="calviz-departed").start()
+        threading.Thread(target=release_forever, daemon=True, name="calviz-departed").start()
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class _State:
                 del self.state[key]
 
 
-def give_back() -> None:
+def return_free_memory() -> None:
     """Give free memory back to the operating system, as far as its C library can."""
     gc.collect()
     with suppress(OSError, AttributeError, TypeError):
@@ -99,18 +99,18 @@ def give_back() -> None:
 
 
 _lock = threading.Lock()
-_of_server: Departed | None = None
+_of_this_server: EndedSessions | None = None
 
 
-def remember(*held: Held) -> None:
+def remember(*contents: Clearable) -> None:
     """Register what this session holds; it is emptied together with the session's state. Does nothing outside a server."""
-    global _of_server
+    global _of_this_server
     context = get_script_run_ctx()
     server = runtime.get_instance() if runtime.exists() else None
     if context is None or not isinstance(server, runtime.Runtime):
         return
     with _lock:
-        if _of_server is None:
-            _of_server = Departed(server.is_active_session)
-            _of_server.keep_looking()
-    _of_server.remember(context.session_id, *held, _State(context.session_state))
+        if _of_this_server is None:
+            _of_this_server = EndedSessions(server.is_active_session)
+            _of_this_server.start_releasing()
+    _of_this_server.remember(context.session_id, *contents, _State(context.session_state))

@@ -15,18 +15,18 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core.errors import CalvizError
 from calviz.core.progress import Stopped, watching
-from calviz.ui.session.job_queue import TURNS
+from calviz.ui.session.job_queue import JOB_QUEUE
 
 State = Literal["running", "finished", "stopped", "failed"]
 StepState = Literal["waiting", "running", "done", "failed"]
 Work = Callable[["Job"], Any]
 
 #: Number of the latest ended jobs of one place whose results are kept.
-KEPT = 4
+KEPT_JOBS = 4
 #: Seconds after which a disconnected browser is taken to have left for good.
 GRACE = 60.0
 
-_BOOK = "calviz.jobs"
+_JOBS = "calviz.jobs"
 _LOG = logging.getLogger("calviz.ui")
 
 
@@ -52,7 +52,7 @@ class Job:
         Title of the progress bar.
     work : callable
         ``work(job)``; must not call streamlit.
-    gone : callable
+    is_abandoned : callable
         Whether nobody waits for the result any more.
     owner : str
         Owner of the job, a session; owners take turns in the queue.
@@ -63,7 +63,7 @@ class Job:
         key: tuple[str, ...],
         title: str,
         work: Work,
-        gone: Callable[[], bool] = lambda: False,
+        is_abandoned: Callable[[], bool] = lambda: False,
         owner: str = "",
     ) -> None:
         self.key, self.title, self._owner = key, title, owner
@@ -75,10 +75,10 @@ class Job:
         self.ahead = 0
         self._steps: dict[str, Step] = {}
         self._lock = threading.Lock()
-        self._asked = threading.Event()
-        self._gone = gone
-        self._began = time.monotonic()
-        self._took: float | None = None
+        self._stop_request = threading.Event()
+        self._is_abandoned = is_abandoned
+        self._started_at = time.monotonic()
+        self._run_time: float | None = None
         # A daemon thread: a server that is shut down does not wait for it.
         self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
 
@@ -95,7 +95,7 @@ class Job:
 
     def stopping(self) -> bool:
         """Whether the job should end."""
-        return self._asked.is_set() or self._gone()
+        return self._stop_request.is_set() or self._is_abandoned()
 
     # ------------------------------------------------------------ for the page
 
@@ -105,14 +105,14 @@ class Job:
         return self.state == "running"
 
     @property
-    def asked_to_stop(self) -> bool:
+    def is_stop_requested(self) -> bool:
         """Whether the job was asked to stop."""
-        return self._asked.is_set()
+        return self._stop_request.is_set()
 
     @property
     def seconds(self) -> float:
         """Run time so far, or in total once the job has ended."""
-        return time.monotonic() - self._began if self._took is None else self._took
+        return time.monotonic() - self._started_at if self._run_time is None else self._run_time
 
     @property
     def steps(self) -> dict[str, Step]:
@@ -126,7 +126,7 @@ class Job:
 
     def stop(self) -> None:
         """Ask the job to stop; it does so at its next checkpoint."""
-        self._asked.set()
+        self._stop_request.set()
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the job has ended."""
@@ -137,11 +137,11 @@ class Job:
     def _run(self, work: Work) -> None:
         state: State = "finished"
         try:
-            with TURNS.turn(self._owner, stopping=self.stopping, told=self._told):
-                self._began = time.monotonic()
+            with JOB_QUEUE.place(self._owner, stopping=self.stopping, report_ahead=self._set_ahead):
+                self._started_at = time.monotonic()
                 with watching(self._check):
                     self.result = work(self)
-            state = "stopped" if self._asked.is_set() else "finished"
+            state = "stopped" if self._stop_request.is_set() else "finished"
         except Stopped:
             state = "stopped"
         except CalvizError as error:
@@ -155,10 +155,10 @@ class Job:
                 "Something went wrong that calviz did not foresee; your data are still loaded. "
                 "Please report it with the lines that the server wrote."
             )
-        self._took = time.monotonic() - self._began
+        self._run_time = time.monotonic() - self._started_at
         self.state = state
 
-    def _told(self, ahead: int) -> None:
+    def _set_ahead(self, ahead: int) -> None:
         self.ahead = ahead
 
     def _check(self, doing: str) -> None:
@@ -177,41 +177,41 @@ def start(place: str, key: tuple[str, ...], title: str, work: Work) -> Job:
     key, title, work
         See `Job`.
     """
-    jobs = _jobs(place)
+    jobs = _jobs_of(place)
     for other in jobs.values():
         other.stop()
     jobs.pop(key, None)
-    for old in list(jobs)[: max(0, len(jobs) + 1 - KEPT)]:
+    for old in list(jobs)[: max(0, len(jobs) + 1 - KEPT_JOBS)]:
         del jobs[old]
     context = get_script_run_ctx()
     owner = context.session_id if context is not None else ""
-    job = jobs[key] = Job(key, title, work, _session_gone(), owner)
+    job = jobs[key] = Job(key, title, work, _abandonment_check(), owner)
     job.start()
     return job
 
 
 def find(place: str, key: tuple[str, ...]) -> Job | None:
     """Return the job that was started with this key, as long as its result is kept."""
-    return _jobs(place).get(key)
+    return _jobs_of(place).get(key)
 
 
 def latest(place: str, about: tuple[str, ...] = ()) -> Job | None:
     """Return the job that was started last; None if its key does not begin with `about`."""
-    job = next(reversed(_jobs(place).values()), None)
+    job = next(reversed(_jobs_of(place).values()), None)
     return job if job is not None and job.key[: len(about)] == about else None
 
 
-def book() -> dict[str, dict[tuple[str, ...], Job]]:
+def all_jobs() -> dict[str, dict[tuple[str, ...], Job]]:
     """Return all kept jobs of this session, by place."""
-    found: dict[str, dict[tuple[str, ...], Job]] = st.session_state.setdefault(_BOOK, {})
-    return found
+    jobs: dict[str, dict[tuple[str, ...], Job]] = st.session_state.setdefault(_JOBS, {})
+    return jobs
 
 
-def _jobs(place: str) -> dict[tuple[str, ...], Job]:
-    return book().setdefault(place, {})
+def _jobs_of(place: str) -> dict[tuple[str, ...], Job]:
+    return all_jobs().setdefault(place, {})
 
 
-def _session_gone() -> Callable[[], bool]:
+def _abandonment_check() -> Callable[[], bool]:
     """Return a function that says whether the browser has left this session for good.
 
     It may be called often and from any thread. A short loss of connection must not end the work, so the
@@ -221,14 +221,14 @@ def _session_gone() -> Callable[[], bool]:
     if context is None or not runtime.exists():
         return lambda: False
     server, session = runtime.get_instance(), context.session_id
-    asked = time.monotonic()
+    checked_at = time.monotonic()
     away_since: float | None = None
 
-    def gone() -> bool:
-        nonlocal asked, away_since
+    def is_abandoned() -> bool:
+        nonlocal checked_at, away_since
         now = time.monotonic()
-        if now - asked > 1:
-            asked = now
+        if now - checked_at > 1:
+            checked_at = now
             if server.is_active_session(session):
                 away_since = None
             elif away_since is None:
@@ -236,4 +236,4 @@ def _session_gone() -> Callable[[], bool]:
         away = away_since is not None and now - away_since > GRACE
         return away or server.state.name in ("STOPPING", "STOPPED")
 
-    return gone
+    return is_abandoned

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 #: The separator, which needs no percent-encoding in a link; then the escapes within a part.
-_BETWEEN = "~"
-_ESCAPES = (("!", "!0"), (_BETWEEN, "!1"))
+_SEPARATOR = "~"
+_ESCAPES = (("!", "!0"), (_SEPARATOR, "!1"))
 
 
-def joined(parts: Sequence[str]) -> str:
+def join_parts(parts: Sequence[str]) -> str:
     """Join the parts into one text.
 
     >>> joined(["cell", "a~b", "c!"])
     'cell~a!1b~c!0'
     """
-    return _BETWEEN.join(map(_escaped, parts))
+    return _SEPARATOR.join(map(_escaped, parts))
 
 
 def _escaped(text: str) -> str:
@@ -24,13 +24,13 @@ def _escaped(text: str) -> str:
     return text
 
 
-def parted(text: str) -> list[str]:
-    """The reverse of `joined`.
+def split_parts(text: str) -> list[str]:
+    """The reverse of `join_parts`.
 
     >>> parted("cell~a!1b~c!0")
     ['cell', 'a~b', 'c!']
     """
-    parts = text.split(_BETWEEN)
+    parts = text.split(_SEPARATOR)
     for plain, escape in reversed(_ESCAPES):
         parts = [part.replace(escape, plain) for part in parts]
     return parts

@@ -23,26 +23,26 @@ def make_room(files: dict[str, Entry], keep: str) -> str | None:
         Key of the file that is never closed.
     """
     closed: list[str] = []
-    broken = None
+    exceeded = None
     while len(files) > 1:
-        limit = _broken(files)
+        limit = _exceeded_limit(files)
         if limit is None:
             break
-        broken = limit
+        exceeded = limit
         oldest = next(key for key in files if key != keep)
         closed.append(files.pop(oldest).title)
-    if broken is None:
+    if exceeded is None:
         return None
     names = ", ".join(f"'{shorten(title)}'" for title in closed[:3])
     names += f" and {len(closed) - 3:,} more" if len(closed) > 3 else ""
     was = "was" if len(closed) == 1 else "were"
     return (
-        f"{names} {was} closed, as one session may hold {broken.written(broken.value)} at most; set the "
-        f"environment variable {broken.variable} of the server to raise it."
+        f"{names} {was} closed, as one session may hold {exceeded.written(exceeded.value)} at most; set the "
+        f"environment variable {exceeded.variable} of the server to raise it."
     )
 
 
-def _broken(files: dict[str, Entry]) -> Limit | None:
+def _exceeded_limit(files: dict[str, Entry]) -> Limit | None:
     if len(files) > MAX_OPEN_FILES.value:
         return MAX_OPEN_FILES
     return (
@@ -54,12 +54,12 @@ def bytes_of_file(entry: Entry) -> int:
     """Bytes of a file and of the arrays that were read from it."""
     source = entry.source
     if isinstance(source, tuple):
-        kept = sum(len(content) for _, content in source)
+        source_bytes = sum(len(content) for _, content in source)
     else:
-        kept = len(source) if isinstance(source, bytes) else 0
-    return kept + sum(map(_bytes, entry.loaded.models.values()))
+        source_bytes = len(source) if isinstance(source, bytes) else 0
+    return source_bytes + sum(map(_array_bytes, entry.loaded.models.values()))
 
 
-def _bytes(data: Dataset) -> int:
+def _array_bytes(data: Dataset) -> int:
     arrays = ("probs", "logits", "labels", "confidence")
     return sum(int(getattr(getattr(data, name, None), "nbytes", 0)) for name in arrays)

@@ -211,17 +211,17 @@ LOGO = Path(__file__).with_name("logo.svg").read_text(encoding="utf-8")
 BY_KEY = {page.key: page for page in PAGES}
 
 
-def _page(spec: PageSpec, **options: object) -> Page:
+def _streamlit_page(spec: PageSpec, **options: object) -> Page:
     return st.Page(spec.file, title=spec.title, icon=spec.icon, help=spec.question, **options)  # type: ignore[arg-type]
 
 
 def navigation() -> Page:
     """Draw the navigation and return the page that was asked for."""
     first, *others = PAGES
-    pages = [_page(first, default=True, url_path="start")]
-    pages += [_page(spec, url_path=spec.key) for spec in others]
+    pages = [_streamlit_page(first, default=True, url_path="start")]
+    pages += [_streamlit_page(spec, url_path=spec.key) for spec in others]
     # The first page is at "/", but people also type its name.
-    pages.append(_page(first, url_path=first.key, visibility="hidden"))
+    pages.append(_streamlit_page(first, url_path=first.key, visibility="hidden"))
     # Expanded, as nobody finds a page behind "View more".
     return st.navigation(pages, expanded=True)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
 import streamlit as st
@@ -15,6 +17,7 @@ import streamlit as st
 from calviz.core.errors import CalvizError, InputError, OptionError, Repair
 from calviz.data import Loaded, ReadingOptions, Together, read
 from calviz.data.samples import SAMPLES, SampleSet, load_sample
+from calviz.ui.session import setting_requests
 from calviz.ui.session.memory_limit import make_room
 from calviz.ui.session.view_file import View
 
@@ -30,9 +33,9 @@ DATA, READING = "data", "reading"
 #: A source of data: the bytes of a file, its path, or several logs that were opened together.
 Source = bytes | Path | Together
 
-_FILES, _CURRENT, _FAILED = "calviz.files", "calviz.current", "calviz.failed"
-_WANTED, _WRITTEN, _NOTE = "calviz.wanted", "calviz.written", "calviz.note"
-_PAGE, _GO = "calviz.page", "calviz.view"
+_FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
+_WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
+_PAGE, _STEP = "calviz.page", "calviz.view"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +63,22 @@ class Entry:
     sample: SampleSet | None = None
 
     @property
-    def content(self) -> str:
+    def short_digest(self) -> str:
+        """The first digits of the file's digest, by which links and captions name it."""
+        return _short_digest(self.loaded)
+
+    @property
+    def content_key(self) -> str:
         """Identifies the content and how it was read, for caches."""
         return f"{self.key}?{encode_options(self.options)}"
 
 
+def _short_digest(loaded: Loaded) -> str:
+    return loaded.digest[:DIGEST_LENGTH]
+
+
 @dataclass(frozen=True, eq=False)
-class Failed:
+class UnreadableFile:
     """A file that could not be read, kept so that the user can say how to read it."""
 
     name: str
@@ -77,7 +89,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WaitingLink:
     """A link, or a saved view, whose file is not loaded.
 
     Attributes
@@ -106,14 +118,14 @@ def samples() -> dict[str, SampleSet]:
 
 def files() -> dict[str, Entry]:
     """Return the files of this session, by key, in the order in which they were opened."""
-    found: dict[str, Entry] = st.session_state.setdefault(_FILES, {})
-    return found
+    entries: dict[str, Entry] = st.session_state.setdefault(_FILES, {})
+    return entries
 
 
-def known() -> dict[str, str]:
+def titles() -> dict[str, str]:
     """Return key and title of all data sets that can be chosen, the user's own files first."""
-    own = {key: entry.title for key, entry in files().items()}
-    return own | {key: sample.title for key, sample in samples().items()}
+    of_files = {key: entry.title for key, entry in files().items()}
+    return of_files | {key: sample.title for key, sample in samples().items()}
 
 
 def current() -> Entry:
@@ -137,87 +149,81 @@ def select(key: str) -> None:
 
 def open_file(
     name: str | None, source: Source, options: ReadingOptions | None = None
-) -> Entry | Failed:
-    """Read a file and make it the current data set; a file that cannot be read changes nothing but `failed()`."""
-    wanted = waiting()
-    if options is None and wanted is not None:
-        options = decode_options(wanted.query.get(READING, ""))
+) -> Entry | UnreadableFile:
+    """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`."""
+    link = waiting_link()
+    if options is None and link is not None:
+        options = decode_options(link.query.get(READING, ""))
     options = options or ReadingOptions()
     try:
         loaded = read(source, name=name, options=options)
-        key = loaded.digest[:DIGEST_LENGTH]
+        key = _short_digest(loaded)
     except CalvizError as error:
         repairs = error.repairs if isinstance(error, InputError) else ()
-        failure = Failed(name or "several files", source, options, str(error), repairs)
-        st.session_state[_FAILED] = failure
+        failure = UnreadableFile(name or "several files", source, options, str(error), repairs)
+        st.session_state[_UNREADABLE] = failure
         return failure
     entry = Entry(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
     files()[key] = entry
-    forget_failed()
-    _arrived(key)
+    forget_unreadable_file()
+    _apply_waiting_link(key)
     closed = make_room(files(), key)
     if closed is not None:
-        say(closed)
+        queue_note(closed)
     select(key)
     return entry
 
 
-def say(text: str) -> None:
+def queue_note(text: str) -> None:
     """Queue a sentence that is shown once, after those that are queued already."""
-    st.session_state[_NOTE] = " ".join(filter(None, (take_note(), text)))
-
-
-def read_again(entry: Entry, options: ReadingOptions) -> Entry | Failed:
-    """Read a file of the session with other options; if that fails, what was loaded stays."""
-    assert entry.source is not None
-    return open_file(entry.title, entry.source, options)
+    st.session_state[_NOTES] = " ".join(filter(None, (take_notes(), text)))
 
 
 def close(key: str) -> None:
     """Close a file of the session."""
     files().pop(key, None)
     if current_key() == key:
-        select(next(iter(known())))
+        select(next(iter(titles())))
 
 
-def failed() -> Failed | None:
+def unreadable_file() -> UnreadableFile | None:
     """Return the last file that could not be read, until it is dealt with."""
-    result: Failed | None = st.session_state.get(_FAILED)
-    return result
+    failure: UnreadableFile | None = st.session_state.get(_UNREADABLE)
+    return failure
 
 
-def forget_failed() -> None:
+def forget_unreadable_file() -> None:
     """Forget the file that could not be read."""
-    st.session_state.pop(_FAILED, None)
+    st.session_state.pop(_UNREADABLE, None)
 
 
-def keep_failed(failures: Sequence[Failed]) -> None:
+def keep_unreadable_files(failures: Sequence[UnreadableFile]) -> None:
     """Keep the first of several files that could not be read, for the user to deal with; queue the messages of the others."""
     if failures:
-        st.session_state[_FAILED] = failures[0]
+        st.session_state[_UNREADABLE] = failures[0]
     for failure in failures[1:]:
-        say(failure.message)
+        queue_note(failure.message)
 
 
-def waiting() -> Wanted | None:
+def waiting_link() -> WaitingLink | None:
     """Return the link that waits for its file, if any."""
-    result: Wanted | None = st.session_state.get(_WANTED)
-    return result
+    link: WaitingLink | None = st.session_state.get(_WAITING_LINK)
+    return link
 
 
 def stop_waiting() -> None:
     """Show the first sample set instead of waiting for a link's file."""
-    st.session_state.pop(_WANTED, None)
+    st.session_state.pop(_WAITING_LINK, None)
     select(DEFAULT)
 
 
-def take_note() -> str | None:
+def take_notes() -> str | None:
     """Take the queued sentences from the queue."""
-    note: str | None = st.session_state.pop(_NOTE, None)
-    return note
+    notes: str | None = st.session_state.pop(_NOTES, None)
+    return notes
 
 
-def arrive(page: str) -> None:
+def follow_address(page: str) -> None:
     """Apply what the address asks for, at the start of a session and after a step back.
 
     Parameters
@@ -226,94 +232,96 @@ def arrive(page: str) -> None:
         The page of this run: going to another page drops the address's parameters, which is not a
         request for other data.
     """
-    asked = st.query_params.get(DATA)
+    requested = st.query_params.get(DATA)
     if _CURRENT not in st.session_state:
-        _start(asked)
+        _start_session(requested)
     elif (
-        asked != st.session_state.get(_WRITTEN)
+        requested != st.session_state.get(_DATA_IN_ADDRESS)
         and page == st.session_state.get(_PAGE)
-        and (asked or DEFAULT) in known()
+        and (requested or DEFAULT) in titles()
     ):
-        select(asked or DEFAULT)
+        select(requested or DEFAULT)
     st.session_state[_PAGE] = page
-    if waiting() is None:
+    if waiting_link() is None:
         _write_address()
 
 
-def _start(asked: str | None) -> None:
-    for path in _given_files():
+def _start_session(requested: str | None) -> None:
+    for path in _files_of_server():
         open_file(path.name, path)
     # Set last: a click while a large file is read ends this run, and the next one starts anew.
     if _CURRENT not in st.session_state:
         select(DEFAULT)
-    if asked is None or asked in known():
-        if asked is not None:
-            select(asked)
+    if requested is None or requested in titles():
+        if requested is not None:
+            select(requested)
         return
-    st.session_state[_WANTED] = Wanted(asked, st.query_params.to_dict())
+    st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
 
 
-def _given_files() -> list[Path]:
+def _files_of_server() -> list[Path]:
     # The server may be started with a file or folder of its machine: "calviz app FILE".
-    given = os.environ.get(OPEN_VARIABLE, "")
-    return [Path(given)] if given and Path(given).exists() else []
+    path = os.environ.get(OPEN_VARIABLE, "")
+    return [Path(path)] if path and Path(path).exists() else []
 
 
 def open_view(view: View) -> None:
     """Restore a saved view, or wait for its file."""
-    if view.key not in known():
+    if view.key not in titles():
         query = {name: values[-1] for name, values in view.settings.items()}
-        st.session_state[_WANTED] = Wanted(view.key, query, view)
+        st.session_state[_WAITING_LINK] = WaitingLink(view.key, query, view)
         return
     select(view.key)
-    st.session_state.pop(_WANTED, None)
+    st.session_state.pop(_WAITING_LINK, None)
     options = decode_options((view.settings.get(READING) or ("",))[-1])
     entry = current()
     if entry.source is not None and encode_options(entry.options) != encode_options(options):
-        read_again(entry, options)
+        open_file(entry.title, entry.source, options)
     if entry.loaded.digest != view.digest:
-        say("The sample data have changed since this view was saved: its numbers may differ.")
-    _go_to(view)
+        queue_note(
+            "The sample data have changed since this view was saved: its numbers may differ."
+        )
+    _request_step(view)
 
 
-def _go_to(view: View) -> None:
+def _request_step(view: View) -> None:
     # A unique name: the browser takes each step once, and counters of different sessions would collide.
-    st.session_state[_GO] = (uuid4().hex, view)
+    st.session_state[_STEP] = (uuid4().hex, view)
 
 
-def going() -> tuple[str, View] | None:
+def requested_step() -> tuple[str, View] | None:
     """Return the view that the browser should go to, after the unique name of that step."""
-    found: tuple[str, View] | None = st.session_state.get(_GO)
-    return found
+    step: tuple[str, View] | None = st.session_state.get(_STEP)
+    return step
 
 
-def _arrived(key: str) -> None:
+def _apply_waiting_link(key: str) -> None:
     """Apply the settings of a waiting link to the file that has just been opened."""
-    wanted = waiting()
-    if wanted is None:
+    link = waiting_link()
+    if link is None:
         return
-    del st.session_state[_WANTED]
-    st.session_state["calviz.settings"] = dict(wanted.query)
-    if wanted.view is not None and key == wanted.key:
-        _go_to(wanted.view)
-    if key != wanted.key:
-        st.session_state[_NOTE] = (
-            f"The {'view' if wanted.view else 'link'} was made for the file with digest {wanted.key}; this one has {key}. "
+    del st.session_state[_WAITING_LINK]
+    setting_requests.put(link.query)
+    if link.view is not None and key == link.key:
+        _request_step(link.view)
+    if key != link.key:
+        st.session_state[_NOTES] = (
+            f"The {'view' if link.view else 'link'} was made for the file with digest {link.key}; this one has {key}. "
             "Its settings were applied where they fit."
         )
 
 
 def _write_address() -> None:
-    wanted = address()
-    wanted[DATA] = None if wanted[DATA] == DEFAULT else wanted[DATA]
-    for name, value in wanted.items():
+    parameters = address()
+    parameters[DATA] = None if parameters[DATA] == DEFAULT else parameters[DATA]
+    for name, value in parameters.items():
         if st.query_params.get(name) == value:
             continue
         if value is None:
             del st.query_params[name]
         else:
             st.query_params[name] = value
-    st.session_state[_WRITTEN] = wanted[DATA]
+    st.session_state[_DATA_IN_ADDRESS] = parameters[DATA]
 
 
 def address() -> dict[str, str | None]:
@@ -324,36 +332,42 @@ def address() -> dict[str, str | None]:
 
 def encode_options(options: ReadingOptions) -> str:
     """Encode reading options in one line for the address; "" if everything is recognised."""
-    plain = ReadingOptions()
-    given = {
-        f.name: getattr(options, f.name)
-        for f in fields(options)
-        if getattr(options, f.name) != getattr(plain, f.name)
+    defaults = ReadingOptions()
+    changed = {
+        option.name: getattr(options, option.name)
+        for option in fields(options)
+        if getattr(options, option.name) != getattr(defaults, option.name)
     }
-    return json.dumps(given, ensure_ascii=False, separators=(",", ":")) if given else ""
+    return json.dumps(changed, ensure_ascii=False, separators=(",", ":")) if changed else ""
 
 
 def decode_options(text: str) -> ReadingOptions:
     """Decode reading options from an address; invalid ones are ignored."""
     try:
-        given = json.loads(text) if text else {}
+        values = json.loads(text) if text else {}
     except ValueError:
         return ReadingOptions()
     options = ReadingOptions()
-    if not isinstance(given, dict):
+    if not isinstance(values, dict):
         return options
-    for f in fields(options):
-        value: Any = given.get(f.name)
+    for name, hint in get_type_hints(ReadingOptions).items():
+        value: Any = values.get(name)
         if isinstance(value, list) and all(isinstance(v, str) for v in value):
             value = tuple(value)
-        if value is None or not isinstance(value, str | int | tuple) or isinstance(value, bool):
+        if value is None or not _fits(value, hint):
             continue
-        many = f.name in ("scores", "groups", "class_names", "repair")
-        if many != isinstance(value, tuple) or (f.name == "label_base") != isinstance(value, int):
-            continue
-        try:
-            one: dict[str, Any] = {f.name: value}
-            options = replace(options, **one)
-        except OptionError:
-            continue
+        with suppress(OptionError):
+            setting: dict[str, Any] = {name: value}
+            options = replace(options, **setting)
     return options
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether a value is of the type of an option: a text, a choice, a tuple, or a union of these."""
+    kind = get_origin(hint) or hint
+    if kind in (Union, UnionType):
+        return any(_fits(value, part) for part in get_args(hint))
+    if kind is Literal:
+        # By type as well, as True equals 1.
+        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
+    return isinstance(value, kind)

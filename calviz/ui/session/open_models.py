@@ -28,16 +28,17 @@ class OpenModel:
     data: Dataset
 
 
-def on_offer(entry: open_files.Entry) -> tuple[OpenModel, ...]:
+def all_models(entry: open_files.Entry) -> tuple[OpenModel, ...]:
     """Return the models of the current file, then those of the other files of the session."""
-    entries = [entry, *(e for key, e in open_files.files().items() if key != entry.key)]
-    named = named_models([(e.title, e.loaded.models) for e in entries])
-    keys = [model_key(e, model) for e in entries for model in e.loaded.models]
+    entries = [entry, *(each for key, each in open_files.files().items() if key != entry.key)]
+    models_by_name = named_models([(each.title, each.loaded.models) for each in entries])
+    keys = [model_key(each, model) for each in entries for model in each.loaded.models]
     return tuple(
-        OpenModel(key, name, data) for key, (name, data) in zip(keys, named.items(), strict=True)
+        OpenModel(key, name, data)
+        for key, (name, data) in zip(keys, models_by_name.items(), strict=True)
     )
 
 
 def model_key(entry: open_files.Entry, model: str) -> str:
     """Identify the content of a model, for caches."""
-    return f"{entry.content}#{model}"
+    return f"{entry.content_key}#{model}"

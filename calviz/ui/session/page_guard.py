@@ -37,7 +37,7 @@ def enter(*, frame: bool = False) -> None:
     and gives every widget its final identity. Later visitors need only one run.
     """
     global _declared
-    temporary_folder.settle()
+    temporary_folder.use_own_folder()
     if frame and _declared:
         st.session_state[_FRAME] = True
     if _FRAME not in st.session_state:

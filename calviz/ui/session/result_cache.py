@@ -18,7 +18,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def kept(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Cache the results of a function whose last argument is the settings; these are not part of the key.
 
     Results for a file belong to its session. Results for a sample set are shared: the first visitor computes them for all.
@@ -29,16 +29,20 @@ def kept(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         Number of results that a session keeps, the latest.
     """
 
-    def of(compute: Callable[P, R]) -> Callable[P, R]:
-        own = st.cache_resource(scope="session", max_entries=entries, show_spinner=False)(compute)
-        shared = st.cache_resource(max_entries=VISITORS * entries, show_spinner=False)(compute)
+    def decorate(compute: Callable[P, R]) -> Callable[P, R]:
+        of_session = st.cache_resource(scope="session", max_entries=entries, show_spinner=False)(
+            compute
+        )
+        of_all_sessions = st.cache_resource(max_entries=VISITORS * entries, show_spinner=False)(
+            compute
+        )
 
         @wraps(compute)
-        def found(*args: P.args, **kwargs: P.kwargs) -> R:
+        def cached(*args: P.args, **kwargs: P.kwargs) -> R:
             settings = cast("Settings", args[-1])
-            keep = own if settings.entry.sample is None else shared
-            return keep(*args, **kwargs)
+            compute_once = of_session if settings.entry.sample is None else of_all_sessions
+            return compute_once(*args, **kwargs)
 
-        return found
+        return cached
 
-    return of
+    return decorate

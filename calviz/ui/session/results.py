@@ -22,7 +22,7 @@ from calviz.figures import (
 from calviz.figures.class_bars import Mode, quick_redrawing
 from calviz.figures.cumulative import Estimate
 from calviz.figures.kernels.group_levels import Levels, levels_of
-from calviz.figures.kernels.reliability_curves import CurveKind as Drawn
+from calviz.figures.kernels.reliability_curves import CurveKind as CurveOverBins
 from calviz.figures.kernels.uncertainty_ranking import Ranking
 from calviz.numerics.threads import one_blas_thread
 from calviz.results.evaluation import ClassRow, Evaluation
@@ -34,16 +34,16 @@ from calviz.ui.session.settings import Settings
 
 
 @contextmanager
-def computing(settings: Settings, words: str) -> Iterator[Sample]:
+def sample_with_spinner(settings: Settings, words: str) -> Iterator[Sample]:
     """Yield the sample while a message says what is computed; visitors of the same sample set take turns."""
-    with st.spinner(words, show_time=True), settings.turn, one_blas_thread():
+    with st.spinner(words, show_time=True), settings.compute_lock, one_blas_thread():
         yield settings.sample
 
 
 def evaluation(settings: Settings) -> Evaluation:
     """Compute the headline metrics with intervals and noise floors, the findings and the verdict."""
     n = counted(settings.sample.data.rows, "row")
-    with computing(
+    with sample_with_spinner(
         settings, f"Measuring {n}: metrics, intervals, noise floors, verdict …"
     ) as sample:
         return analysis.evaluate(sample, analysis.first_metrics(sample), ci=True, findings=True)
@@ -51,7 +51,7 @@ def evaluation(settings: Settings) -> Evaluation:
 
 def metrics(settings: Settings, keys: tuple[str, ...], *, error_bars: bool) -> Evaluation:
     """Compute any metrics, with or without intervals and noise floors; shows no message."""
-    with settings.turn:
+    with settings.compute_lock:
         return analysis.evaluate(settings.sample, keys, ci=error_bars)
 
 
@@ -70,33 +70,37 @@ def other_view(settings: Settings) -> str | None:
 def conventions(settings: Settings) -> Conventions:
     """Compute the ECE as other libraries define it."""
     words = f"Computing the ECE of {counted(settings.sample.data.rows, 'row')} as other libraries define it …"
-    with computing(settings, words) as sample:
+    with sample_with_spinner(settings, words) as sample:
         return analysis.conventions(sample)
 
 
 def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
     """Compute accuracy, confidence, ECE and KS of the rows of each true class."""
-    with computing(
+    with sample_with_spinner(
         settings, f"Measuring {counted(settings.sample.data.rows, 'row')} by class …"
     ) as sample:
         return analysis.evaluate(sample, (), classes=True).classes
 
 
-def reliability(settings: Settings, curves: tuple[Drawn, ...] = ()) -> Reliability:
+def reliability(settings: Settings, curves: tuple[CurveOverBins, ...] = ()) -> Reliability:
     """Compute the reliability diagram."""
-    with computing(settings, f"Binning {counted(settings.sample.data.rows, 'row')} …") as sample:
+    with sample_with_spinner(
+        settings, f"Binning {counted(settings.sample.data.rows, 'row')} …"
+    ) as sample:
         return sample.once(Reliability.compute, curves=curves)
 
 
 def confusion(settings: Settings) -> Confusion:
     """Compute the confusion matrix; it depends on the rows alone."""
-    with computing(settings, f"Counting {counted(settings.sample.data.rows, 'row')} …") as sample:
+    with sample_with_spinner(
+        settings, f"Counting {counted(settings.sample.data.rows, 'row')} …"
+    ) as sample:
         return sample.top_label.view(Confusion.compute)
 
 
 def calibration_curve(settings: Settings, kind: CurveKind) -> CalibrationCurve:
     """Compute the flexible calibration curve."""
-    with computing(
+    with sample_with_spinner(
         settings, f"Fitting a curve to {counted(settings.sample.data.rows, 'row')} …"
     ) as sample:
         return sample.view(CalibrationCurve.compute, curve=kind)
@@ -104,13 +108,15 @@ def calibration_curve(settings: Settings, kind: CurveKind) -> CalibrationCurve:
 
 def bin_sensitivity(settings: Settings) -> BinSensitivity:
     """Compute the ECE for 1 to 100 bins; the chosen number of bins only decides which one is marked."""
-    with computing(settings, "Computing the ECE for 1 to 100 bins, and its noise …") as sample:
+    with sample_with_spinner(
+        settings, "Computing the ECE for 1 to 100 bins, and its noise …"
+    ) as sample:
         return sample.once(BinSensitivity.compute)
 
 
 def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
     """Compute the cumulative plot."""
-    with computing(
+    with sample_with_spinner(
         settings, f"Sorting and summing {counted(settings.sample.data.rows, 'row')} …"
     ) as sample:
         return sample.view(Cumulative.compute, estimate=estimate, **sample.redrawing)
@@ -118,13 +124,13 @@ def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
 
 def corp(settings: Settings) -> CorpDiagram:
     """Compute the isotonic curve with its bands."""
-    with computing(settings, "Fitting isotonic curves again …") as sample:
+    with sample_with_spinner(settings, "Fitting isotonic curves again …") as sample:
         return sample.view(CorpDiagram.compute, **sample.redrawing)
 
 
 def decision_loss(settings: Settings) -> DecisionLoss:
     """Compute the cost of miscalibration at every cutoff."""
-    with computing(settings, "Comparing decisions at every cutoff …") as sample:
+    with sample_with_spinner(settings, "Comparing decisions at every cutoff …") as sample:
         return sample.view(DecisionLoss.compute, **sample.redrawing)
 
 
@@ -136,13 +142,15 @@ def class_bars(sample: Sample, mode: Mode) -> ClassBars:
 
 def levels(settings: Settings, column: str, risk: float) -> Levels:
     """Find the miscalibrated values of a group column, and the confidence from which each keeps at most this risk."""
-    with computing(settings, f"Looking at every value of {shorten(column, 40)} …") as sample:
+    with sample_with_spinner(
+        settings, f"Looking at every value of {shorten(column, 40)} …"
+    ) as sample:
         return sample.once(levels_of, column=column, risk=risk)
 
 
 def risk_coverage(settings: Settings, ranking: Ranking) -> RiskCoverage:
     """Compute the risk-coverage curve."""
     words = f"Ranking {counted(settings.sample.data.rows, 'row')} by {ranking}, resampling …"
-    with computing(settings, words) as sample:
+    with sample_with_spinner(settings, words) as sample:
         top = sample.top_label
         return top.view(RiskCoverage.compute, ranking=ranking, **top.redrawing)

@@ -1,4 +1,4 @@
-"""The current settings: what the sidebar chose, and what pages ask it to choose next."""
+"""The current settings, which the sidebar chose, and the callbacks by which pages ask it for others."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from calviz.core.reduction import Reduction
 from calviz.results.slices import Where, rows_where
 from calviz.sample.sample import Sample
 from calviz.text.words import distinct, shorten
-from calviz.ui.session import open_files
-from calviz.ui.session.result_cache import kept
+from calviz.ui.session import open_files, setting_requests
+from calviz.ui.session.result_cache import cached_results
 from calviz.ui.widgets.text import md
 
 ALL_ROWS = "all rows"
@@ -32,7 +32,6 @@ CONDITIONS = (
     ("slice-2", "level-2", "And by", "no second column"),
 )
 _CHOSEN = "calviz.chosen"
-_REQUESTS = "calviz.settings"
 _IN_USE = "calviz.samples"
 
 
@@ -70,10 +69,10 @@ class Settings:
     def rows_key(self) -> tuple[str, ...]:
         """Identifies the rows, for caches."""
         parts = (self.model, self.split, self.where)
-        return (self.entry.content, *(repr(part) for part in parts))
+        return (self.entry.content_key, *(repr(part) for part in parts))
 
     @property
-    def how_key(self) -> tuple[str, ...]:
+    def reduction_and_bins_key(self) -> tuple[str, ...]:
         """Identifies reduction and bins, for caches and jobs."""
         return self.reduction.key, str(self.bins), self.scheme
 
@@ -99,15 +98,15 @@ class Settings:
         return self._rows.numbers
 
     @property
-    def turn(self) -> RLock:
+    def compute_lock(self) -> RLock:
         """A lock that is held while something is computed for the sample; others who ask for the same wait."""
-        return self._rows.turn
+        return self._rows.compute_lock
 
     @property
     def _rows(self) -> _Rows:
-        held = _rows(self.rows_key, self)
-        st.session_state.setdefault(_IN_USE, WeakSet()).add(held.sample)
-        return held
+        rows = _rows(self.rows_key, self)
+        st.session_state.setdefault(_IN_USE, WeakSet()).add(rows.sample)
+        return rows
 
     @property
     def rows_words(self) -> str:
@@ -146,10 +145,10 @@ class _Rows(NamedTuple):
 
     sample: Sample
     numbers: IntArray | None
-    turn: RLock
+    compute_lock: RLock
 
 
-@kept(3)
+@cached_results(3)
 def _rows(key: tuple[str, ...], _settings: Settings) -> _Rows:
     mask, data, numbers = _settings.mask(), _settings.whole, None
     if mask is not None and not mask.all():
@@ -167,19 +166,16 @@ def current() -> Settings:
 
 def set_current(chosen: Settings) -> None:
     """Set the settings from now on."""
-    _let_go(st.session_state.get(_CHOSEN), chosen)
+    _free_memory(st.session_state.get(_CHOSEN), chosen)
     st.session_state[_CHOSEN] = chosen
 
 
-def taken_requests() -> dict[str, str]:
-    """Take what `look_at_class` and the like asked of the next drawing: keys in the address and the text to show."""
-    requests: dict[str, str] = st.session_state.pop(_REQUESTS, {})
-    return requests
-
-
-def _let_go(before: Settings | None, now: Settings) -> None:
+def _free_memory(previous: Settings | None, chosen: Settings) -> None:
     """If rows or reduction have changed, forget what takes much memory; results stay."""
-    if before is None or (before.rows_key, before.reduction) == (now.rows_key, now.reduction):
+    if previous is None or (previous.rows_key, previous.reduction) == (
+        chosen.rows_key,
+        chosen.reduction,
+    ):
         return
     for sample in st.session_state.pop(_IN_USE, ()):
         sample.let_go()
@@ -187,23 +183,21 @@ def _let_go(before: Settings | None, now: Settings) -> None:
 
 def look_at_class(data: Dataset, index: int) -> None:
     """Reduce to one class from the next drawing of the sidebar on; for callbacks."""
-    shown = distinct(data.class_names)[data.class_names[index]]
+    name = distinct(data.class_names)[data.class_names[index]]
     two = {"reduction": "positive"}
-    st.session_state[_REQUESTS] = (
-        two if data.n_classes == 2 else {"reduction": "class", "class": shown}
-    )
+    setting_requests.put(two if data.n_classes == 2 else {"reduction": "class", "class": name})
 
 
 def look_at_default(data: Dataset) -> None:
     """Use the default reduction of these data from the next drawing on; for callbacks."""
-    st.session_state[_REQUESTS] = {"reduction": Reduction.default(data).kind}
+    setting_requests.put({"reduction": Reduction.default(data).kind})
 
 
 def look_at_slice(data: Dataset, where: Where) -> None:
     """Show the rows of a slice from the next drawing of the sidebar on, all rows if `where` is empty; for callbacks."""
     names = distinct(tuple(data.groups))
-    asked = {column_key: none for column_key, _, _, none in CONDITIONS}
+    requests = {column_key: no_condition for column_key, _, _, no_condition in CONDITIONS}
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
-        asked[column_key] = names[column]
-        asked[value_key] = distinct(data.groups[column].levels)[value]
-    st.session_state[_REQUESTS] = asked
+        requests[column_key] = names[column]
+        requests[value_key] = distinct(data.groups[column].levels)[value]
+    setting_requests.put(requests)

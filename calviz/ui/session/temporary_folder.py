@@ -19,47 +19,47 @@ from streamlit import runtime
 PREFIX = "calviz-server-"
 LOCK = "in-use"
 #: Seconds for which a new folder may not have its lock yet.
-YOUNG = 60.0
+YOUNG_FOR = 60.0
 
 _lock = threading.Lock()
-_mine: Path | None = None
+_folder: Path | None = None
 
 
-def settle() -> None:
+def use_own_folder() -> None:
     """Use the server's own temporary folder from now on; does nothing outside a server or when called again."""
-    global _mine
+    global _folder
     if not runtime.exists() or not isinstance(runtime.get_instance(), runtime.Runtime):
         return
     with _lock:
-        if _mine is None:
-            _mine = make(Path(tempfile.gettempdir()))
-            tempfile.tempdir = str(_mine)
+        if _folder is None:
+            _folder = make_folder(Path(tempfile.gettempdir()))
+            tempfile.tempdir = str(_folder)
 
 
-def make(base: Path) -> Path:
+def make_folder(base: Path) -> Path:
     """Create a folder that only this user may enter, removed when the process ends; leftovers are removed first."""
-    sweep(base)
+    remove_leftovers(base)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
     # The lock is held until the process ends, however it ends.
-    held = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    fcntl.flock(held, fcntl.LOCK_EX)
+    lock = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
-def sweep(base: Path) -> None:
+def remove_leftovers(base: Path) -> None:
     """Remove the folders of this user's servers that no longer run."""
     for folder in base.glob(f"{PREFIX}*"):
-        facts = folder.lstat()
-        if facts.st_uid == os.getuid() and not folder.is_symlink() and not _in_use(folder, facts):
+        status = folder.lstat()
+        if status.st_uid == os.getuid() and not folder.is_symlink() and not _in_use(folder, status):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _in_use(folder: Path, facts: os.stat_result) -> bool:
+def _in_use(folder: Path, status: os.stat_result) -> bool:
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        return time.time() - facts.st_mtime < YOUNG
+        return time.time() - status.st_mtime < YOUNG_FOR
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

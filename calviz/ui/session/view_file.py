@@ -16,7 +16,7 @@ KIND, VERSION = "view", 1
 #: Upper limits: bytes of the file, number of settings, characters of a value.
 MOST_BYTES, MOST_SETTINGS, MOST_TEXT = 200_000, 200, 4_000
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_HEAD = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:')
+_HEADER = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:')
 _KEYS = ("calviz", "version", "page", "data", "settings")
 _DATA = {"key": str, "title": str, "rows": int, "digest": str}
 
@@ -44,7 +44,7 @@ class View:
     settings: Mapping[str, tuple[str, ...]]
 
 
-def head(*, key: str, title: str, digest: str, rows: int) -> dict[str, Any]:
+def header(*, key: str, title: str, digest: str, rows: int) -> dict[str, Any]:
     """Return the file without page and settings; the browser adds these from its address."""
     data = {"key": key, "title": title, "rows": rows, "digest": digest}
     return {"calviz": KIND, "version": VERSION, "data": data}
@@ -52,7 +52,7 @@ def head(*, key: str, title: str, digest: str, rows: int) -> dict[str, Any]:
 
 def is_view(content: bytes) -> bool:
     """Whether a file states that it is a saved view."""
-    return _HEAD.match(content[:1_000]) is not None
+    return _HEADER.match(content[:1_000]) is not None
 
 
 def read_view(content: bytes, *, pages: frozenset[str]) -> View:
@@ -64,50 +64,50 @@ def read_view(content: bytes, *, pages: frozenset[str]) -> View:
         Says what is wrong, in one sentence.
     """
     if len(content) > MOST_BYTES:
-        raise _broken(f"it has {len(content):,} bytes, at most {MOST_BYTES:,} are read")
+        raise _refused(f"it has {len(content):,} bytes, at most {MOST_BYTES:,} are read")
     try:
-        found = json.loads(content.decode("utf-8"))
+        record = json.loads(content.decode("utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError):
-        raise _broken("it is not complete JSON") from None
-    if not isinstance(found, dict) or found.get("calviz") != KIND:
-        raise _broken("it does not say that it is a view")
-    version = found.get("version")
+        raise _refused("it is not complete JSON") from None
+    if not isinstance(record, dict) or record.get("calviz") != KIND:
+        raise _refused("it does not say that it is a view")
+    version = record.get("version")
     if type(version) is not int or version != VERSION:
-        said = shorten(version, 20)
-        raise _broken(f"it is of version {said}, and this calviz reads version {VERSION}")
-    if sorted(found) != sorted(_KEYS):
-        raise _broken(f"it must hold {', '.join(_KEYS)}, and nothing else")
-    if not isinstance(found["page"], str) or found["page"] not in pages:
-        raise _broken(f"there is no page '{shorten(found['page'], 30)}'")
-    data = _data(found["data"])
-    return View(page=found["page"], settings=_settings(found["settings"]), **data)
+        stated = shorten(version, 20)
+        raise _refused(f"it is of version {stated}, and this calviz reads version {VERSION}")
+    if sorted(record) != sorted(_KEYS):
+        raise _refused(f"it must hold {', '.join(_KEYS)}, and nothing else")
+    if not isinstance(record["page"], str) or record["page"] not in pages:
+        raise _refused(f"there is no page '{shorten(record['page'], 30)}'")
+    data = _data(record["data"])
+    return View(page=record["page"], settings=_settings(record["settings"]), **data)
 
 
-def _data(found: Any) -> dict[str, Any]:
-    if not isinstance(found, dict) or sorted(found) != sorted(_DATA):
-        raise _broken(f"'data' must hold {', '.join(_DATA)}")
+def _data(record: Any) -> dict[str, Any]:
+    if not isinstance(record, dict) or sorted(record) != sorted(_DATA):
+        raise _refused(f"'data' must hold {', '.join(_DATA)}")
     for name, kind in _DATA.items():
-        value = found[name]
+        value = record[name]
         if type(value) is not kind or not 0 < len(str(value)) <= MOST_TEXT:
-            raise _broken(f"'{name}' of the data is not valid")
-    return dict(found)
+            raise _refused(f"'{name}' of the data is not valid")
+    return dict(record)
 
 
-def _settings(found: Any) -> dict[str, tuple[str, ...]]:
-    if not isinstance(found, dict) or len(found) > MOST_SETTINGS:
-        raise _broken(f"'settings' must be up to {MOST_SETTINGS} names with their values")
+def _settings(record: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(record, dict) or len(record) > MOST_SETTINGS:
+        raise _refused(f"'settings' must be up to {MOST_SETTINGS} names with their values")
     settings = {}
-    for name, value in found.items():
+    for name, value in record.items():
         if not _NAME.fullmatch(name) or name == "data":
-            raise _broken(f"'{shorten(name, 30)}' is not a setting")
+            raise _refused(f"'{shorten(name, 30)}' is not a setting")
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(v, str) and len(v) <= MOST_TEXT for v in values):
-            raise _broken(f"the setting '{name}' must be a text, or a list of them")
+            raise _refused(f"the setting '{name}' must be a text, or a list of them")
         settings[name] = tuple(values)
     return settings
 
 
-def _broken(why: str) -> InputError:
+def _refused(why: str) -> InputError:
     return InputError(
         f"this saved view cannot be opened: {why}", remedy="save the view again and open that file"
     )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
-_ASKED, _MARKS = "calviz.slices.asked", "slices.marks"
+_QUESTION, _MARKS = "calviz.slices.asked", "slices.marks"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
 
 
@@ -101,26 +101,26 @@ def ask(settings: Settings) -> Question:
     question = Question(
         tuple(columns), pairs, _AGAINST[against or next(iter(_AGAINST))], int(min_rows), rate / 100
     )
-    st.session_state[_ASKED] = (settings.entry.content, settings.model, question)
+    st.session_state[_QUESTION] = (settings.entry.content_key, settings.model, question)
     return question
 
 
-def asked(settings: Settings) -> Question | None:
+def last_question(settings: Settings) -> Question | None:
     """Return the last question about these data, if there was one."""
-    content, model, question = st.session_state.get(_ASKED, ("", "", None))
-    if (content, model) != (settings.entry.content, settings.model):
+    content, model, question = st.session_state.get(_QUESTION, ("", "", None))
+    if (content, model) != (settings.entry.content_key, settings.model):
         return None
     return question if question is None or question.columns else None
 
 
-def look(settings: Settings, question: Question) -> Slices:
+def measure(settings: Settings, question: Question) -> Slices:
     """Measure all slices."""
     words = f"Looking at {counted(len(question.columns), 'column')} …"
-    with results.computing(settings, words) as sample:
-        return _look(sample, question)
+    with results.sample_with_spinner(settings, words) as sample:
+        return _measure(sample, question)
 
 
-def _look(sample: Sample, question: Question) -> Slices:
+def _measure(sample: Sample, question: Question) -> Slices:
     return slices(
         sample,
         question.columns,
@@ -131,15 +131,15 @@ def _look(sample: Sample, question: Question) -> Slices:
     )
 
 
-def pinned(settings: Settings, question: Question, found: Slices) -> Overlay[FloatArray] | None:
+def pinned(settings: Settings, question: Question, tested: Slices) -> Overlay[FloatArray] | None:
     """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
 
     def gaps(sample: Sample) -> FloatArray:
-        there = {one.where: one.gap for one in _look(sample, question).slices}
-        return np.array([there.get(one.where, np.nan) for one in found.slices])
+        gap_of = {one.where: one.gap for one in _measure(sample, question).slices}
+        return np.array([gap_of.get(one.where, np.nan) for one in tested.slices])
 
     # All slices are measured, whichever one was pinned.
-    return on_page.other(settings, gaps, as_now=("bins", "scheme", "where"))
+    return on_page.pinned_overlay(settings, gaps, as_now=("bins", "scheme", "where"))
 
 
 def sizes(settings: Settings, question: Question) -> None:
@@ -165,9 +165,9 @@ def sizes(settings: Settings, question: Question) -> None:
     st.dataframe(frame, hide_index=True, alt="Rows per value of each column", column_config=columns)
 
 
-def answer(found: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
+def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
     """Draw the result as a sentence and a figure; a click on a mark selects the rows of its slice."""
-    figure = SliceGaps.compute(found)
+    figure = SliceGaps.compute(tested)
     st.subheader(md(figure.answer(), 500), anchor=False)
     key = state.key(_MARKS)
 
@@ -177,7 +177,7 @@ def answer(found: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
         if at is not None:
             state.choose(RuleOfSlice(figure.shown[at].where), by=_MARKS)
 
-    if found.slices:
+    if tested.slices:
         diagram.chart(
             figure,
             diagram.as_wide_as_the_page(
@@ -193,35 +193,37 @@ def answer(found: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
             filename="slices",
             on_select=clicked,
         )
-        few = len(figure.shown) < len(found.slices)
-        which = (
-            f"The {len(figure.shown)} slices that are most surely off, of {len(found.slices):,}."
-            if few
+        is_part = len(figure.shown) < len(tested.slices)
+        order_words = (
+            f"The {len(figure.shown)} slices that are most surely off, of {len(tested.slices):,}."
+            if is_part
             else "The most surely off first."
         )
         st.caption(
-            f"{which} Lines are 95 % intervals, each for itself; filled marks are off beyond chance with all slices "
-            f"looked at together. Dashed: all rows ({points(found.gap)} points)."
+            f"{order_words} Lines are 95 % intervals, each for itself; filled marks are off beyond chance with all slices "
+            f"looked at together. Dashed: all rows ({points(tested.gap)} points)."
         )
     notes = (
-        [f"Not measured, with fewer than {found.min_rows:,} rows: {counted(found.small, 'slice')}"]
-        if found.small
+        [
+            f"Not measured, with fewer than {tested.min_rows:,} rows: {counted(tested.small, 'slice')}"
+        ]
+        if tested.small
         else []
     )
-    if len(found.slices) > MOST:
+    if len(tested.slices) > MOST:
         notes.append(f"the table shows the first {MOST:,} slices, the file all of them")
-    notes += [f"left out: {reason}" for reason in found.skipped]
+    notes += [f"left out: {reason}" for reason in tested.skipped]
     if notes:
         st.caption(md("; ".join(notes), 600) + ".")
 
 
-def table(found: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None) -> None:
+def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None) -> None:
     """Draw the table of all slices; a tick selects the rows of one, which can also be shown alone."""
-    if not found.slices:
+    if not tested.slices:
         return
     by = "slices.table"
-    key = f"{state.key(by)}.{hash((settings.rows_key, found.against, len(found.slices)))}"
-    shown = found.slices[:MOST]
+    key = f"{state.key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
+    shown = tested.slices[:MOST]
     at = _selected(shown)
 
     def picked() -> None:
@@ -229,9 +231,9 @@ def table(found: Slices, settings: Settings, pinned: Overlay[FloatArray] | None 
         state.choose(RuleOfSlice(shown[rows[0]].where) if rows else None, by=by)
 
     st.dataframe(
-        _words(found, pinned),
+        _styled_table(tested, pinned),
         hide_index=True,
-        height=min(440, 40 + 35 * len(found.slices)),
+        height=min(440, 40 + 35 * len(tested.slices)),
         alt="All slices: rows, score, hits, gap, interval and p-value",
         on_select=picked,
         selection_mode="single-row",
@@ -240,10 +242,10 @@ def table(found: Slices, settings: Settings, pinned: Overlay[FloatArray] | None 
         column_config=_COLUMNS | {"slice": _names()},
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        _open(None if at is None else shown[at], settings)
+        _button_to_look(None if at is None else shown[at], settings)
         csv_download.button(
             "All slices as CSV",
-            found.frame,
+            tested.frame,
             f"{settings.file_stem}-slices.csv",
             key="calviz.slices.download",
         )
@@ -286,7 +288,7 @@ _COLUMNS = {
 }
 
 
-def _open(one: Slice | None, settings: Settings) -> None:
+def _button_to_look(one: Slice | None, settings: Settings) -> None:
     if one is None:
         st.caption(
             "Click a mark or tick a row to select the rows of that slice, here and on every page.",
@@ -302,7 +304,7 @@ def _open(one: Slice | None, settings: Settings) -> None:
     )
 
 
-def shown_elsewhere(chosen: Settings) -> None:
+def slice_of_other_pages(chosen: Settings) -> None:
     """Say which slice the other pages show, and offer a way back to all rows."""
     if not chosen.where:
         return
@@ -318,7 +320,7 @@ def shown_elsewhere(chosen: Settings) -> None:
         st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
 
 
-def _words(found: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
+def _styled_table(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
     frame = pd.DataFrame(
         {
@@ -330,21 +332,21 @@ def _words(found: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
             "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
             "p-value": s.p_value,
             "adjusted": s.adjusted,
-            "off": "yes" if s.adjusted <= found.rate else "",
+            "off": "yes" if s.adjusted <= tested.rate else "",
             "ECE": s.ece,
             "noise": s.ece_noise,
         }
-        for s in found.slices[:MOST]
+        for s in tested.slices[:MOST]
     )
-    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in found.slices[:MOST]]
+    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
     frame.insert(5, bullet.COLUMN, bullet.column(gaps))
     if pinned is not None:
         frame.insert(5, "pinned", pinned.content[:MOST])
-    forms: Any = {
+    formats: Any = {
         **dict.fromkeys(("score", "hits"), decimal),
         **dict.fromkeys(("gap", "ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), p_number),
     }
     if pinned is not None:
-        forms["pinned"] = lambda value: points(value) if value == value else ""
-    return frame.style.format(forms)
+        formats["pinned"] = lambda value: points(value) if value == value else ""
+    return frame.style.format(formats)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
@@ -13,6 +13,8 @@ from calviz.ui.session import open_files, settings, view_file
 #: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
 #: lines; up to the third, figures are drawn as for a phone.
 WIDE, USUAL, NARROW = 1_200, 760, 500
+#: Hosts in an address that lead to the machine of the browser.
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _KEY = "calviz.browser"
 _HTML = """<div><button type="button" class="link"><span></span></button>
 <button type="button" class="save">Save this view</button></div>"""
@@ -108,25 +110,25 @@ def draw() -> None:
     """Draw the buttons that copy the link and save a view; the page runs again when its width class or its theme changes."""
     entry = open_files.current()
     sample = entry.sample is not None
-    what = "the name of the sample set" if sample else "the digest of the file, not the data"
+    contents = "the name of the sample set" if sample else "the digest of the file, not the data"
     rest = "" if sample else ": whoever opens it is asked for the file"
     _component()(
         key=_KEY,
         data={
             "address": open_files.address(),
-            "help": f"The link holds the settings and {what}{rest}.",
+            "help": f"The link holds the settings and {contents}{rest}.",
             "wide": WIDE,
             "usual": USUAL,
             "narrow": NARROW,
             "save": "A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
-            "view": view_file.head(
+            "view": view_file.header(
                 key=entry.key,
                 title=entry.title,
                 digest=entry.loaded.digest,
                 rows=entry.loaded.recognition.rows,
             ),
             "file": f"{settings.current().file_stem}-view.json",
-            "go": _going(),
+            "go": _requested_step(),
             "size": size(),
         },
         default={"size": size(), "theme": ""},
@@ -135,21 +137,26 @@ def draw() -> None:
     )
 
 
-def _going() -> dict[str, Any] | None:
+def _requested_step() -> dict[str, Any] | None:
     """Return where the browser should go, as a step in its history."""
-    going = open_files.going()
-    if going is None:
+    step = open_files.requested_step()
+    if step is None:
         return None
-    turn, view = going
+    name, view = step
     query = dict(view.settings)
     if view.key != open_files.DEFAULT:
         query[open_files.DATA] = (view.key,)
     page = "" if view.page == "overview" else view.page
-    return {"turn": turn, "page": page, "query": urlencode(query, doseq=True)}
+    return {"turn": name, "page": page, "query": urlencode(query, doseq=True)}
 
 
 def _nothing() -> None:
     """Do nothing: streamlit reports only values that have a callback."""
+
+
+def host() -> str | None:
+    """Return the host in the address of the page; None if the address is not known."""
+    return urlsplit(st.context.url or "").hostname
 
 
 def size() -> str:

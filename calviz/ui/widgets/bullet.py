@@ -21,10 +21,10 @@ COLUMN, WIDE = "in a picture", 124
 
 def picture(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
     """Return the drawing as an image in HTML, with its description as tooltip and alternative text."""
-    said = escape(words(result, noise), quote=True)
+    description = escape(words(result, noise), quote=True)
     # As an image: streamlit removes inline SVG from HTML.
     return (
-        f'<img src="{drawing.address(drawing.svg(Bullet.of(result), palette))}" alt="{said}" title="{said}" '
+        f'<img src="{drawing.address(drawing.svg(Bullet.of(result), palette))}" alt="{description}" title="{description}" '
         f'style="display:block;width:100%;height:{HEIGHT:g}px">'
     )
 
@@ -39,6 +39,6 @@ def config(help: str = "") -> Any:
     return st.column_config.ImageColumn(COLUMN, width=WIDE, help=help or MARKS_WORDS)
 
 
-def cell(address: str | None, said: str) -> str:
+def cell(address: str | None, description: str) -> str:
     """Return a drawing for a cell of `st.table`, as markdown with alternative text."""
-    return "" if address is None else f"![{md(said)}]({address})"
+    return "" if address is None else f"![{md(description)}]({address})"

@@ -10,7 +10,7 @@ import streamlit as st
 from calviz.specs.recalibrator import RECALIBRATORS
 
 _KEY = "uncapped"
-_KEPT = "calviz.caps.kept"
+_LAST_CHOICE = "calviz.caps.kept"
 
 Options = dict[str, dict[str, Any]]
 
@@ -20,12 +20,16 @@ def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> Op
 
     All pages that have it share one choice.
     """
-    found: Options = {m: dict(given) for m, given in options.items()}
+    chosen: Options = {m: dict(parameters) for m, parameters in options.items()}
     capped = [m for m in methods if any(p.name == "cap" for p in RECALIBRATORS[m].parameters)]
     if not capped:
-        return found
-    if _KEY not in st.session_state and _KEY not in st.query_params and _KEPT in st.session_state:
-        st.session_state[_KEY] = st.session_state[_KEPT]
+        return chosen
+    if (
+        _KEY not in st.session_state
+        and _KEY not in st.query_params
+        and _LAST_CHOICE in st.session_state
+    ):
+        st.session_state[_KEY] = st.session_state[_LAST_CHOICE]
     with st.popover("Probabilities of 0 and 1", type="tertiary"):
         st.caption(
             "By their definition, histograms, isotonic regression and splines give 0 where no calibration row has the class, and 1 "
@@ -33,8 +37,8 @@ def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> Op
             "m rows has the class, at 0.5 / (m + 1)."
         )
         uncapped = st.toggle("Without the cap, as in the papers", key=_KEY, bind="query-params")
-    st.session_state[_KEPT] = uncapped
+    st.session_state[_LAST_CHOICE] = uncapped
     if uncapped:
         for method in capped:
-            found.setdefault(method, {})["cap"] = False
-    return found
+            chosen.setdefault(method, {})["cap"] = False
+    return chosen

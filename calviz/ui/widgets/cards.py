@@ -114,20 +114,20 @@ def _line(
     st.markdown(" · ".join(p for p in parts if p), help=learn_links.tooltip(metric.key))
 
 
-def findings(found: Sequence[Finding]) -> None:
+def findings(reported: Sequence[Finding]) -> None:
     """Draw the findings, worst first, each with its code; those after the first few are folded away."""
     order = {"error": 0, "warning": 1, "info": 2}
-    if not found:
+    if not reported:
         st.caption("Nothing to report.")
-    ranked = sorted(found, key=lambda f: order[f.severity])
+    ranked = sorted(reported, key=lambda f: order[f.severity])
     _listed(ranked[:AT_ONCE])
     if rest := ranked[AT_ONCE:]:
         with st.expander(counted(len(rest), "more finding"), icon=":material/expand_more:"):
             _listed(rest)
 
 
-def _listed(found: Sequence[Finding]) -> None:
-    for finding in found:
+def _listed(shown: Sequence[Finding]) -> None:
+    for finding in shown:
         message = md(keep_units_together(full_sentence(finding.message)), 1_000)
         st.markdown(f"{_ICONS[finding.severity]} {message} :gray[{md(finding.code)}]")
 

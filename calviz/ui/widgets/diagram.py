@@ -14,8 +14,7 @@ from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.specs.figure import Theme
 from calviz.ui.widgets import browser, pictures
 
-#: Pixels. The width leaves room beside the diagram on a large screen; on a small one, what is beside it goes below.
-WIDTH = 540
+#: Pixels of a figure on a phone.
 PHONE = 350
 #: Pixels added in both directions where the diagram is the main content, and on a wide page.
 LARGER, WIDER = 20, 150
@@ -48,17 +47,17 @@ def draw(
 ) -> Any:
     """Draw the diagram; `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over."""
     width = page_width()
-    drawn = figure.plot(
+    drawing = figure.plot(
         theme=theme(), selected=selected, width=width, marks=pictures.marks(), beside=beside
     )
     if width is None:
         # The square of the diagram is as large as the height allows.
-        more = LARGER * larger + WIDER * (browser.size() == "wide")
-        drawn.update_layout(height=(drawn.layout.height or 0) + more)
+        extra = LARGER * larger + WIDER * (browser.size() == "wide")
+        drawing.update_layout(height=(drawing.layout.height or 0) + extra)
     if drag:
-        drawn.update_layout(dragmode="select", selectdirection="h")
+        drawing.update_layout(dragmode="select", selectdirection="h")
     return st.plotly_chart(
-        pictures.finished(drawn, figure, theme=theme(), narrow=page_width() is not None),
+        pictures.finished(drawing, figure, theme=theme(), narrow=page_width() is not None),
         key=widget_key(key),
         theme=None,
         config=pictures.config("reliability"),
@@ -70,7 +69,7 @@ def draw(
 
 def chart(
     figure: Figure,
-    drawn: Any,
+    drawing: Any,
     *,
     key: str,
     filename: str,
@@ -85,7 +84,7 @@ def chart(
     of_data = not own_caption
     return st.plotly_chart(
         pictures.finished(
-            drawn, figure, theme=theme(), narrow=page_width() is not None, of_data=of_data
+            drawing, figure, theme=theme(), narrow=page_width() is not None, of_data=of_data
         ),
         key=widget_key(key),
         theme=None,
@@ -96,11 +95,11 @@ def chart(
     )
 
 
-def as_wide_as_the_page(drawn: Any) -> Any:
+def as_wide_as_the_page(drawing: Any) -> Any:
     """Fit the room for the legend to the width of the page.
 
     A drawing for a known width has that room already; on a small page the drawing stays as it is.
     """
     if browser.size() in ("narrow", "small"):
-        return drawn
-    return with_legend_for(drawn, browser.USUAL)
+        return drawing
+    return with_legend_for(drawing, browser.USUAL)

@@ -14,7 +14,7 @@ from calviz.text.words import distinct
 from calviz.ui.session.settings import Settings
 
 #: Sources of the rows to fit on.
-HOW = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
+WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,23 +52,25 @@ def choose(settings: Settings, *, folds: bool = False) -> FitRows:
     others = tuple(name for name in settings.whole.split_names if name != settings.split)
     several = len(settings.whole.split_names) > 1
     ways = tuple(
-        way for way, there in (("split", several), ("share", True), ("folds", folds)) if there
+        way
+        for way, is_possible in (("split", several), ("share", True), ("folds", folds))
+        if is_possible
     )
-    how = ways[0]
+    way = ways[0]
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
-        how = st.segmented_control(
+        way = st.segmented_control(
             "Fit on",
             ways,
             default=ways[0],
             required=True,
             key="division",
             bind="query-params",
-            format_func=lambda way: HOW[way],
-            help=_HELP.format(_judge(settings)) + (_FOLDS if folds else ""),
+            format_func=lambda way: WAYS[way],
+            help=_HELP.format(_judging_words(settings)) + (_FOLDS if folds else ""),
         )
-    return _rows(settings, str(how), others)
+    return _rows(settings, str(way), others)
 
 
 _HELP = "A map is fitted on some rows and judged on others, never on the same. {}."
@@ -78,7 +80,7 @@ _FOLDS = (
 )
 
 
-def _judge(settings: Settings) -> str:
+def _judging_words(settings: Settings) -> str:
     if settings.whole.splits is None:
         return "All other rows judge"
     if settings.split is None:
@@ -86,14 +88,14 @@ def _judge(settings: Settings) -> str:
     return "The rows of the sidebar's evaluation split judge"
 
 
-def _rows(settings: Settings, how: str, others: tuple[str, ...]) -> FitRows:
-    if how == "split":
+def _rows(settings: Settings, way: str, others: tuple[str, ...]) -> FitRows:
+    if way == "split":
         usual = fit_split_beside(settings.whole, settings.split)
         division = Division(fit_split=_split(others, usual or others[0]), eval_split=settings.split)
-        return _of(replace(settings, split=None), division)
-    if how == "folds":
+        return _fit_rows(replace(settings, split=None), division)
+    if way == "folds":
         folds = st.number_input("Folds", 2, 20, 5, key="folds", bind="query-params", width=120)
-        return _of(settings, Division(cross_fit=int(folds)))
+        return _fit_rows(settings, Division(cross_fit=int(folds)))
     share = st.slider(
         "Rows to fit on, %",
         10,
@@ -105,10 +107,10 @@ def _rows(settings: Settings, how: str, others: tuple[str, ...]) -> FitRows:
         width=220,
         help="Drawn at random, with every class in proportion; the other rows judge.",
     )
-    return _of(settings, Division(fit_fraction=share / 100))
+    return _fit_rows(settings, Division(fit_fraction=share / 100))
 
 
-def _of(settings: Settings, division: Division) -> FitRows:
+def _fit_rows(settings: Settings, division: Division) -> FitRows:
     # The rows are fetched here because a job cannot do it: caches belong to the run of a page.
     return FitRows(settings, settings.sample.data, division)
 

@@ -55,7 +55,7 @@ def explore(settings: Settings) -> None:
         with below:
             panel.draw(
                 settings,
-                how="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
+                hint="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
                 "and on every page.",
             )
         with row.container(width=WIDTH + diagram.WIDER * (browser.size() == "wide")):
@@ -86,10 +86,10 @@ def chart(
 
     `answers_first` is passed to `state.choose`.
     """
-    own = f"{state.key(key)}{'.drag' * drag}"
+    chart_key = f"{state.key(key)}{'.drag' * drag}"
 
     def clicked() -> None:
-        points = st.session_state[diagram.widget_key(own)].selection.points
+        points = st.session_state[diagram.widget_key(chart_key)].selection.points
         bins = [b for b in map(customdata, points) if b is not None]
         if bins:
             state.choose(Bins(min(bins), max(bins)), by=key, answers_first=answers_first)
@@ -97,12 +97,12 @@ def chart(
     chosen = _bins()
     diagram.draw(
         figure,
-        key=own,
+        key=chart_key,
         on_select=clicked,
         selected=None if chosen is None else (chosen.first, chosen.last),
         larger=larger,
         drag=drag,
-        beside=(*overlay.drawn(figure, settings), *on_page.points(settings)),
+        beside=(*overlay.points(figure, settings), *on_page.points(settings)),
     )
 
 
@@ -144,7 +144,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
         }
     )
     st.dataframe(
-        tables.written(listed, {"gap": 1}),
+        tables.with_signs(listed, {"gap": 1}),
         hide_index=True,
         height=min(560, 37 + 35 * len(listed)),
         key=key,

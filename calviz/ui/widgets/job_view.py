@@ -36,9 +36,9 @@ def _watch(job: Job) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{md(job.title)}** {_so_far(job)}", width="stretch")
             st.button(
-                "Stopping …" if job.asked_to_stop else "Stop",
+                "Stopping …" if job.is_stop_requested else "Stop",
                 icon=":material/stop_circle:",
-                disabled=job.asked_to_stop,
+                disabled=job.is_stop_requested,
                 on_click=job.stop,
                 key="calviz.job.stop",
                 help="What is finished by then is kept.",

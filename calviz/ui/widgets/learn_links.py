@@ -30,14 +30,14 @@ def tooltip(key: str) -> str:
 
 def look_up() -> None:
     """Draw a searchable list of all entries, and the chosen one."""
-    known = {e.key: e for e in entries()}
-    if ENTRY not in st.session_state and st.query_params.get(ENTRY) in known:
+    by_key = {e.key: e for e in entries()}
+    if ENTRY not in st.session_state and st.query_params.get(ENTRY) in by_key:
         st.session_state[ENTRY] = st.query_params[ENTRY]
     chosen = st.selectbox(
         "Look up a metric, a recalibrator or a finding",
-        tuple(known),
+        tuple(by_key),
         index=None,
-        format_func=lambda key: _name(known[key]),
+        format_func=lambda key: _name(by_key[key]),
         placeholder="Type a name, such as ECE, temperature or CAL003",
         key=ENTRY,
         filter_mode="contains",
@@ -45,7 +45,7 @@ def look_up() -> None:
     # Written by hand: a bound widget would write the long label that it shows.
     if chosen is not None:
         st.query_params[ENTRY] = chosen
-        _card(known[chosen])
+        _card(by_key[chosen])
     elif ENTRY in st.query_params:
         del st.query_params[ENTRY]
 
@@ -69,8 +69,8 @@ def _card(e: Entry) -> None:
             st.markdown(f"Parameters and their defaults: {md(words, 500)}.")
         for source in sources_in(e.reference):
             st.caption(md(source.full, 500))
-        said = f" Source: {md(e.reference, 300)}." if e.reference else ""
-        st.caption(f"{_KINDS[e.kind]}, on the command line and in JSON `{e.key}`.{said}")
+        source_words = f" Source: {md(e.reference, 300)}." if e.reference else ""
+        st.caption(f"{_KINDS[e.kind]}, on the command line and in JSON `{e.key}`.{source_words}")
 
 
 def questions() -> None:

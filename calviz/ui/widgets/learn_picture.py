@@ -53,9 +53,11 @@ def _figures() -> tuple[Reliability, ...]:
     rng = np.random.default_rng(_SEED)
     truth = rng.normal(0.9, 1.1, _ROWS)
     labels = (rng.random(_ROWS) < 1 / (1 + np.exp(-truth))).astype(np.int64)
-    found = []
-    for name, times, _ in _MODELS:
-        said = 1 / (1 + np.exp(-times * truth))
-        p = Predictions(probs=np.stack([1 - said, said], axis=1), labels=labels, name=name)
-        found.append(Reliability.compute(p, reduction="top-label", bins=20))
-    return tuple(found)
+    figures = []
+    for name, factor, _ in _MODELS:
+        scores = 1 / (1 + np.exp(-factor * truth))
+        predictions = Predictions(
+            probs=np.stack([1 - scores, scores], axis=1), labels=labels, name=name
+        )
+        figures.append(Reliability.compute(predictions, reduction="top-label", bins=20))
+    return tuple(figures)

@@ -76,7 +76,7 @@ class Button:
 
 
 @dataclass(frozen=True)
-class Said:
+class StateWords:
     """What a page says in each state of its work.
 
     Attributes
@@ -104,7 +104,7 @@ State = Literal["idle", "running", "stopped", "failed", "finished"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class WorkStatus:
     """The state of the work, and its result.
 
     Attributes
@@ -118,7 +118,7 @@ class Standing:
     result: Any = None
 
     @classmethod
-    def of(cls, job: Job | None) -> Standing:
+    def of(cls, job: Job | None) -> WorkStatus:
         """Return the state of a job; None stands for one that was not started."""
         if job is None:
             return cls("idle")
@@ -129,18 +129,18 @@ class Standing:
 def draw(
     work: LongWork,
     button: Button,
-    said: Said = Said(),
+    words: StateWords = StateWords(),
     *,
     at_once: bool = False,
     patience: float = 0.0,
-) -> Standing:
+) -> WorkStatus:
     """Draw the state of the work, with buttons to start and stop it, and return its state and result.
 
     Parameters
     ----------
     work : LongWork
     button : Button
-    said : Said
+    words : Said
     at_once : bool
         Whether the work starts by itself.
     patience : float
@@ -152,30 +152,30 @@ def draw(
         if patience:
             with st.spinner(f"{md(work.title)} …"):
                 job.wait(patience)
-    of_other_choices = job is None
+    is_out_of_date = job is None
     if job is None and work.about:
         job = jobs.latest(work.place, work.about)
-    standing = Standing.of(job)  # once: a job may end at any time
-    running = standing.state == "running"
+    status = WorkStatus.of(job)  # once: a job may end at any time
+    running = status.state == "running"
     if button.always:
-        _button(work, button, disabled=running and not of_other_choices)
+        _button(work, button, disabled=running and not is_out_of_date)
     if job is None:
-        if said.idle:
-            st.caption(said.idle)
-    elif running or standing.state == "failed":
+        if words.idle:
+            st.caption(words.idle)
+    elif running or status.state == "failed":
         job_view.show(job)
-    elif of_other_choices:
-        st.info(said.out_of_date, icon=":material/update:")
-    elif standing.result is not None and not work.answers(standing.result):
-        st.caption(said.out_of_date)
-        of_other_choices = True
-    elif standing.state == "stopped":
-        tell = st.info if standing.result is None else st.warning
-        tell(said.stopped(job), icon=":material/stop:")
-    wanted = of_other_choices or standing.state in ("idle", "stopped", "failed")
-    if wanted and not button.always:
+    elif is_out_of_date:
+        st.info(words.out_of_date, icon=":material/update:")
+    elif status.result is not None and not work.answers(status.result):
+        st.caption(words.out_of_date)
+        is_out_of_date = True
+    elif status.state == "stopped":
+        show = st.info if status.result is None else st.warning
+        show(words.stopped(job), icon=":material/stop:")
+    is_offered = is_out_of_date or status.state in ("idle", "stopped", "failed")
+    if is_offered and not button.always:
         _button(work, button)
-    return standing
+    return status
 
 
 def _button(work: LongWork, button: Button, *, disabled: bool = False) -> None:

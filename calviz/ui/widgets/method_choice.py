@@ -16,7 +16,7 @@ from calviz.core.predictions import Dataset
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import full_sentence
 from calviz.ui.session import browser_history
-from calviz.ui.session.link_encoding import joined, parted
+from calviz.ui.session.link_encoding import join_parts, split_parts
 from calviz.ui.widgets import cap_choice, zero_floor_choice
 from calviz.ui.widgets.fit_rows import FitRows
 from calviz.ui.widgets.text import md
@@ -25,7 +25,7 @@ _KEY = "methods"
 #: Value in a link when no method is chosen.
 _NO_METHOD = "-"
 #: The last choice, kept while pages without this choice are open.
-_KEPT = "calviz.methods.kept"
+_LAST_CHOICE = "calviz.methods.kept"
 _OFFERED = "calviz.methods.offered"
 
 
@@ -88,8 +88,8 @@ def draw(
     # Only methods that all models allow are offered.
     narrowest = min(fitted, key=lambda d: d.kind != "confidence")
     suggestion = suggest(narrowest, rows.fit.rows)
-    begun = suggestion.usual if many_fits else suggestion.methods
-    methods = _methods(suggestion, begun, (*about, str(rows.fit.rows)))
+    preselected = suggestion.usual if many_fits else suggestion.methods
+    methods = _methods(suggestion, preselected, (*about, str(rows.fit.rows)))
     if most is not None and len(methods) > most:
         left = "; ".join(RECALIBRATORS[key].label for key in methods[most:])
         st.caption(f"This page has room for {most} methods. Left out here: {md(left, 1_000)}.")
@@ -102,27 +102,27 @@ def draw(
 
 
 def _methods(
-    suggestion: Suggestion, begun: tuple[str, ...], about: tuple[str, ...]
+    suggestion: Suggestion, preselected: tuple[str, ...], about: tuple[str, ...]
 ) -> tuple[str, ...]:
-    there = {*suggestion.methods, *suggestion.left_out}
-    possible = [s.key for s in RECALIBRATORS if s.key in there]
-    if _KEPT not in st.session_state or browser_history.stepped():
+    fitting = {*suggestion.methods, *suggestion.left_out}
+    possible = [s.key for s in RECALIBRATORS if s.key in fitting]
+    if _LAST_CHOICE not in st.session_state or browser_history.is_step():
         _follow_address(possible)
-    _keep(possible, begun, about)
+    _keep(possible, preselected, about)
     chosen = st.multiselect(
         "Methods",
         possible,
         # No default where the state is set in this run: streamlit warns about two values.
-        default=None if _KEY in st.session_state else list(begun),
+        default=None if _KEY in st.session_state else list(preselected),
         format_func=lambda key: RECALIBRATORS[key].label if key in possible else str(key),
         key=_KEY,
         help="The recalibrators that are fitted, on every page that fits some; each is compared with the uncalibrated model.",
     )
-    st.session_state[_OFFERED] = (about, begun)
-    st.session_state[_KEPT] = list(chosen)
-    _write_address(chosen, begun)
+    st.session_state[_OFFERED] = (about, preselected)
+    st.session_state[_LAST_CHOICE] = list(chosen)
+    _write_address(chosen, preselected)
     with st.container(horizontal=True, gap="small"):
-        for label, keys in (("Suggested", begun), ("All", tuple(possible))):
+        for label, keys in (("Suggested", preselected), ("All", tuple(possible))):
             st.button(
                 label,
                 type="tertiary",
@@ -131,50 +131,58 @@ def _methods(
                 args=(keys,),
             )
         with st.popover("Why these?", type="tertiary"):
-            _reasons(suggestion, begun)
+            _reasons(suggestion, preselected)
     return tuple(key for key in possible if key in chosen)
 
 
 def _follow_address(possible: list[str]) -> None:
     """Choose the methods that a link names: by their keys in one text or, in older links, each by its label."""
-    asked = st.query_params.get_all(_KEY)
-    if not asked:
+    texts = st.query_params.get_all(_KEY)
+    if not texts:
         return
     labels = {RECALIBRATORS[key].label: key for key in possible}
-    named = [key for one in asked for key in ([labels[one]] if one in labels else parted(one))]
+    named = [
+        key for text in texts for key in ([labels[text]] if text in labels else split_parts(text))
+    ]
     st.session_state[_KEY] = [key for key in possible if key in named]
 
 
-def _write_address(chosen: Sequence[str], begun: tuple[str, ...]) -> None:
+def _write_address(chosen: Sequence[str], preselected: tuple[str, ...]) -> None:
     """Write the choice to the address, unless it is what is suggested."""
-    wanted = None if set(chosen) == set(begun) else joined(chosen) or _NO_METHOD
-    if wanted is None and _KEY in st.query_params:
+    text = None if set(chosen) == set(preselected) else join_parts(chosen) or _NO_METHOD
+    if text is None and _KEY in st.query_params:
         del st.query_params[_KEY]
-    elif wanted is not None and st.query_params.get_all(_KEY) != [wanted]:
-        st.query_params[_KEY] = wanted
+    elif text is not None and st.query_params.get_all(_KEY) != [text]:
+        st.query_params[_KEY] = text
 
 
-def _keep(possible: list[str], begun: tuple[str, ...], about: tuple[str, ...]) -> None:
+def _keep(possible: list[str], preselected: tuple[str, ...], about: tuple[str, ...]) -> None:
     """Update a suggestion that was not touched to the data and the page; keep a choice as far as possible."""
-    if _KEY not in st.session_state and _KEPT in st.session_state:
-        st.session_state[_KEY] = st.session_state[_KEPT]
-    held = st.session_state.get(_KEY)
-    if held is None:
+    if _KEY not in st.session_state and _LAST_CHOICE in st.session_state:
+        st.session_state[_KEY] = st.session_state[_LAST_CHOICE]
+    chosen = st.session_state.get(_KEY)
+    if chosen is None:
         return
-    before = st.session_state.get(_OFFERED)
-    now = (about, begun)
-    untouched = before is not None and before != now and list(held) == list(before[1])
+    offered_before = st.session_state.get(_OFFERED)
+    now = (about, preselected)
+    untouched = (
+        offered_before is not None
+        and offered_before != now
+        and list(chosen) == list(offered_before[1])
+    )
     # Set even if unchanged: on another page, the widget of this key is a new one.
-    st.session_state[_KEY] = list(begun) if untouched else [m for m in held if m in possible]
+    st.session_state[_KEY] = (
+        list(preselected) if untouched else [m for m in chosen if m in possible]
+    )
 
 
 def _set(keys: tuple[str, ...]) -> None:
     st.session_state[_KEY] = list(keys)
 
 
-def _reasons(suggestion: Suggestion, begun: tuple[str, ...]) -> None:
+def _reasons(suggestion: Suggestion, preselected: tuple[str, ...]) -> None:
     st.caption("Suggested for this number of classes and rows. Also available:")
-    more = [key for key in suggestion.methods if key not in begun]
+    more = [key for key in suggestion.methods if key not in preselected]
     lines: Mapping[str, str] = {
         **dict.fromkeys(more, "suggested where each method is fitted once."),
         **suggestion.left_out,

@@ -33,13 +33,13 @@ _WHY = {
 def explore(settings: Settings) -> None:
     """Draw a choice of what makes a row notable, and the rows."""
     with page_guard.boundary():
-        chosen = state.among(settings)
+        chosen = state.current(settings)
         among = None if chosen is None else chosen.rows
         st.subheader(
             "Rows worth looking at" + (", of the selected" if chosen is not None else ""),
             anchor=False,
         )
-        several = _alike(settings)
+        several = _have_same_rows(settings)
         why = st.segmented_control(
             "What stands out",
             [key for key in _WHY if key != "models" or several],
@@ -53,7 +53,7 @@ def explore(settings: Settings) -> None:
             if why == "models":
                 rows, value = _disagreeing(settings, among)
             else:
-                with results.computing(settings, "Looking for rows …") as sample:
+                with results.sample_with_spinner(settings, "Looking for rows …") as sample:
                     rows, value = notable_rows(sample, cast(Why, why), most=MOST, among=among)
         except CalvizError as reason:
             st.caption(md(str(reason), 300).capitalize())
@@ -87,7 +87,7 @@ def explore(settings: Settings) -> None:
         )
 
 
-def _alike(settings: Settings) -> bool:
+def _have_same_rows(settings: Settings) -> bool:
     """Whether the file has several models that predict classes for the same rows."""
     models = settings.entry.loaded.models.values()
     sizes = {(m.n, m.class_names) for m in models}
@@ -97,16 +97,16 @@ def _alike(settings: Settings) -> bool:
 def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, FloatArray]:
     """Return the rows for which the models predict different classes, and the number of classes; most classes first, then by score."""
     mask = settings.mask()
-    answers = []
+    classes = []
     for model in settings.entry.loaded.models.values():
         assert isinstance(model, Predictions)
-        answers.append(
+        classes.append(
             predicted_classes(model if mask is None else model.take(np.flatnonzero(mask)))
         )
-    given = np.sort(np.stack(answers), axis=0)
-    different = 1 + np.count_nonzero(np.diff(given, axis=0), axis=0)
+    sorted_classes = np.sort(np.stack(classes), axis=0)
+    count = 1 + np.count_nonzero(np.diff(sorted_classes, axis=0), axis=0)
     score = settings.sample.top_label.scored.score
-    order = np.lexsort((-score, -different))
+    order = np.lexsort((-score, -count))
     order = order if among is None else order[np.isin(order, among)]
-    rows = order[different[order] > 1][:MOST]
-    return rows, different[rows].astype(float)
+    rows = order[count[order] > 1][:MOST]
+    return rows, count[rows].astype(float)

@@ -25,19 +25,19 @@ def draw(html: str, filename: str, *, key: str) -> None:
     if reason := pdf.why_not():
         st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
         return
-    digest, kept = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
-    made: tuple[str, bytes] | None = st.session_state.get(kept)
-    if made is None or made[0] != digest:
+    digest, state_key = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
+    printed: tuple[str, bytes] | None = st.session_state.get(state_key)
+    if printed is None or printed[0] != digest:
         help = "Printed by the browser that is on this machine; takes some seconds."
         icon = ":material/picture_as_pdf:"
         if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help):
             return
         with st.spinner("Printing …", show_time=True):
-            made = digest, pdf.to_pdf(html)
-        st.session_state[kept] = made
+            printed = digest, pdf.to_pdf(html)
+        st.session_state[state_key] = printed
     st.download_button(
-        f"PDF ({file_size(len(made[1]))})",
-        made[1],
+        f"PDF ({file_size(len(printed[1]))})",
+        printed[1],
         filename,
         "application/pdf",
         icon=":material/download:",

@@ -72,18 +72,18 @@ def config(filename: str, *, of_data: bool = True) -> dict[str, Any]:
 
 
 def finished(
-    drawn: Any, figure: Figure, *, theme: Theme, narrow: bool, of_data: bool = True
+    drawing: Any, figure: Figure, *, theme: Theme, narrow: bool, of_data: bool = True
 ) -> Any:
     """Return the drawing as the page shows it: under its caption, if that is wanted.
 
     Without `of_data` the figure is not about the current data set, and its own caption is complete.
     """
     if st.session_state.get(_PRINT, False):
-        printed(drawn, theme=theme)
+        printed(drawing, theme=theme)
     if not st.session_state.get(_CAPTION, False):
-        return drawn
-    said = caption(figure) if of_data else figure.caption()
-    return captioned(drawn, said, theme=theme, characters=44 if narrow else 62)
+        return drawing
+    lines = caption(figure) if of_data else figure.caption()
+    return captioned(drawing, lines, theme=theme, characters=44 if narrow else 62)
 
 
 def caption(figure: Figure) -> tuple[str, ...]:
@@ -94,5 +94,5 @@ def caption(figure: Figure) -> tuple[str, ...]:
     if len(entry.loaded.models) > 1:
         title.append(f"model {shorten(chosen.model)}")
     today = datetime.now(UTC).date().isoformat()
-    own = figure.caption()[1:] or (chosen.sample.words,)
-    return " · ".join(title), *own, f"digest {entry.loaded.digest[:16]} · {today}"
+    figure_lines = figure.caption()[1:] or (chosen.sample.words,)
+    return " · ".join(title), *figure_lines, f"digest {entry.short_digest} · {today}"

@@ -8,18 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from calviz import analysis
-from calviz.comparison.before_after import BeforeAfter, before_and_after
+from calviz.comparison.before_after import BeforeAfter
 from calviz.figures import Reliability
 from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.results.evaluation import Evaluation
-from calviz.results.slices import rows_where
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.metric_values import Written, name_of
-from calviz.text.words import counted
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import diagram, recalibrated_rows
 from calviz.ui.widgets.recalibration_choice import NONE, after, choose_method
 from calviz.ui.widgets.text import md
 
@@ -47,10 +45,10 @@ class Recalibrated:
     words: str
 
 
-def find(settings: Settings, method: str) -> Recalibrated:
+def compute(settings: Settings, method: str) -> Recalibrated:
     """Return both diagrams, before and after a method; raise a CalvizError if it cannot be fitted or judged."""
     with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
-        return _find((*settings.rows_key, *settings.how_key), method, settings)
+        return _compute((*settings.rows_key, *settings.reduction_and_bins_key), method, settings)
 
 
 def sample_after(settings: Settings, method: str) -> Sample:
@@ -62,33 +60,33 @@ def sample_after(settings: Settings, method: str) -> Sample:
 # The calibrated rows take as much memory as the file, so only one map is kept.
 @st.cache_resource(scope="session", max_entries=1, show_spinner=False)
 def _fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[BeforeAfter, Sample]:
-    whole = _settings.whole
-    within = rows_where(whole, _settings.where)
-    done = before_and_after(whole, method, eval_split=_settings.split, within=within)
-    return done, Sample(done.after)
+    before_after = recalibrated_rows.recalibrate(_settings, method)
+    return before_after, Sample(before_after.after)
 
 
 def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sample, Sample]:
     """Return the judged rows before and after, with reduction and bins of the settings."""
-    after_it = fitted[1].but(
+    recalibrated = fitted[1].but(
         reduction=settings.reduction, bins=settings.bins, scheme=settings.scheme
     )
-    return after_it.with_data(fitted[0].before), after_it
+    return recalibrated.with_data(fitted[0].before), recalibrated
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _find(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
+def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
     fitted = _fitted(_settings.rows_key, method, _settings)
-    done, samples = fitted[0], _samples(_settings, fitted)
+    before_after, samples = fitted[0], _samples(_settings, fitted)
     keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
     before, then = (
         (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))
         for s in samples
     )
-    fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
+    fit, judged = map(recalibrated_rows.rows_words, (before_after.fit, before_after.evaluation))
     label = RECALIBRATORS[method].label
     words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
-    return Recalibrated(before[0], then[0], (before[1], then[1]), " ".join([words, *done.warnings]))
+    return Recalibrated(
+        before[0], then[0], (before[1], then[1]), " ".join([words, *before_after.warnings])
+    )
 
 
 @st.fragment
@@ -100,19 +98,26 @@ def explore(settings: Settings) -> None:
         if method == NONE:
             st.caption("Choose a method to see what it does to these points.")
             return
-        done = find(settings, method)
+        result = compute(settings, method)
         row = st.container(horizontal=True, gap="medium")
         with row.container(width=WIDTH):
-            draw(done.before, done.after, key="reliability.after", name=RECALIBRATORS[method].label)
-        keys = [r.key for r in done.values[0] if r.available and done.values[1][r.key].available]
+            draw(
+                result.before,
+                result.after,
+                key="reliability.after",
+                name=RECALIBRATORS[method].label,
+            )
+        keys = [
+            r.key for r in result.values[0] if r.available and result.values[1][r.key].available
+        ]
         beside = row.container()
         beside.dataframe(
             pd.DataFrame(
                 {
-                    "": [name_of(done.values[0][key]) for key in keys],
-                    "before": [_value(done.values[0], key) for key in keys],
+                    "": [name_of(result.values[0][key]) for key in keys],
+                    "before": [_value(result.values[0], key) for key in keys],
                     after(RECALIBRATORS[method].label): [
-                        _value(done.values[1], key) for key in keys
+                        _value(result.values[1], key) for key in keys
                     ],
                 }
             ),
@@ -120,11 +125,11 @@ def explore(settings: Settings) -> None:
             height="content",
             alt="Metrics before and after",
         )
-        beside.caption(md(done.words, 1_000))
+        beside.caption(md(result.words, 1_000))
 
 
-def _value(found: Evaluation, key: str) -> str:
-    written = Written(found[key])
+def _value(evaluation: Evaluation, key: str) -> str:
+    written = Written(evaluation[key])
     return f"{written.value} {written.unit_words}".strip()
 
 

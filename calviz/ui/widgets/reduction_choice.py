@@ -52,9 +52,9 @@ def _look_at_chosen_class(chosen: Settings) -> None:
 
 
 def other_view_of_two_classes(
-    chosen: Settings, said: str | None = None, *, below: bool = False
+    chosen: Settings, other_words: str | None = None, *, below: bool = False
 ) -> None:
-    """With two classes, say which of the two usual reductions is shown, add what is `said` of the other, and offer to switch.
+    """With two classes, say which of the two usual reductions is shown, add `other_words` about the other one, and offer to switch.
 
     The button stands beside the words, or `below` them.
     """
@@ -62,16 +62,16 @@ def other_view_of_two_classes(
     if other is None:
         return
     first, second = (md(name, 40) for name in chosen.whole.class_names)
-    this = f"the top label, whichever of {first} and {second} it is"
+    shown = f"the top label, whichever of {first} and {second} it is"
     if chosen.reduction.kind == "positive":
-        this = f"the positive class, {second}"
-    words = f"Two classes: this page looks at {this}."
+        shown = f"the positive class, {second}"
+    words = f"Two classes: this page looks at {shown}."
     text, button = (
         (st.container(), st.container())
         if below
         else st.columns([4, 1], vertical_alignment="center")
     )
-    text.markdown(f"{words} {md(keep_units_together(said))}" if said else words)
+    text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
     button.button(
         f"Show the {other.label}",
         on_click=_set_reduction,

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -18,16 +17,15 @@ from calviz.core.predictions import Dataset
 from calviz.data.pictures import are_pictures, checked_folder, read_picture
 from calviz.text.words import decimal, full_sentence, shorten
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import tables
+from calviz.ui.widgets import browser, tables
 from calviz.ui.widgets.text import md
 
 #: Largest number of cards, and cards in a line.
 MOST, BESIDE = 12, 4
 #: Characters of a text that are shown.
-LONG = 1_200
+MOST_CHARACTERS = 1_200
 #: Environment variable that names the folder when the server is started; visitors of a server that others can reach cannot name one.
 VARIABLE = "CALVIZ_PICTURES"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _FOLDER = "calviz.pictures.folder"
 
 
@@ -55,16 +53,16 @@ def explore(settings: Settings, rows: IntArray) -> None:
     table = tables.rows_table(data, rows[:MOST], settings.reduction, settings.row_numbers)
     missing: dict[str, None] = {}
     for start in range(0, len(values), BESIDE):
-        for place, at in zip(
+        for place, position in zip(
             st.columns(BESIDE), range(start, min(start + BESIDE, len(values))), strict=False
         ):
             with place, st.container(border=True):
                 if folder is None:
-                    st.markdown(md(values[at], LONG))
-                elif reason := _picture(folder, values[at]):
+                    st.markdown(md(values[position], MOST_CHARACTERS))
+                elif reason := _picture(folder, values[position]):
                     missing[reason] = None
                     st.caption("no picture")
-                st.caption(_said(table.iloc[at]))
+                st.caption(_row_words(table.iloc[position]))
     if missing:
         first, *others = missing
         more = f" (and {len(others)} more)" if others else ""
@@ -73,37 +71,37 @@ def explore(settings: Settings, rows: IntArray) -> None:
 
 def _columns(data: Dataset) -> Mapping[str, Any]:
     """Return the columns that can be shown with the rows: texts, and identifiers and groups that name pictures."""
-    found: dict[str, Any] = {name: factor.values() for name, factor in data.texts.items()}
+    columns: dict[str, Any] = {name: factor.values() for name, factor in data.texts.items()}
     if data.ids is not None and are_pictures(islice(data.ids, 50)):
-        found["id"] = data.ids
+        columns["id"] = data.ids
     for name, factor in data.groups.items():
         if are_pictures(factor.levels):
-            found[name] = factor.values()
-    return found
+            columns[name] = factor.values()
+    return columns
 
 
 def _folder() -> Path | None:
     """Return the folder of the pictures: the server's, or the one that users type in on their own machine."""
-    given = os.environ.get(VARIABLE, "")
-    host = urlsplit(st.context.url or "").hostname
-    own = st.get_option("server.address") in _LOOPBACK and host in (None, *_LOOPBACK)
-    if own:
-        given = st.text_input(
+    path = os.environ.get(VARIABLE, "")
+    may_choose = st.get_option("server.address") in browser.LOOPBACK
+    may_choose = may_choose and browser.host() in (None, *browser.LOOPBACK)
+    if may_choose:
+        path = st.text_input(
             "Folder of the pictures",
-            value=given,
+            value=path,
             key=_FOLDER,
             persist_state="session",
             help="On this machine. Only PNG, JPEG, GIF and WebP files inside it are shown; nothing is fetched, and the folder is not "
             "part of the link.",
         )
-    if not given:
-        if not own:
+    if not path:
+        if not may_choose:
             st.caption(
                 f"Pictures are shown only if their folder was named in {VARIABLE} when this server was started."
             )
         return None
     try:
-        return checked_folder(given)
+        return checked_folder(path)
     except InputError as reason:
         st.caption(md(full_sentence(str(reason)), 300))
         return None
@@ -120,7 +118,7 @@ def _picture(folder: Path, name: str) -> str:
     return ""
 
 
-def _said(row: Any) -> str:
+def _row_words(row: Any) -> str:
     """Return the row's number, true class, predicted class and score in one line."""
     parts = [f"row {row['row']:,}"]
     if "label" in row:

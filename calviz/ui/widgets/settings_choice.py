@@ -14,7 +14,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction, ReductionKind
 from calviz.results.slices import Where, rows_where
 from calviz.text.words import distinct, shorten
-from calviz.ui.session import open_files, settings
+from calviz.ui.session import open_files, setting_requests, settings
 
 _DEFAULT = "calviz.default_reduction"
 _HELP: Mapping[ReductionKind, str] = {
@@ -29,16 +29,16 @@ _HELP: Mapping[ReductionKind, str] = {
 def draw() -> settings.Settings:
     """Draw the widgets and keep what they choose as the current settings."""
     entry = open_files.current()
-    asked = settings.taken_requests()
+    requests = setting_requests.take()
     models = tuple(entry.loaded.models)
     model = models[0]
     if len(models) > 1:
-        model = _choose("Model", "model", models, asked)
+        model = _choose("Model", "model", models, requests)
     data = entry.loaded.models[model]
-    split = _split(data, entry.loaded.recognition.eval_split, asked)
-    reduction = _reduction(data, asked)
-    scheme, bins = _bins(asked)
-    where = _slice(data, asked)
+    split = _split(data, entry.loaded.recognition.eval_split, requests)
+    reduction = _reduction(data, requests)
+    scheme, bins = _bins(requests)
+    where = _slice(data, requests)
     chosen = settings.Settings(entry, model, split, reduction, bins, scheme, where)
     settings.set_current(chosen)
     return chosen
@@ -48,15 +48,15 @@ def _choose(
     label: str,
     key: str,
     names: Sequence[str],
-    asked: Mapping[str, str],
+    requests: Mapping[str, str],
     *,
     default: str | None = None,
     help: str | None = None,
 ) -> str:
     """Draw a list to choose from; the address holds the name as it is shown."""
     shown = distinct(tuple(names))
-    if key in asked:
-        _put(key, {text: name for name, text in shown.items()}.get(asked[key]), asked[key])
+    if key in requests:
+        _put(key, {text: name for name, text in shown.items()}.get(requests[key]), requests[key])
     chosen = st.selectbox(
         label,
         list(names),
@@ -80,21 +80,21 @@ def _put(key: str, value: Any, shown: str) -> None:
         st.query_params[key] = shown
 
 
-def _split(data: Dataset, default: str | None, asked: Mapping[str, str]) -> str | None:
+def _split(data: Dataset, default: str | None, requests: Mapping[str, str]) -> str | None:
     if data.splits is None:
         return None
     chosen = _choose(
         "Evaluation split",
         "split",
         (settings.ALL_ROWS, *data.split_names),
-        asked,
+        requests,
         default=default,
         help="The rows that all pages measure.",
     )
     return None if chosen == settings.ALL_ROWS else chosen
 
 
-def _reduction(data: Dataset, asked: Mapping[str, str]) -> Reduction:
+def _reduction(data: Dataset, requests: Mapping[str, str]) -> Reduction:
     if data.kind == "confidence":
         st.caption("Reduction: top label, the only one that confidence-only data allow.")
         return Reduction()
@@ -105,11 +105,11 @@ def _reduction(data: Dataset, asked: Mapping[str, str]) -> Reduction:
     help = "Which score is compared with which event.\n\n" + "\n".join(
         f"- {kind}: {_HELP[kind]}" for kind in kinds
     )
-    kind = _choose("Reduction", "reduction", kinds, asked, help=help)
+    kind = _choose("Reduction", "reduction", kinds, requests, help=help)
     st.caption(f"Score and hit: {_HELP[kind]}.")  # type: ignore[index]
     if kind in ("top-r", "within-top-r"):
-        if "r" in asked and asked["r"].isdigit():
-            r = min(max(int(asked["r"]), 2), data.n_classes)
+        if "r" in requests and requests["r"].isdigit():
+            r = min(max(int(requests["r"]), 2), data.n_classes)
             _put("r", r, str(r))
         elif st.session_state.get("r", 2) > data.n_classes:
             st.session_state["r"] = 2
@@ -119,7 +119,7 @@ def _reduction(data: Dataset, asked: Mapping[str, str]) -> Reduction:
         )
         return Reduction(kind, int(r))  # type: ignore[arg-type]
     if kind == "class":
-        name = _choose("Class", "class", data.class_names, asked, help="Type to search.")
+        name = _choose("Class", "class", data.class_names, requests, help="Type to search.")
         return Reduction("class", class_name=name)
     return Reduction(kind)  # type: ignore[arg-type]
 
@@ -132,41 +132,41 @@ def _follow_default(default: ReductionKind) -> None:
         st.session_state["reduction"] = default
 
 
-def _bins(asked: Mapping[str, str]) -> tuple[Scheme, int]:
+def _bins(requests: Mapping[str, str]) -> tuple[Scheme, int]:
     scheme = _choose(
         "Bins",
         "scheme",
         settings.SCHEMES,
-        asked,
+        requests,
         help="equal-width: edges at 0, 1/M, 2/M, ...; equal-mass: equally many rows in each bin; "
         "sturges: equal width, with a number of bins that follows from the number of rows.",
     )
     if scheme == "sturges":
         return "sturges", DEFAULT_BINS
-    was_asked = "bins" in asked and asked["bins"].isdigit()
-    if was_asked:
-        count = min(max(int(asked["bins"]), 1), settings.MAX_BINS)
+    is_requested = "bins" in requests and requests["bins"].isdigit()
+    if is_requested:
+        count = min(max(int(requests["bins"]), 1), settings.MAX_BINS)
         _put("bins", count, str(count))
     # No default where the state is set in this run: streamlit warns about two values.
-    usual: int | Literal["min"] = "min" if was_asked else DEFAULT_BINS
+    usual: int | Literal["min"] = "min" if is_requested else DEFAULT_BINS
     bins = st.number_input(
         "Number of bins", 1, settings.MAX_BINS, usual, key="bins", bind="query-params"
     )
     return scheme, int(bins)  # type: ignore[return-value]
 
 
-def _slice(data: Dataset, asked: Mapping[str, str]) -> Where:
-    found: list[tuple[str, str]] = []
+def _slice(data: Dataset, requests: Mapping[str, str]) -> Where:
+    conditions: list[tuple[str, str]] = []
     for column_key, value_key, label, none in settings.CONDITIONS:
-        left = [name for name in data.groups if name not in dict(found)]
+        left = [name for name in data.groups if name not in dict(conditions)]
         if not left:
             break
-        column = _choose(label, column_key, (none, *left), asked, help="Look at some rows only.")
+        column = _choose(label, column_key, (none, *left), requests, help="Look at some rows only.")
         if column not in left:
             break
         # A second condition offers only values that occur in the rows of the first one.
-        mask = rows_where(data, tuple(found))
+        mask = rows_where(data, tuple(conditions))
         factor = data.groups[column] if mask is None else data.groups[column].take(mask)
-        value = _choose(f"Rows where {shorten(column, 30)} is", value_key, factor.levels, asked)
-        found.append((column, value))
-    return tuple(found)
+        value = _choose(f"Rows where {shorten(column, 30)} is", value_key, factor.levels, requests)
+        conditions.append((column, value))
+    return tuple(conditions)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 import streamlit as st
 
 from calviz.text.words import counted, distinct, shorten
@@ -23,7 +21,7 @@ _PICK = "calviz.pick"
 def draw(page: str) -> None:
     """Draw the sidebar of a page; while a link waits for its file, there are no settings yet."""
     with st.sidebar:
-        if open_files.waiting() is not None:
+        if open_files.waiting_link() is not None:
             st.caption("Waiting for the file of a link.")
             return
         _data_set()
@@ -34,8 +32,8 @@ def draw(page: str) -> None:
             st.expander("Settings of the data", icon=":material/tune:") if quiet else st.container()
         ):
             chosen = settings_choice.draw()
-        state.settle(chosen, page)
-        pinned.settle(chosen)
+        state.sync_with_address(chosen, page)
+        pinned.sync_with_address(chosen)
         with selected:
             sidebar_chip.draw(chosen)
         pin.draw(chosen)
@@ -47,14 +45,13 @@ def draw(page: str) -> None:
 
 def stays_here() -> str:
     """Say where the data stay."""
-    host = urlsplit(st.context.url or "").hostname
-    place = "machine" if host in ("127.0.0.1", "localhost", "::1") else "server"
+    place = "machine" if browser.host() in browser.LOOPBACK else "server"
     return f"Your data stay on this {place}; nothing is sent anywhere."
 
 
 def _data_set() -> None:
-    titles = distinct(tuple(open_files.known().values()), 40)
-    names = {key: titles[title] for key, title in open_files.known().items()}
+    titles = distinct(tuple(open_files.titles().values()), 40)
+    names = {key: titles[title] for key, title in open_files.titles().items()}
     # Two files of the same name are told apart by their digest.
     names = {
         key: f"{name} ({key[:6]})" if list(names.values()).count(name) > 1 else name
@@ -84,30 +81,29 @@ def _data_set() -> None:
 
 def note() -> None:
     """Show the queued sentences, such as how a link was applied; each is shown once."""
-    text = open_files.take_note()
+    text = open_files.take_notes()
     if text is not None:
         st.info(md(text), icon=":material/info:")
 
 
 def ask_for_file() -> None:
     """Ask for the file that a link was made with."""
-    wanted = open_files.waiting()
-    assert wanted is not None
-    view = wanted.view
-    what = "view" if view else "link"
-    st.title(f"This {what} needs its file", anchor=False)
+    link = open_files.waiting_link()
+    assert link is not None
+    view = link.view
+    noun = "view" if view else "link"
+    st.title(f"This {noun} needs its file", anchor=False)
     file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
     st.markdown(
-        f"It was made with {file} with digest **{md(wanted.key, 32)}**, which is not loaded "
-        f"here: {what}s carry settings, never data. Open that file and you see the same view."
+        f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
+        f"here: {noun}s carry settings, never data. Open that file and you see the same view."
     )
-    upload.uploader(f"The file of this {what}")
+    upload.uploader(f"The file of this {noun}")
     upload.failure_card()
-    kept = sorted(set(wanted.query) - {open_files.DATA, open_files.READING})
-    if kept:
+    names = sorted(set(link.query) - {open_files.DATA, open_files.READING})
+    if names:
         values = {
-            k: ", ".join([] if view else st.query_params.get_all(k)) or wanted.query[k]
-            for k in kept
+            k: ", ".join([] if view else st.query_params.get_all(k)) or link.query[k] for k in names
         }
         settings_words = "; ".join(f"{md(k, 20)}: {md(v, 200)}" for k, v in values.items())
         st.caption(f"Settings in the link: {settings_words}")

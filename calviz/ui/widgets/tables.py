@@ -24,34 +24,34 @@ PREVIEW_CLASSES = 12
 
 def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any:
     """Return a table that shows the texts, with the columns in `numbers` sorted as numbers."""
-    shown = list(numbers)
+    columns = list(numbers)
     values = texts.copy()
-    written: dict[Hashable, Callable[[float], str]] = {}
+    formats_by_column: dict[Hashable, Callable[[float], str]] = {}
     # Formats depend on the value: rows with equal values but different texts (other units, for example) are formatted one by one.
-    apart: set[int] = set()
-    for name in shown:
+    different: set[int] = set()
+    for name in columns:
         column = np.asarray(numbers[name], dtype=np.float64)
         values[name] = column
-        words: dict[float | None, str] = {}
+        text_of_value: dict[float | None, str] = {}
         for at, (value, text) in enumerate(zip(column.tolist(), texts[name], strict=True)):
-            if words.setdefault(_known(value), text) != text:
-                apart.add(at)
-        written[name] = partial(_text_of, words)
-    styled = values.style.format(written, subset=shown)  # type: ignore[arg-type]
-    for at in sorted(apart):
+            if text_of_value.setdefault(_none_if_nan(value), text) != text:
+                different.add(at)
+        formats_by_column[name] = partial(_text_of, text_of_value)
+    styled = values.style.format(formats_by_column, subset=columns)  # type: ignore[arg-type]
+    for at in sorted(different):
         # Functions and not format strings: a text may hold braces.
-        formats: dict[Any, Any] = {name: _always(str(texts[name].iat[at])) for name in shown}
-        styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
+        formats: dict[Any, Any] = {name: _always(str(texts[name].iat[at])) for name in columns}
+        styled = styled.format(formats, subset=pd.IndexSlice[[at], columns])
     return styled
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     """Return the value, or None for NaN: NaNs are not equal to each other."""
     return None if value != value else value
 
 
 def _text_of(words: Mapping[float | None, str], value: float) -> str:
-    return words[_known(value)]
+    return words[_none_if_nan(value)]
 
 
 def _always(text: str) -> Callable[[object], str]:
@@ -132,7 +132,7 @@ def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
     )
 
 
-def written(frame: pd.DataFrame, signed: Mapping[str, int]) -> Styler:
+def with_signs(frame: pd.DataFrame, signed: Mapping[str, int]) -> Styler:
     """Return a table whose signed columns have typographic plus and minus signs, and sort as numbers.
 
     Parameters

@@ -17,7 +17,7 @@ from calviz.ui.session import navigation, open_files
 from calviz.ui.session.view_file import is_view, read_view
 from calviz.ui.widgets.text import md
 
-_TURN = "calviz.uploader"
+_NUMBER = "calviz.uploader"
 _AS_FOUND = "as recognised"
 _NONE = "none"
 
@@ -27,21 +27,21 @@ def uploader(label: str, *, beside: bool = False) -> None:
 
     With `beside`, a file of the user's own that is current stays so.
     """
-    turn = st.session_state.setdefault(_TURN, 0)
-    given = st.file_uploader(
+    number = st.session_state.setdefault(_NUMBER, 0)
+    uploads = st.file_uploader(
         label,
         accept_multiple_files=True,
-        key=f"calviz.upload.{turn}",
+        key=f"calviz.upload.{number}",
         help=f"{'; '.join(kind.label for kind in FORMATS)}. Text may be gzipped. Several logs together become one data set, "
         "with their tasks as groups. A view that was saved here (JSON) is opened again. Nothing is unpickled.",
     )
-    if not given:
+    if not uploads:
         return
     # Taken over at once: the box forgets its file on a page switch, but streamlit keeps it to the end of the session.
-    files = tuple((file.name, file.getvalue()) for file in given)
-    for file in given:
-        _forget(file.file_id)
-    st.session_state[_TURN] = turn + 1
+    files = tuple((file.name, file.getvalue()) for file in uploads)
+    for file in uploads:
+        _remove_upload(file.file_id)
+    st.session_state[_NUMBER] = number + 1
     views = [content for _, content in files if is_view(content)]
     if views:
         _open_view(views[0])
@@ -56,31 +56,31 @@ def _open_view(content: bytes) -> None:
     try:
         open_files.open_view(read_view(content, pages=frozenset(navigation.BY_KEY)))
     except CalvizError as error:
-        open_files.say(str(error))
+        open_files.queue_note(str(error))
 
 
-def _forget(file: str) -> None:
+def _remove_upload(file: str) -> None:
     context = get_script_run_ctx()
-    kept = context.uploaded_file_mgr if context is not None else None
-    if context is not None and isinstance(kept, MemoryUploadedFileManager):
-        kept.remove_file(context.session_id, file)
+    manager = context.uploaded_file_mgr if context is not None else None
+    if context is not None and isinstance(manager, MemoryUploadedFileManager):
+        manager.remove_file(context.session_id, file)
 
 
 def read(files: Together, *, beside: bool = False) -> None:
     """Read files with their progress on screen, then start the run that shows the last one; several logs are read as one."""
     before = open_files.current_key() if beside else None
     together = len(files) > 1 and are_logs(files)
-    failures: list[open_files.Failed] = []
+    failures: list[open_files.UnreadableFile] = []
     for name, source in [(None, files)] if together else files:
         shown = f"{len(files)} files" if name is None else shorten(name, 60)
         size = sum(len(content) for _, content in (files if together else ((name, source),)))
         words = f"Reading {md(shown)} ({file_size(size)})"
         with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
             opened = open_files.open_file(name, source, None)
-        if isinstance(opened, open_files.Failed):
+        if isinstance(opened, open_files.UnreadableFile):
             failures.append(opened)
     # A file that could be read does not hide one that could not.
-    open_files.keep_failed(failures)
+    open_files.keep_unreadable_files(failures)
     if before in open_files.files():
         open_files.select(before)
     st.rerun()
@@ -88,36 +88,30 @@ def read(files: Together, *, beside: bool = False) -> None:
 
 def failure_card() -> None:
     """Draw what is wrong with the file that could not be read, what can be done, and that nothing was lost."""
-    failure = open_files.failed()
+    failure = open_files.unreadable_file()
     if failure is None:
         return
     with st.container(border=True):
         st.error(md(failure.message, 2_000), icon=":material/error:")
-        if open_files.waiting() is None:
+        if open_files.waiting_link() is None:
             st.caption(f"{md(open_files.current().title, 60)} is still loaded.")
         with st.container(horizontal=True):
             for repair in failure.repairs:
                 if st.button(sentence(repair), key=f"calviz.repair.{repair.key}"):
-                    _again(failure.name, failure.source, with_repair(failure.options, repair))
+                    _read_again(failure.name, failure.source, with_repair(failure.options, repair))
             if st.button("Dismiss", type="tertiary"):
-                open_files.forget_failed()
+                open_files.forget_unreadable_file()
                 st.rerun()
         with st.expander("Say how to read it"):
             options = reading_form("failed", failure.options, None)
             if options is not None:
-                _again(failure.name, failure.source, options)
+                _read_again(failure.name, failure.source, options)
 
 
-def _again(name: str, source: open_files.Source, options: ReadingOptions) -> None:
+def _read_again(name: str, source: open_files.Source, options: ReadingOptions) -> None:
     with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
         open_files.open_file(name, source, options)
     st.rerun()
-
-
-def read_again(entry: open_files.Entry, options: ReadingOptions) -> None:
-    """Read the file of an entry again."""
-    assert entry.source is not None
-    _again(entry.title, entry.source, options)
 
 
 def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
@@ -131,10 +125,10 @@ def sentence(repair: Repair) -> str:
 
 
 def reading_form(
-    key: str, options: ReadingOptions, found: Recognition | None
+    key: str, options: ReadingOptions, recognition: Recognition | None
 ) -> ReadingOptions | None:
     """Draw a form with one widget per recognised item; return the submitted options, or None."""
-    columns = list(found.columns) if found else []
+    columns = list(recognition.columns) if recognition else []
     with st.form(f"calviz.reading.{key}", border=False):
         left, right = st.columns(2)
         with left:
@@ -199,7 +193,9 @@ def reading_form(
                 accept_new_options=not columns,
                 help="Columns to slice by.",
             )
-            choices = _choices(f"{key}.choices", options.choices, found.choices if found else ())
+            choices = _choices(
+                f"{key}.choices", options.choices, recognition.choices if recognition else ()
+            )
             names = st.text_area(
                 "Class names, one per line",
                 value="\n".join(options.class_names or ()),
@@ -239,7 +235,7 @@ def _choices(key: str, chosen: str | None, numbers: Sequence[int]) -> str | None
         "Questions with choices",
         options,
         index=options.index(chosen) if chosen in options else 0,
-        format_func=lambda one: words.get(one, one),
+        format_func=lambda option: words.get(option, option),
         key=key,
         help="Each choice by itself: its probability against whether it is the right one; questions are the clusters.",
     )
@@ -287,16 +283,16 @@ def _groups(chosen: Sequence[str]) -> tuple[str, ...] | None:
 def repairs(entry: open_files.Entry) -> None:
     """Draw the repairs that were made, and buttons for those that are offered."""
     loaded = entry.loaded
-    for made in loaded.repairs_made:
-        st.markdown(f":material/build: **Repair made, on request:** {md(made)}")
+    for repair_made in loaded.repairs_made:
+        st.markdown(f":material/build: **Repair made, on request:** {md(repair_made)}")
     if entry.source is None:
         return
     with st.container(horizontal=True):
         for repair in loaded.repairs_offered:
             if st.button(sentence(repair), key=f"calviz.offer.{repair.key}"):
-                read_again(entry, with_repair(entry.options, repair))
+                _read_again(entry.title, entry.source, with_repair(entry.options, repair))
         if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
-            read_again(entry, replace(entry.options, repair=()))
+            _read_again(entry.title, entry.source, replace(entry.options, repair=()))
 
 
 def override_form(entry: open_files.Entry) -> None:
@@ -304,6 +300,6 @@ def override_form(entry: open_files.Entry) -> None:
     if entry.source is None:
         st.caption("The sample sets are read one way. Open your own file to change how it is read.")
         return
-    options = reading_form(entry.content, entry.options, entry.loaded.recognition)
+    options = reading_form(entry.content_key, entry.options, entry.loaded.recognition)
     if options is not None:
-        read_again(entry, options)
+        _read_again(entry.title, entry.source, options)

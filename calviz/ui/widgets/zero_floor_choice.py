@@ -24,7 +24,7 @@ WAYS = {
 #: Smallest floor that can be entered; a smaller one is as good as none.
 SMALLEST = 1e-12
 _KEYS = ("zeros", "zeros-as")
-_KEPT = "calviz.zeros.kept"
+_LAST_CHOICE = "calviz.zeros.kept"
 
 
 def draw(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
@@ -39,38 +39,38 @@ def draw(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
     about : tuple of str
         Identifies them, for caches.
     """
-    found, other = _zeros(about, data)
-    if not found:
+    rows, smallest = _zeros(about, data)
+    if not rows:
         return "auto"
-    kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
-    again = {
+    last_choice: dict[str, Any] = st.session_state.setdefault(_LAST_CHOICE, {})
+    restored = {
         key: value
-        for key, value in kept.items()
+        for key, value in last_choice.items()
         if key not in st.session_state and key not in st.query_params
     }
-    for key, value in again.items():
+    for key, value in restored.items():
         st.session_state[key] = value
-    floor = _choice(_where(found, data), other, again)
-    kept.update({key: st.session_state[key] for key in _KEYS if key in st.session_state})
+    floor = _choice(_where(rows, data), smallest, restored)
+    last_choice.update({key: st.session_state[key] for key in _KEYS if key in st.session_state})
     return floor
 
 
-def _where(found: int, data: Collection[Dataset]) -> str:
+def _where(rows: int, data: Collection[Dataset]) -> str:
     if all(d.kind == "confidence" for d in data):
-        return f"In {counted(found, 'row')} the confidence is exactly 0 or 1, so that one side has exactly 0"
-    return f"In {counted(found, 'row')} a class has a probability of exactly 0"
+        return f"In {counted(rows, 'row')} the confidence is exactly 0 or 1, so that one side has exactly 0"
+    return f"In {counted(rows, 'row')} a class has a probability of exactly 0"
 
 
-def _choice(where: str, other: float, again: Collection[str]) -> FloorChoice:
+def _choice(where: str, smallest: float, restored: Collection[str]) -> FloorChoice:
     # No default for a value that is put into the state again: streamlit warns about two values.
-    half = min(other / 2, MOST)
+    half = min(smallest / 2, MOST)
     if st.session_state.get("zeros") not in (None, *WAYS):
         del st.session_state["zeros"]
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         way = st.segmented_control(
             "Read exact zeros as",
             list(WAYS),
-            default=None if "zeros" in again else "auto",
+            default=None if "zeros" in restored else "auto",
             required=True,
             key="zeros",
             bind="query-params",
@@ -86,31 +86,31 @@ def _choice(where: str, other: float, again: Collection[str]) -> FloorChoice:
                 "Number",
                 SMALLEST,
                 0.5,
-                "min" if "zeros-as" in again else max(SMALLEST, half),
+                "min" if "zeros-as" in restored else max(SMALLEST, half),
                 format="%g",
                 key="zeros-as",
                 bind="query-params",
                 width=160,
             )
-    read = "Methods that take logarithms read it as"
-    if floor == "auto" and other >= UNDERFLOW:
-        said = (
-            f"{where}. {read} half of the smallest probability above 0 of the rows that fit the map, at most {MOST:g} "
+    reading = "Methods that take logarithms read it as"
+    if floor == "auto" and smallest >= UNDERFLOW:
+        message = (
+            f"{where}. {reading} half of the smallest probability above 0 of the rows that fit the map, at most {MOST:g} "
             f"(of all rows: {half:.3g})."
         )
     elif floor == "auto":
-        said = (
-            f"{where}. The smallest probability above 0, {other:.3g}, is an underflow. {read} half of that, or, if the "
+        message = (
+            f"{where}. The smallest probability above 0, {smallest:.3g}, is an underflow. {reading} half of that, or, if the "
             "true class of a row has a 0, as what cross-validation chooses."
         )
     elif floor is None:
-        said = (
-            f"{where}; the next smallest is {other:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read "
+        message = (
+            f"{where}; the next smallest is {smallest:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read "
             "as (their parameter 'floor'); histograms and isotonic regression do not."
         )
     else:
-        said = f"{where}, read as {floor:.3g} by the methods that take logarithms."
-    st.caption(said)
+        message = f"{where}, read as {floor:.3g} by the methods that take logarithms."
+    st.caption(message)
     return floor
 
 
@@ -128,13 +128,13 @@ def options(methods: Iterable[str], floor: FloorChoice) -> dict[str, dict[str, A
 @st.cache_data(scope="session", max_entries=8, show_spinner=False)
 def _zeros(about: tuple[str, ...], _data: Collection[Dataset]) -> tuple[int, float]:
     """Return the number of rows with a probability of 0, and the smallest other probability; data with logits do not count."""
-    found, other = 0, 1.0
+    rows, smallest = 0, 1.0
     for data in _data:
         if getattr(data, "logits", None) is not None:
             continue
         scores, _ = scores_of(data)
         for block in row_blocks(scores):
             part = scores[block]
-            found += int(np.count_nonzero((part <= 0).any(axis=1)))
-            other = min(other, float(np.min(part, where=part > 0, initial=1)))
-    return found, other
+            rows += int(np.count_nonzero((part <= 0).any(axis=1)))
+            smallest = min(smallest, float(np.min(part, where=part > 0, initial=1)))
+    return rows, smallest
