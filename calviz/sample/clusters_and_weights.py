@@ -41,13 +41,13 @@ class Drawing:
     ----------
     sample : Sample
     rows : RowDraws
-    how : Reweighting or None
+    reweighting : Reweighting or None
         None where the view cannot be recomputed from weights.
     """
 
     sample: Any
     rows: RowDraws
-    how: Reweighting | None
+    reweighting: Reweighting | None
 
     def draw(self, view: V, draw: str, rng: np.random.Generator, resamples: int) -> V:
         """Draw `resamples` views, as one with a leading axis; on one thread, as such matrix products are slower on several.
@@ -59,28 +59,28 @@ class Drawing:
         """
         if self.rows.clusters < 2:
             raise NotAvailable("these rows are one cluster: there is nothing to resample.")
-        if self.how is None or (draw != "bootstrap" and self.how.redrawn is None):
+        if self.reweighting is None or (draw != "bootstrap" and self.reweighting.redrawn is None):
             raise NotAvailable(REFUSED)
         with one_blas_thread():
-            return self._drawn(view, draw, rng, resamples, self.how)
+            return self._drawn(view, draw, rng, resamples, self.reweighting)
 
     def _drawn(
-        self, view: V, draw: str, rng: np.random.Generator, resamples: int, how: Reweighting
+        self, view: V, draw: str, rng: np.random.Generator, resamples: int, reweighting: Reweighting
     ) -> V:
-        how.check(self.sample)
+        reweighting.check(self.sample)
         resamples = self.rows.affordable(resamples)
-        step = max(1, PAIRS_AT_A_TIME // (self.rows.groups if how.grouped else self.rows.n))
+        step = max(1, PAIRS_AT_A_TIME // (self.rows.groups if reweighting.grouped else self.rows.n))
         sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
         parts = []
         if draw == "bootstrap":
-            reweighted = how.make(self.sample, view)
+            reweighted = reweighting.make(self.sample, view)
             for size in sizes:
                 checkpoint()
                 drawn = self.rows.counts(rng, size)
-                parts.append(reweighted(drawn if how.grouped else np.asarray(drawn))(None))
+                parts.append(reweighted(drawn if reweighting.grouped else np.asarray(drawn))(None))
         else:
-            assert how.redrawn is not None
-            redrawn = how.redrawn(self.sample, view)
+            assert reweighting.redrawn is not None
+            redrawn = reweighting.redrawn(self.sample, view)
             for size in sizes:
                 checkpoint()
                 parts.append(redrawn(rng, self.rows, size))

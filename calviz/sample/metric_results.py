@@ -147,7 +147,7 @@ def measured_with_error_bars(
     # Metrics of one view share its resamples.
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
     bars = {
-        key: sample.kept.get((sample.reduction, request, resampling))
+        key: sample.cache.get((sample.reduction, request, resampling))
         for key, request in requests.items()
     }
     for m in metrics:
@@ -156,7 +156,7 @@ def measured_with_error_bars(
             sharing.setdefault(id(view), (view, []))[1].append(m)
     for view, family in sharing.values():
         for m, drawn in _error_bars(sample, view, family, values, resampling):
-            bars[m.key] = sample.kept[sample.reduction, requests[m.key], resampling] = drawn
+            bars[m.key] = sample.cache[sample.reduction, requests[m.key], resampling] = drawn
     results = {key: replace(value, **(bars[key] or {})) for key, value in values.items()}
     if sample.data.alike:
         return results

@@ -88,7 +88,7 @@ class Sample:
     resamples: int = RESAMPLES
     split: str | None = None
     where: Where = ()
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         check_whole("bins", self.bins)
@@ -150,16 +150,16 @@ class Sample:
             "split": sample.split if split is None else split,
             "where": sample.where + where,
         }
-        return replace(sample, data=chosen, kept={}, **names)
+        return replace(sample, data=chosen, cache={}, **names)
 
     def but(self, **how: Any) -> Sample:
         """The same rows with another reduction, bins, scheme, seed or number of resamples."""
         other = replace(self, **how) if how else self
-        return self if other._how == self._how else other
+        return self if other._settings == self._settings else other
 
     def with_data(self, data: Dataset) -> Sample:
         """Other predictions, such as recalibrated ones, under the same settings."""
-        return replace(self, data=data, kept={})
+        return replace(self, data=data, cache={})
 
     @property
     def redrawing(self) -> Redrawing:
@@ -167,7 +167,7 @@ class Sample:
         return Redrawing(seed=self.seed, resamples=self.resamples)
 
     @property
-    def _how(self) -> tuple[Any, ...]:
+    def _settings(self) -> tuple[Any, ...]:
         return self.reduction, self.bins, self.scheme, self.seed, self.resamples
 
     # ------------------------------------------------------------ cached results
@@ -219,7 +219,7 @@ class Sample:
 
     def once(self, make: Callable[..., T], **params: Any) -> T:
         """``make(self, **params)``, computed once for this sample with its bins, seed and resamples."""
-        return self._once((*self._how, *_named(make, params)), make, params)
+        return self._once((*self._settings, *_named(make, params)), make, params)
 
     def _once(
         self,
@@ -229,12 +229,12 @@ class Sample:
         finish: Callable[[Callable[..., T], T], None] = lambda *_: None,
     ) -> T:
         # Several threads may use the same sample; at worst each computes the value.
-        value = self.kept.get(key, _MISSING)
+        value = self.cache.get(key, _MISSING)
         if value is _MISSING:
             self._refuse_weights(make)
             value = make(self, **params)
             finish(make, value)
-            self.kept[key] = value
+            self.cache[key] = value
         result: T = value
         return result
 
@@ -253,9 +253,9 @@ class Sample:
 
     def let_go(self) -> None:
         """Drop cached values that hold many bytes, such as sorted scores and resamples; results stay."""
-        for key, value in list(self.kept.items()):
+        for key, value in list(self.cache.items()):
             if held_bytes(value) > SMALL:
-                self.kept.pop(key, None)
+                self.cache.pop(key, None)
 
     # ------------------------------------------------------------ descriptions
 
