@@ -12,7 +12,7 @@ _ESCAPES = (("!", "!0"), (_SEPARATOR, "!1"))
 def join_parts(parts: Sequence[str]) -> str:
     """Join the parts into one text.
 
-    >>> joined(["cell", "a~b", "c!"])
+    >>> join_parts(["cell", "a~b", "c!"])
     'cell~a!1b~c!0'
     """
     return _SEPARATOR.join(map(_escaped, parts))
@@ -27,7 +27,7 @@ def _escaped(text: str) -> str:
 def split_parts(text: str) -> list[str]:
     """The reverse of `join_parts`.
 
-    >>> parted("cell~a!1b~c!0")
+    >>> split_parts("cell~a!1b~c!0")
     ['cell', 'a~b', 'c!']
     """
     parts = text.split(_SEPARATOR)
