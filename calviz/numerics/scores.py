@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.probabilities import row_sums
 from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.zero_floor import NO_FLOOR, Floor
 
@@ -35,11 +36,6 @@ def log_softmax(block: FloatArray) -> FloatArray:
     block -= block.max(axis=1, keepdims=True)
     block -= np.log(row_sums(np.exp(block)))[:, None]
     return block
-
-
-def row_sums(block: FloatArray) -> FloatArray:
-    """Sum of each row, (n, K) to (n,); a product with ones is the fastest way and as exact as any."""
-    return block @ np.ones(block.shape[1], dtype=block.dtype)
 
 
 def complement(probs: FloatArray) -> FloatArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.scores import Scores, row_sums
+from calviz.core.probabilities import row_sums
+from calviz.numerics.scores import Scores
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.specs.recalibrator import Input, recalibrator
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import InputError
+from calviz.core.probabilities import row_sums
 from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.columns import for_columns, rows_by_class
-from calviz.numerics.scores import Scores, row_sums
+from calviz.numerics.scores import Scores
 from calviz.numerics.zero_floor import Floor
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator

@@ -6,6 +6,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
+from calviz.core.probabilities import row_sums
 from calviz.numerics.blocks import row_blocks
 
 #: Largest deviation of a row's sum from 1; data that went through `Predictions` are within it.
@@ -28,10 +29,9 @@ def check_logits(array: FloatArray) -> None:
 
 def check_probabilities(array: FloatArray) -> None:
     """Raise InputError if a row holds a negative number, or does not sum to 1."""
-    ones = np.ones(array.shape[1], dtype=array.dtype)
     for rows in row_blocks(array):
         block = array[rows]
-        off = np.abs(block @ ones - 1)
+        off = np.abs(row_sums(block) - 1)
         worst = int(off.argmax())
         if block.min() < -1e-6:
             row = int(np.argwhere(block < -1e-6)[0, 0])

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Height of a row, which has two lines of text (library and function), and margins of the panel, in pixels.
 _ROW, _MARGINS = 36, (166, 14, 10, 50)
+#: Where the axis ends, in percent of the largest value: the number beside that value has room on a phone too.
+_AXIS_END = 135
 #: A dot closer than this to the left edge, as a share of the largest value, has no room for its number on the left.
 _FROM_EDGE = 0.25
 
@@ -26,13 +28,11 @@ def draw(figure: EceByLibrary, sheet: Sheet) -> Picture:
     """Draw the computed dots (see `EceByLibrary.plot`)."""
     palette = sheet.palette
     highest = max(v for d in figure.dots for v in (d.value, d.noise) if not math.isnan(v))
-    # The number beside the largest value needs a larger share of a narrow panel.
-    room = 135 if sheet.width is None or sheet.narrow else 116
     return sheet.picture(
         _traces(figure, highest, palette),
         inner=_ROW * len(figure.dots),
         margins=_MARGINS,
-        xaxis=axis(palette, "ECE (points)", range=[0, room * highest or 1.0], nticks=6),
+        xaxis=axis(palette, "ECE (points)", range=[0, _AXIS_END * highest or 1.0], nticks=6),
         yaxis=row_axis(palette, [_label(dot, palette) for dot in figure.dots], ticks=""),
     )
 

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.scores import raise_to, row_sums
+from calviz.core.probabilities import row_sums
+from calviz.numerics.scores import raise_to
 from calviz.recalibrators.fitting.penalty import Penalty
 
 #: Number of rows from which a Hessian is estimated.
