@@ -32,6 +32,8 @@ _VERSION = 2
 _CONFIDENCES = ("confidence", "stated_confidence", "probability", "prob")
 _RIGHT = {"C": True, "I": False, "N": False, True: True, False: False}
 _LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
+#: Rounding may carry a log-probability this far above 0.
+_ABOVE_ZERO = 1e-6
 
 
 def open_log(source: Source) -> Table:
@@ -164,33 +166,36 @@ def _by_tokens(
     letters = [chr(ord("A") + j) for j in range(min(count, 26))]
     for token in reversed(_tokens(sample)):
         letter = _letter(token.get("token"))
-        logprob = token.get("logprob")
-        if (
-            letter not in letters
-            or not isinstance(logprob, int | float)
-            or not math.isfinite(logprob)
-        ):
+        logprob = _log_probability(token)
+        if letter not in letters or logprob is None or logprob == -math.inf:
             continue
         probabilities = dict.fromkeys(letters, 0.0)
         tops = token.get("top_logprobs")
         for top in tops if isinstance(tops, list) else ():
             if not isinstance(top, Mapping):
                 continue
-            name = _letter(top.get("token"))
-            value = top.get("logprob") if name in probabilities else None
-            if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
+            name, value = _letter(top.get("token")), _log_probability(top)
+            if name in probabilities and value is not None:
                 probabilities[str(name)] += math.exp(value)
         if count > 1 and all(p > 0 for p in probabilities.values()):
             label = _target(sample.get("target"), letters)
             if label is not None:
                 scores = tuple(math.log(p) for p in probabilities.values())
                 return Answer(scores=scores, label=label, confidence=math.exp(logprob), **common)
-        return Answer(confidence=math.exp(min(logprob, 0.0)), **common)
+        return Answer(confidence=math.exp(logprob), **common)
     raise InputError(
         "the sample has neither a stated confidence nor the log-probability of its answer",
         row=row,
         remedy="run it with logprobs=True and top_logprobs, or write a 'confidence' into the metadata of its score",
     )
+
+
+def _log_probability(token: Mapping[str, Any]) -> float | None:
+    """The log-probability of a token, at most 0; None if it is missing, or too far above 0 to be one."""
+    value = token.get("logprob")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value <= _ABOVE_ZERO:
+        return None
+    return min(float(value), 0.0)
 
 
 def _tokens(sample: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

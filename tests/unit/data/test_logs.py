@@ -130,6 +130,17 @@ def test_a_log_with_a_byte_order_mark_is_read_like_one_without(packed):
     np.testing.assert_array_equal(found.probs, calviz.load(log).probs)
 
 
+@pytest.mark.parametrize("logprob", [800.0, 0.5, float("inf"), float("nan"), True, None])
+def test_what_is_no_log_probability_is_not_read_as_one(logprob):
+    log = json.loads((LOGS / "inspect_letters.json").read_text())
+    tokens = log["samples"][1]["output"]["choices"][0]["logprobs"]["content"]
+    tokens[-1]["logprob"] = logprob
+    with pytest.raises(InputError, match="row 2: the sample has neither a stated confidence nor"):
+        read(json.dumps(log).encode(), name="log.json")
+    tokens[-1]["logprob"] = 1e-9  # rounding
+    assert read(json.dumps(log).encode(), name="log.json").models
+
+
 def test_letters_and_stated_confidences_of_inspect():
     letters = calviz.load(LOGS / "inspect_letters.json")
     assert letters.class_names == ("A", "B", "C")
