@@ -25,11 +25,11 @@ from calviz.arena.sources import Loaded, Member, Playable
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.plan import specs_of
 from calviz.comparison.rows import Division, Rows
+from calviz.core.blocks import available_cores
 from calviz.core.errors import CalvizError, InputError, reason_of
 from calviz.core.predictions import Dataset
 from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
-from calviz.numerics.blocks import available_cores
 from calviz.numerics.threads import one_blas_thread
 from calviz.results.arena import SCORES, Experiment, MethodScore, ResultTable
 from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec

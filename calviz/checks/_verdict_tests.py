@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import map_threads
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
 from calviz.metrics.ks import ks
 from calviz.metrics.proper_decomposition import brier_miscalibration
-from calviz.numerics.blocks import map_threads
 from calviz.numerics.min_p import westfall_young
 from calviz.results.verdict import CalibrationTest
 from calviz.sample.binning import assign

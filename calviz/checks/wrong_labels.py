@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import row_blocks
 from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
-from calviz.numerics.blocks import row_blocks
 from calviz.numerics.skewed_sum_tails import above
 from calviz.sample.false_alarm_levels import CLASS_TEST
 from calviz.sample.sample import Sample

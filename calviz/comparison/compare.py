@@ -18,12 +18,12 @@ from calviz.comparison.plan import Plan
 from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
+from calviz.core.blocks import available_cores
 from calviz.core.errors import InputError, NotAvailable, OptionError, reason_of
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.core.reduction import Reduction
 from calviz.data.sampling.sample import FIT, JUDGED, RowSample
-from calviz.numerics.blocks import available_cores
 from calviz.results.comparison import Comparison, MethodResult
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.reduce import predicted_classes

@@ -11,10 +11,10 @@ from scipy.special import ndtri
 
 from calviz.comparison.rows import Division
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.blocks import row_blocks
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset, Predictions, check_dataset
-from calviz.numerics.blocks import row_blocks
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
 from calviz.results.prediction_sets import PredictionSets, SetMethod, SetsOf

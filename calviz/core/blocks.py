@@ -11,9 +11,10 @@ from typing import TypeVar
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.probabilities import BLOCK_BYTES
 from calviz.core.progress import checkpoint, watched
 
+#: Block size in bytes for passes over rows; blocks of this size stay in the CPU cache.
+BLOCK_BYTES = 1 << 19
 #: Below this size starting threads costs more than they save.
 THREADED_BYTES = 1 << 22
 #: One core cannot use the whole memory bandwidth, a few cores can.
@@ -40,9 +41,16 @@ def for_row_blocks(
     `array`, shape (n, ...), determines the size of the blocks. NumPy releases the interpreter lock inside its loops; `work`
     writes only to its own rows.
     """
-    blocks = list(row_blocks(array, block_bytes=block_bytes))
-    for _ in _in_turns(work, blocks, _threads(array)):
+    for _ in map_row_blocks(array, work, block_bytes=block_bytes):
         pass
+
+
+def map_row_blocks(
+    array: FloatArray, work: Callable[[slice], R], *, block_bytes: int = BLOCK_BYTES
+) -> Iterator[R]:
+    """``map(work, blocks)`` over the blocks of rows of an array, shape (n, ...), as `for_row_blocks` goes through them."""
+    blocks = list(row_blocks(array, block_bytes=block_bytes))
+    return _in_turns(work, blocks, _threads(array))
 
 
 def sum_over_blocks(

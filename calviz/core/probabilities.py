@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray, element_type
+from calviz.core.blocks import for_row_blocks, map_row_blocks, row_blocks
 from calviz.core.errors import InputError, Repair
 
 #: Rows whose sum differs from 1 by more than this are refused; files with rounded numbers stay within it.
@@ -16,8 +19,6 @@ ROW_SUM_TOLERANCE = 0.02
 SCORE_SLACK = 1e-6
 #: Machine epsilon of float64, 2.2e-16: the value that an exact 0 counts as in scikit-learn's log loss and in this project's.
 EPSILON = float(np.finfo(np.float64).eps)
-#: Block size in bytes for passes over rows; blocks of this size stay in the CPU cache.
-BLOCK_BYTES = 1 << 19
 
 RENORMALISE = Repair("renormalise", "divide every row by its sum")
 #: Rows whose sum is within this of 1 count as exact, because of float32 rounding.
@@ -58,30 +59,25 @@ def as_float(values: npt.ArrayLike, what: str) -> FloatArray:
     raise InputError(f"'{what}' holds {element_type(array)}, expected numbers")
 
 
-def _blocks(array: FloatArray) -> range:
-    step = max(1, BLOCK_BYTES // max(1, array[:1].nbytes))
-    return range(0, array.shape[0], step)
-
-
 def softmax(logits: FloatArray) -> FloatArray:
     """Softmax of logits, shape (n, K), in the same dtype."""
     out = np.empty_like(logits)
-    blocks = _blocks(logits)
-    for start in blocks:
-        rows = slice(start, start + blocks.step)
+
+    def work(rows: slice) -> None:
         block = out[rows]
         with np.errstate(over="ignore"):  # an overflow to -inf gives probability 0, as it should
             np.subtract(logits[rows], logits[rows].max(axis=1, keepdims=True), out=block)
         np.exp(block, out=block)
         block /= block.sum(axis=1, keepdims=True)
+
+    for_row_blocks(logits, work)
     return out
 
 
 def check_finite(array: FloatArray, what: str) -> None:
     """Raise InputError, naming row and class, if an array of shape (n, K) holds a missing or infinite number."""
-    blocks = _blocks(array)
-    for start in blocks:
-        block = array[start : start + blocks.step]
+    for rows in row_blocks(array):
+        block = array[rows]
         # One reduction per block is enough: a sum of finite numbers is finite unless it overflows.
         with np.errstate(over="ignore", invalid="ignore"):
             total = block.sum(dtype=np.float64)
@@ -91,7 +87,9 @@ def check_finite(array: FloatArray, what: str) -> None:
                 row, column = (int(v) for v in np.argwhere(bad)[0])
                 value = block[row, column]
                 state = "missing (NaN)" if np.isnan(value) else "infinite"
-                raise InputError(f"'{what}' is {state} for class {column}", row=start + row + 1)
+                raise InputError(
+                    f"'{what}' is {state} for class {column}", row=rows.start + row + 1
+                )
 
 
 def check_unit_interval(block: FloatArray, what: str, start: int = 0) -> None:
@@ -123,22 +121,46 @@ def row_sums(block: FloatArray) -> FloatArray:
         return block @ np.ones(block.shape[1], dtype=block.dtype)
 
 
+class _BlockSums(NamedTuple):
+    """Row sums of one block: extremes, rows beyond each tolerance, and the largest deviation from 1 with its row."""
+
+    low: float
+    high: float
+    off: int
+    inexact: int
+    worst: float
+    worst_row: int
+
+
+def _sums_of_block(probs: FloatArray, rows: slice) -> _BlockSums | InputError:
+    block = probs[rows]
+    try:
+        check_unit_interval(block, "probs", rows.start)
+    except InputError as error:
+        return error  # raised in the order of the rows, not of the threads
+    sums = row_sums(block)
+    deviation = np.abs(sums - 1)
+    at = int(deviation.argmax())
+    return _BlockSums(
+        float(sums.min()),
+        float(sums.max()),
+        int(np.count_nonzero(deviation > ROW_SUM_TOLERANCE)),
+        int(np.count_nonzero(deviation > _ROW_SUM_EXACT)),
+        float(deviation[at]),
+        rows.start + at,
+    )
+
+
 def checked_row_sums(probs: FloatArray) -> RowSums:
     """Row sums of probabilities, shape (n, K); raises InputError if a number is outside [0, 1] or a row does not sum to 1."""
-    blocks = _blocks(probs)
-    worst, worst_row, off, inexact = 0.0, 0, 0, 0
-    low, high = np.inf, -np.inf
-    for start in blocks:
-        block = probs[start : start + blocks.step]
-        check_unit_interval(block, "probs", start)
-        sums = row_sums(block)
-        low, high = min(low, float(sums.min())), max(high, float(sums.max()))
-        deviation = np.abs(sums - 1)
-        off += int(np.count_nonzero(deviation > ROW_SUM_TOLERANCE))
-        inexact += int(np.count_nonzero(deviation > _ROW_SUM_EXACT))
-        here = int(deviation.argmax())
-        if deviation[here] > worst:
-            worst, worst_row = float(deviation[here]), start + here
+    low, high, worst, worst_row, off, inexact = np.inf, -np.inf, 0.0, 0, 0, 0
+    for one in map_row_blocks(probs, partial(_sums_of_block, probs)):
+        if isinstance(one, InputError):
+            raise one
+        low, high = min(low, one.low), max(high, one.high)
+        off, inexact = off + one.off, inexact + one.inexact
+        if one.worst > worst:
+            worst, worst_row = one.worst, one.worst_row
     if off:
         total = float(probs[worst_row].sum(dtype=np.float64))
         raise InputError(

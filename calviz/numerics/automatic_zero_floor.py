@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import row_blocks
 from calviz.core.probabilities import EPSILON
-from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores, log_softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.numerics.zero_floor import Floor

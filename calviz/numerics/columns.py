@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.blocks import BLOCK_BYTES, THREADED_BYTES, map_threads
 from calviz.core.events import BinaryEvents, Ordered, tied_scores
-from calviz.core.probabilities import BLOCK_BYTES
 from calviz.core.progress import checkpoint
-from calviz.numerics.blocks import THREADED_BYTES, map_threads
 from calviz.numerics.runs import runs
 
 #: Approximate number of entries of a group of columns, and of a wide group, which has at most a quarter of the columns.

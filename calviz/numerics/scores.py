@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import for_row_blocks
 from calviz.core.probabilities import row_sums
-from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.zero_floor import NO_FLOOR, Floor
 
 Form = Literal["probabilities", "logits", "log-probabilities"]

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import sum_over_blocks
 from calviz.core.probabilities import row_sums
-from calviz.numerics.blocks import sum_over_blocks
 from calviz.numerics.scores import Scores, raise_to, softmax
 
 Loss = Literal["nll", "mse"]

@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import row_blocks
 from calviz.core.errors import NotAvailable
-from calviz.numerics.blocks import row_blocks
 from calviz.peers._bins import as_float64, gaps, mean_gap
 from calviz.sample.losses import full_predictions
 from calviz.sample.sample import Sample

@@ -15,9 +15,9 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
+from calviz.core.blocks import row_blocks
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.blocks import row_blocks
 from calviz.peers._bins import mean_gap
 from calviz.sample.sample import Sample
 from calviz.specs.convention import CONVENTIONS, Convention

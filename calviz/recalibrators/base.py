@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import for_row_blocks
 from calviz.core.clusters_and_weights import checked_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
-from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.scores import Scores
 from calviz.numerics.threads import one_blas_thread
 from calviz.numerics.zero_floor import NO_FLOOR, Floor, check_floor, smallest_normal

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import row_blocks
 from calviz.core.errors import InputError, OptionError
-from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import ets, irm, isotonic, numpy_source, temperature
 from calviz.recalibrators.base import BaseRecalibrator

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import for_row_blocks
 from calviz.core.errors import OptionError
-from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature, tempered
 from calviz.recalibrators import numpy_source, reasons_to_leave_out

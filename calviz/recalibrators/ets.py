@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.blocks import row_blocks, sum_over_blocks
+from calviz.core.blocks import row_blocks, sum_over_blocks
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature, tempered
 from calviz.recalibrators import reasons_to_leave_out

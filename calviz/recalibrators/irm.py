@@ -7,8 +7,8 @@ from functools import reduce
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import row_blocks
 from calviz.core.probabilities import row_sums
-from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.fitting.isotonic import (

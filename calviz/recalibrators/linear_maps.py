@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import row_blocks
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.progress import checkpoint
-from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.recalibrators import numpy_source

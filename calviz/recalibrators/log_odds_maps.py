@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.core.blocks import for_row_blocks
 from calviz.core.probabilities import row_sums
-from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.per_class_logistic import log_parts

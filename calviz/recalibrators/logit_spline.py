@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import row_blocks
 from calviz.core.errors import InputError, OptionError
 from calviz.core.progress import checkpoint
-from calviz.numerics.blocks import row_blocks
 from calviz.numerics.columns import for_columns
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import numpy_source, reasons_to_leave_out

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import row_blocks
 from calviz.core.errors import InputError
-from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.fitting.per_class_logistic import LogisticFit, log_parts

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.core.blocks import row_blocks
 from calviz.core.errors import InputError
 from calviz.core.probabilities import row_sums
-from calviz.numerics.blocks import row_blocks
 
 #: Largest deviation of a row's sum from 1; data that went through `Predictions` are within it.
 SUM_TOLERANCE = 0.05

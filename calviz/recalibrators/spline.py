@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.blocks import for_row_blocks
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered
 from calviz.core.probabilities import row_sums
-from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.columns import ordered_rows
 from calviz.numerics.scores import Scores
 from calviz.numerics.zero_floor import smallest_normal

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.numerics.blocks import for_row_blocks
+from calviz.core.blocks import for_row_blocks
 from calviz.numerics.columns import ordered_events, ordered_rows
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import numpy_source, reasons_to_leave_out

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, sturges_bins
+from calviz.core.blocks import map_threads
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered
-from calviz.numerics.blocks import map_threads
 from calviz.numerics.edges import (
     MAX_BINS,
     assign,

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import THREADED_BYTES, for_row_blocks, map_threads, row_blocks
 from calviz.core.predictions import Predictions
-from calviz.numerics.blocks import THREADED_BYTES, for_row_blocks, map_threads, row_blocks
 from calviz.numerics.columns import for_columns
 from calviz.numerics.edges import (
     assign,

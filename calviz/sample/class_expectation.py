@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.blocks import sum_over_blocks
+from calviz.core.blocks import sum_over_blocks
 from calviz.numerics.quotients import quotient
 from calviz.numerics.skewed_sum_tails import above
 from calviz.sample.losses import full_predictions

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.core.blocks import row_blocks
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.blocks import row_blocks
 from calviz.numerics.effective_number import effective_number
 from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
 from calviz.sample.one_vs_rest_of_profiles import class_samples

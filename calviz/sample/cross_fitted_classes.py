@@ -10,10 +10,10 @@ from typing import Literal, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import for_row_blocks, sum_over_blocks
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.automatic_zero_floor import automatic_floor
-from calviz.numerics.blocks import for_row_blocks, sum_over_blocks
 from calviz.numerics.effective_number import effective_number, effective_numbers_of_sums
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature

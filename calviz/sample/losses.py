@@ -11,11 +11,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import BLOCK_BYTES, for_row_blocks, row_blocks
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import BLOCK_BYTES, EPSILON
+from calviz.core.probabilities import EPSILON
 from calviz.numerics import skewed_sum_tails
-from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.sample.cell_bootstrap import resample_cells
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import RowSums

@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.core.blocks import map_threads
 from calviz.core.errors import NotAvailable
 from calviz.core.options import check_level
 from calviz.core.progress import checkpoint
-from calviz.numerics.blocks import map_threads
 from calviz.numerics.threads import one_blas_thread
 from calviz.results.evaluation import Interval, MetricResult
 from calviz.sample import error_bars

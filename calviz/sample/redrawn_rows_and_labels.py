@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import row_blocks
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.progress import checkpoint
-from calviz.numerics.blocks import row_blocks
 from calviz.sample.cell_bootstrap import random_rows
 from calviz.sample.sample import Sample
 from calviz.sample.view_caches import kept_draw

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import for_row_blocks
 from calviz.core.cells import Cells
 from calviz.core.events import BinaryEvents, CellEvents
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
-from calviz.numerics.blocks import for_row_blocks
 
 #: Up to this many classes a block is transposed, so that NumPy's inner loops are long.
 TRANSPOSED_CLASSES = 16

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import map_threads
 from calviz.core.events import BinaryEvents, CellEvents, tied_scores
-from calviz.numerics.blocks import map_threads
 from calviz.sample.step_draws import BLOCK_ENTRIES, binomial, multinomial
 from calviz.sample.view_caches import kept_draw, once_per_view
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.core.blocks import sum_over_blocks
 from calviz.core.predictions import Predictions
-from calviz.numerics.blocks import sum_over_blocks
 
 #: This many rows are enough to show any skill.
 MOST_ROWS = 100_000

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.blocks import for_row_blocks
+from calviz.core.blocks import for_row_blocks
 
 #: Rows of up to this many entries are summed column by column.
 FEW_COLUMNS = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.probabilities import BLOCK_BYTES
+from calviz.core.blocks import BLOCK_BYTES
 
 #: Probabilities and the softmax of the logits may differ by this much, as numbers written with four digits do.
 TOLERANCE = 1e-4

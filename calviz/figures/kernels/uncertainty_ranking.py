@@ -8,9 +8,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.core.blocks import for_row_blocks
 from calviz.core.events import BinaryEvents
 from calviz.core.options import check_choice
-from calviz.numerics.blocks import for_row_blocks
 from calviz.sample.losses import full_predictions
 from calviz.sample.ranking import ranked
 from calviz.sample.sample import Sample

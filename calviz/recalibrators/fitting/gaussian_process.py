@@ -14,7 +14,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.blocks import row_blocks, sum_over_blocks
+from calviz.core.blocks import row_blocks, sum_over_blocks
 
 GRID = 512
 _JITTER = 1e-6

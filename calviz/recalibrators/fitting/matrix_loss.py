@@ -8,8 +8,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import row_blocks, sum_over_blocks
 from calviz.core.probabilities import row_sums
-from calviz.numerics.blocks import row_blocks, sum_over_blocks
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.fitting.minimise import Inverse
 from calviz.recalibrators.fitting.newton import Product

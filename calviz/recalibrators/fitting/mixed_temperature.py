@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.blocks import for_row_blocks
+from calviz.core.blocks import for_row_blocks
 from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import fit_temperature, tempered
 

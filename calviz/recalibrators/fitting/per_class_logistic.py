@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.numerics.blocks import row_blocks, sum_over_blocks
+from calviz.core.blocks import row_blocks, sum_over_blocks
 from calviz.numerics.scores import Scores, complement
 
 #: Newton decrement at which a fit ends, in nats over all rows, or per row if that is less: parameters are then a few thousandths

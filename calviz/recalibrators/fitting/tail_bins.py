@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.blocks import sum_over_blocks
+from calviz.core.blocks import sum_over_blocks
 from calviz.numerics.scores import Scores
 from calviz.sample.binning import equal_width_edges
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import sum_over_blocks
 from calviz.core.progress import checkpoint
-from calviz.numerics.blocks import sum_over_blocks
 from calviz.numerics.scores import Scores
 
 BINS = 15

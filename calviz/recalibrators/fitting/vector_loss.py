@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.blocks import row_blocks, sum_over_blocks
+from calviz.core.blocks import row_blocks, sum_over_blocks
 from calviz.recalibrators.fitting.minimise import Inverse
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.softmax_loss import (

@@ -9,9 +9,9 @@ import numpy as np
 import streamlit as st
 
 from calviz.comparison.fitting import scores_of
+from calviz.core.blocks import row_blocks
 from calviz.core.predictions import Dataset
 from calviz.numerics.automatic_zero_floor import MOST, UNDERFLOW
-from calviz.numerics.blocks import row_blocks
 from calviz.specs.recalibrator import RECALIBRATORS, FloorChoice
 from calviz.text.words import counted
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from calviz.numerics import blocks
+from calviz.core import blocks
 
 
 @pytest.fixture(autouse=True)

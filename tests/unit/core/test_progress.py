@@ -3,8 +3,9 @@ import threading
 import numpy as np
 import pytest
 
+from calviz.core import blocks
 from calviz.core.progress import Stopped, checkpoint, watching
-from calviz.numerics import blocks, columns
+from calviz.numerics import columns
 from calviz.recalibrators.dirichlet import DirichletCalibration
 from calviz.specs.recalibrator import RECALIBRATORS
 

@@ -5,10 +5,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from calviz.core import blocks
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.reduction import Reduction
-from calviz.numerics import blocks
 from calviz.sample import reduce as module
 from calviz.sample.reduce import plain_ranks, predicted_classes, reduce, top_label
 
