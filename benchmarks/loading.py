@@ -34,6 +34,10 @@ PEERS = {
     "npy": {
         "calviz": CALVIZ,
         "numpy": ("import numpy as np", "x = np.load(path)"),
+        "numpy, label apart": (
+            "import numpy as np",
+            "x = np.load(path); x, y = np.ascontiguousarray(x[:, :-1]), x[:, -1].astype(int)",
+        ),
     },
     "parquet": {
         "calviz": CALVIZ,
@@ -59,6 +63,11 @@ PEERS = {
     "csv": {
         "calviz": CALVIZ,
         "polars": ("import polars as pl", f"x = pl.read_csv(path, schema_overrides={FLOATS})"),
+        "polars+numpy": (
+            "import polars as pl",
+            f"x = pl.read_csv(path, schema_overrides={FLOATS}); y = x['label']; "
+            "x = x.drop('label').to_numpy(order='c')",
+        ),
         "pandas": (
             "import pandas as pd, numpy as np",
             "x = pd.read_csv(path, dtype={f'p_{j}': np.float32 for j in range(k)})",
@@ -169,7 +178,7 @@ def main() -> None:
         f"`python benchmarks/loading.py --write` on {machine()}.\n"
         f"{args.rows:,} x {args.classes:,}, as a float32 array {array / 1e6:,.0f} MB. Each read is in "
         f"a fresh process, the fastest of {args.repeats}\nturns. calviz validates and returns "
-        "one row-wise array; of its peers only those with `numpy` in\ntheir name also return one.\n\n"
+        "one row-wise array beside the labels; of its peers only those with\n`+numpy` or `label apart` in their name do as well.\n\n"
         + "\n".join(lines)
     )
     if args.write:

@@ -41,16 +41,9 @@ def for_row_blocks(
     `array`, shape (n, ...), determines the size of the blocks. NumPy releases the interpreter lock inside its loops; `work`
     writes only to its own rows.
     """
-    for _ in map_row_blocks(array, work, block_bytes=block_bytes):
-        pass
-
-
-def map_row_blocks(
-    array: FloatArray, work: Callable[[slice], R], *, block_bytes: int = BLOCK_BYTES
-) -> Iterator[R]:
-    """``map(work, blocks)`` over the blocks of rows of an array, shape (n, ...), as `for_row_blocks` goes through them."""
     blocks = list(row_blocks(array, block_bytes=block_bytes))
-    return _in_turns(work, blocks, _threads(array))
+    for _ in _in_turns(work, blocks, _threads(array)):
+        pass
 
 
 def sum_over_blocks(

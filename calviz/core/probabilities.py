@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray, element_type
-from calviz.core.blocks import for_row_blocks, map_row_blocks, row_blocks
+from calviz.core.blocks import for_row_blocks, row_blocks
 from calviz.core.errors import InputError, Repair
 
 #: Rows whose sum differs from 1 by more than this are refused; files with rounded numbers stay within it.
@@ -121,46 +119,22 @@ def row_sums(block: FloatArray) -> FloatArray:
         return block @ np.ones(block.shape[1], dtype=block.dtype)
 
 
-class _BlockSums(NamedTuple):
-    """Row sums of one block: extremes, rows beyond each tolerance, and the largest deviation from 1 with its row."""
-
-    low: float
-    high: float
-    off: int
-    inexact: int
-    worst: float
-    worst_row: int
-
-
-def _sums_of_block(probs: FloatArray, rows: slice) -> _BlockSums | InputError:
-    block = probs[rows]
-    try:
-        check_unit_interval(block, "probs", rows.start)
-    except InputError as error:
-        return error  # raised in the order of the rows, not of the threads
-    sums = row_sums(block)
-    deviation = np.abs(sums - 1)
-    at = int(deviation.argmax())
-    return _BlockSums(
-        float(sums.min()),
-        float(sums.max()),
-        int(np.count_nonzero(deviation > ROW_SUM_TOLERANCE)),
-        int(np.count_nonzero(deviation > _ROW_SUM_EXACT)),
-        float(deviation[at]),
-        rows.start + at,
-    )
-
-
 def checked_row_sums(probs: FloatArray) -> RowSums:
     """Row sums of probabilities, shape (n, K); raises InputError if a number is outside [0, 1] or a row does not sum to 1."""
-    low, high, worst, worst_row, off, inexact = np.inf, -np.inf, 0.0, 0, 0, 0
-    for one in map_row_blocks(probs, partial(_sums_of_block, probs)):
-        if isinstance(one, InputError):
-            raise one
-        low, high = min(low, one.low), max(high, one.high)
-        off, inexact = off + one.off, inexact + one.inexact
-        if one.worst > worst:
-            worst, worst_row = one.worst, one.worst_row
+    worst, worst_row, off, inexact = 0.0, 0, 0, 0
+    low, high = np.inf, -np.inf
+    # Several threads wait for each other here: a block takes them little longer than the interpreter lock.
+    for rows in row_blocks(probs):
+        block = probs[rows]
+        check_unit_interval(block, "probs", rows.start)
+        sums = row_sums(block)
+        low, high = min(low, float(sums.min())), max(high, float(sums.max()))
+        deviation = np.abs(sums - 1)
+        off += int(np.count_nonzero(deviation > ROW_SUM_TOLERANCE))
+        inexact += int(np.count_nonzero(deviation > _ROW_SUM_EXACT))
+        at = int(deviation.argmax())
+        if deviation[at] > worst:
+            worst, worst_row = float(deviation[at]), rows.start + at
     if off:
         total = float(probs[worst_row].sum(dtype=np.float64))
         raise InputError(

@@ -195,8 +195,9 @@ def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
     for pattern, kind in column_names.PREFIXES:
         for column in candidates:
             match = pattern.fullmatch(column.name)
-            fits = column.type == "number" and first_rows.in_unit(column.head)
-            if match and fits and not _is_outcome(view, column):
+            if match is None or column.type != "number" or not first_rows.in_unit(column.head):
+                continue
+            if not _is_outcome(view, column):
                 declared = "logits" if kind == "logits" else "probabilities"
                 return (Scores((column.name,), (match["name"],), view.options.kind or declared, 1),)
     return ()

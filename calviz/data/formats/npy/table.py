@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core.arrays import FloatArray
+from calviz.core.blocks import map_threads
 from calviz.core.errors import InputError
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, MAX_ROWS
@@ -28,12 +30,24 @@ from calviz.data.formats.npy.stream import (
 )  # fmt: skip
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
+#: Files of at least this many bytes are read in this many parts, which threads share.
+_PARTED_BYTES, _PARTS = 1 << 24, 8
+
 
 @dataclass(eq=False, kw_only=True)
 class MatrixTable(Table):
-    """A table from the columns of one 2-D array."""
+    """A table from the columns of one 2-D array.
+
+    Attributes
+    ----------
+    member : Member
+    open_at : callable, optional
+        Returns a context manager that gives the stream, positioned a number of bytes after the header; None if the stream
+        is compressed, so that positions in it are found only by reading.
+    """
 
     member: Member
+    open_at: Callable[[int], AbstractContextManager[Readable]] | None = None
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested columns; see `Table.fetch`."""
@@ -43,9 +57,7 @@ class MatrixTable(Table):
         header = self.member.header
         dtype = float_type(header.dtype)
         arrays = [allocate(header.shape[0], r.stop - r.start, dtype) for r in ranges]
-        with self.member.open() as stream:
-            targets = list(zip(arrays, ranges, strict=True))
-            read_rows(stream, header, targets, self.member.name)
+        self._read(list(zip(arrays, ranges, strict=True)))
         blocks: list[npt.NDArray[Any]] = []
         for array, indices, r in zip(arrays, groups, ranges, strict=True):
             all_between = indices == list(range(r.start, r.stop))
@@ -55,6 +67,26 @@ class MatrixTable(Table):
             tuple(blocks[: len(scores)]),
             {name: array[:, 0] for name, array in zip(columns, single, strict=True)},
         )
+
+    def _read(self, targets: Sequence[tuple[FloatArray, slice]]) -> None:
+        """Read all rows into the targets; a large file by parts, which several threads read."""
+        header, name = self.member.header, self.member.name
+        n, m = header.shape
+        open_at = self.open_at
+        if open_at is None or header.fortran or header.nbytes < _PARTED_BYTES:
+            with self.member.open() as stream:
+                read_rows(stream, header, targets, name)
+            return
+        step = -(-n // _PARTS)
+
+        def work(start: int) -> None:
+            rows = slice(start, min(start + step, n))
+            part = replace(header, shape=(rows.stop - start, m))
+            with open_at(start * m * header.dtype.itemsize) as stream:
+                read_rows(stream, part, [(array[rows], r) for array, r in targets], name)
+
+        for _ in map_threads(work, range(0, n, step), threaded=True):
+            pass
 
 
 @dataclass(eq=False, kw_only=True)
@@ -93,9 +125,9 @@ def open_npy(source: Source) -> Table:
     check_size(header, source.size - header.size, "array")
 
     @contextmanager
-    def opened() -> Iterator[Readable]:
+    def opened(after_header: int = 0) -> Iterator[Readable]:
         with source.open() as raw:
-            raw.seek(header.size)
+            raw.seek(header.size + after_header)
             yield cast(Readable, raw)
 
     member = Member("array", header, opened)
@@ -123,6 +155,7 @@ def open_npy(source: Source) -> Table:
         arrays=True,
         notices=notices,
         member=member,
+        open_at=None if source.compressed else opened,
     )
 
 
