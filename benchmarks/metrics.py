@@ -16,7 +16,7 @@ from _harness import Comparison, compare, machine, markdown, peak_memory, peer, 
 
 import calviz
 from calviz.core.events import BinaryEvents
-from calviz.core.predictions import Predictions
+from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.metrics.binned import ece as ece_of
 from calviz.sample.binning import bin_events
 from calviz.sample.class_table import class_table
@@ -222,18 +222,15 @@ def classes(n: int, k: int) -> Comparison:
     rng = np.random.default_rng(0)
     score, hit = binary(n)
     labels = rng.integers(k, size=n)
-    events = BinaryEvents(score, hit)
+    names = tuple(map(str, range(k)))
+    data = ConfidencePredictions(confidence=score, correct=hit, labels=labels, class_names=names)
 
     def loop() -> object:
-        found = []
-        for c in range(k):
-            rows = labels == c
-            found.append(plain_ece(score[rows], hit[rows]))
-        return found
+        return [plain_ece(score[labels == c], hit[labels == c]) for c in range(k)]
 
     return compare(
         f"table of true classes (accuracy, confidence, ECE, MCS, KS), n = {n:,}, K = {k:,}",
-        lambda: class_table(events, labels, k),
+        lambda: class_table(Sample(data)),
         {"loop over classes, ECE alone": loop},
         goal="a few 10 ms",
         repeats=3,
