@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.ui.arena import arena_job
+from calviz.ui.arena import arena_page
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 
@@ -18,4 +18,4 @@ with page_guard.boundary():
     panel.not_followed(chosen, "Methods are judged on all rows that no fit has seen")
 
 with page_guard.boundary():
-    arena_job.explore(chosen)
+    arena_page.explore(chosen)

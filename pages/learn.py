@@ -2,23 +2,23 @@
 
 import streamlit as st
 
+from calviz.ui.learn import learn_page, learn_picture
 from calviz.ui.session import navigation, page_guard
-from calviz.ui.widgets import learn_links, learn_picture
 
 page_guard.enter()
 
 st.title(navigation.BY_KEY["learn"].question, anchor=False)
 with page_guard.boundary():
     learn_picture.draw()
-    learn_links.look_up()
+    learn_page.look_up()
     when, words, limits, references = st.tabs(
         ["Which number when", "Glossary", "Limits", "References"]
     )
     with when:
-        learn_links.questions()
+        learn_page.questions()
     with words:
-        learn_links.glossary()
+        learn_page.glossary()
     with limits:
-        learn_links.limits()
+        learn_page.limits()
     with references:
-        learn_links.references()
+        learn_page.references()

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.ui.learning_curve import learning_curve_job
+from calviz.ui.learning_curve import learning_curve_page
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets.text import md
@@ -20,4 +20,4 @@ with page_guard.boundary():
     )
 
 with page_guard.boundary():
-    learning_curve_job.explore(chosen)
+    learning_curve_page.explore(chosen)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.ui.over_time import over_time_job
+from calviz.ui.over_time import over_time_page
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets.text import md
@@ -25,4 +25,4 @@ with page_guard.boundary():
             icon=":material/info:",
         )
     else:
-        over_time_job.explore(chosen)
+        over_time_page.explore(chosen)

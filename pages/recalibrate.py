@@ -10,7 +10,7 @@ from calviz.ui.recalibrate import (
     downloads,
     figures_shown,
     plan_choice,
-    selected,
+    selected_rows,
     table,
 )
 from calviz.ui.session import navigation, page_guard, settings
@@ -78,7 +78,7 @@ with page_guard.boundary():
         st.subheader("Take it home", anchor=False)
         method = downloads.choose(outcome, advice.method)
         with selected_place:
-            selected.draw(outcome, method, chosen)
+            selected_rows.draw(outcome, method, chosen)
         downloads.draw(outcome, method, chosen)
         calibrated_rows.draw(outcome, method, chosen)
         figures_shown.diagrams(outcome, chosen)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.ui.report import report_job
+from calviz.ui.report import report_page
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets.text import md
@@ -17,4 +17,4 @@ with page_guard.boundary():
     panel.not_followed(chosen, "The report covers all rows")
 
 with page_guard.boundary():
-    report_job.explore(chosen)
+    report_page.explore(chosen)

@@ -7,7 +7,7 @@ from typing import Any
 from calviz.comparison.fitting import calibrated_by, scores_of
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.recalibrators.loading import load_map
+from calviz.recalibrators.maps.loading import load_map
 
 
 def apply_map(data: Dataset, record: Any) -> Dataset:

@@ -1,7 +1,7 @@
 """Recalibrators, one file per method or pair of methods; each registers itself in `calviz.specs.recalibrator.RECALIBRATORS`.
 
-A method is a scikit-learn transformer that derives from `calviz.recalibrators.base.BaseRecalibrator`. Code that several methods
-share (shapes of maps, strengths of penalties) is in files beside them, which register nothing; losses and minimisers are in
+A method is a scikit-learn transformer that derives from `calviz.recalibrators.base.BaseRecalibrator`. Base classes that several methods
+share are in ``bases``, saving and exporting of fitted maps is in ``maps``; losses, searches and minimisers are in
 ``fitting``. Methods neither choose the rows that they are fitted on nor judge themselves: `calviz.comparison` does both.
 """
 

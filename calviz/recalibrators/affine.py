@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.platt import PlattScaling
 from calviz.specs.recalibrator import recalibrator
 

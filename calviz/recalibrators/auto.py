@@ -13,7 +13,6 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.progress import checkpoint
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.held_out import (
     HeldOut,
@@ -23,8 +22,9 @@ from calviz.recalibrators.fitting.held_out import (
     rows_to_choose_on,
     shuffled_folds,
 )
-from calviz.recalibrators.loading import load_map
-from calviz.recalibrators.saved_maps import check_map, plain, saved_parameters
+from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.loading import load_map
+from calviz.recalibrators.maps.saved_maps import check_map, plain, saved_parameters
 from calviz.specs.recalibrator import (
     RECALIBRATORS,
     UNCALIBRATED,

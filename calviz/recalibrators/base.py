@@ -19,16 +19,16 @@ from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
 from calviz.numerics.scores import Scores
 from calviz.numerics.threads import one_blas_thread
 from calviz.numerics.zero_floor import NO_FLOOR, Floor, check_floor, smallest_normal
-from calviz.recalibrators import numpy_source
-from calviz.recalibrators.frames import transform_frame
-from calviz.recalibrators.saved_maps import (
+from calviz.recalibrators.bases.score_checks import check_logits, check_probabilities
+from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.frames import transform_frame
+from calviz.recalibrators.maps.saved_maps import (
     MAP_VERSION,
     check_map,
     plain,
     restored,
     saved_parameters,
 )
-from calviz.recalibrators.score_checks import check_logits, check_probabilities
 from calviz.specs.metric import parameters_of
 from calviz.specs.recalibrator import FloorChoice, Input, Needs
 

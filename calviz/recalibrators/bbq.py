@@ -7,10 +7,10 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.columns import ordered_events, ordered_rows
 from calviz.numerics.effective_number import effective_number
-from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.fitting.binning_average import averaged_binnings
 from calviz.recalibrators.fitting.piecewise import Piecewise
-from calviz.recalibrators.one_vs_rest import OneVsRest
 from calviz.specs.recalibrator import Input, recalibrator
 
 

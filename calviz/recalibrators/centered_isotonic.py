@@ -6,7 +6,8 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.events import tied_scores
-from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.fitting.isotonic import (
     Positives,
     ScoresAroundPositives,
@@ -15,7 +16,6 @@ from calviz.recalibrators.fitting.isotonic import (
     weighted_pieces,
 )
 from calviz.recalibrators.fitting.piecewise import Piecewise
-from calviz.recalibrators.one_vs_rest import OneVsRest
 from calviz.specs.recalibrator import Input, recalibrator
 
 

@@ -12,10 +12,11 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks
 from calviz.core.errors import InputError, OptionError
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import ets, irm, isotonic, numpy_source, temperature
+from calviz.recalibrators import ets, irm, isotonic, temperature
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.reasons_to_leave_out import close_to_simpler, follows_noise, variant
-from calviz.recalibrators.saved_maps import check_map, saved_parameters
+from calviz.recalibrators.bases.reasons_to_leave_out import close_to_simpler, follows_noise, variant
+from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.saved_maps import check_map, saved_parameters
 from calviz.specs.recalibrator import (
     RECALIBRATORS,
     FloorChoice,

@@ -11,9 +11,10 @@ from calviz.core.blocks import for_row_blocks
 from calviz.core.errors import OptionError
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature, tempered
-from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.fitting.temperature_search import best_gamma
+from calviz.recalibrators.maps import numpy_source
 from calviz.recalibrators.temperature import bound_warning
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 

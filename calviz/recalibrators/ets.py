@@ -12,8 +12,8 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks, sum_over_blocks
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature, tempered
-from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.fitting.mixture import likelihood_weights, squared_error_weights
 from calviz.recalibrators.temperature import bound_warning
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator

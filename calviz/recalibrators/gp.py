@@ -11,9 +11,10 @@ from calviz.core.errors import InputError
 from calviz.numerics.effective_number import effective_number
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
-from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.fitting.gaussian_process import LatentProblem, warp
+from calviz.recalibrators.maps import numpy_source
 from calviz.recalibrators.temperature import bound_warning
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 

@@ -9,6 +9,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.edges import weighted_mass_edges
 from calviz.numerics.scores import Scores
+from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.fitting.piecewise import (
     UNCHANGED,
     Piecewise,
@@ -17,7 +18,6 @@ from calviz.recalibrators.fitting.piecewise import (
     supported,
 )
 from calviz.recalibrators.fitting.tail_bins import binned_by_class
-from calviz.recalibrators.one_vs_rest import OneVsRest
 from calviz.sample.binning import equal_mass_edges, equal_width_edges
 from calviz.specs.recalibrator import FitFacts, Input, recalibrator
 

@@ -10,7 +10,9 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks
 from calviz.core.probabilities import row_sums
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import numpy_source, reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.one_map import OneMap
+from calviz.recalibrators.bases.one_vs_rest import ADDED, EPSILON
 from calviz.recalibrators.fitting.isotonic import (
     Positives,
     ScoresAroundPositives,
@@ -18,8 +20,7 @@ from calviz.recalibrators.fitting.isotonic import (
     through_pieces,
     weighted_pieces,
 )
-from calviz.recalibrators.one_map import OneMap
-from calviz.recalibrators.one_vs_rest import ADDED, EPSILON
+from calviz.recalibrators.maps import numpy_source
 from calviz.specs.recalibrator import Input, recalibrator
 
 #: Size of a run of probabilities that is sorted at once: large, because each run costs one search per positive.

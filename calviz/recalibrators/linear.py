@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from calviz.recalibrators import reasons_to_leave_out
-from calviz.recalibrators.logistic_maps import LogisticMaps
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.logistic_maps import LogisticMaps
 from calviz.specs.recalibrator import FitFacts, FloorChoice, Input, recalibrator
 
 

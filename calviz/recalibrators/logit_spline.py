@@ -12,10 +12,11 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.progress import checkpoint
 from calviz.numerics.columns import for_columns
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import numpy_source, reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.log_odds_maps import LogOddsMaps
 from calviz.recalibrators.fitting.logit_spline import STRAIGHT, LogitSpline, logit_spline
 from calviz.recalibrators.fitting.per_class_logistic import log_parts
-from calviz.recalibrators.log_odds_maps import LogOddsMaps
+from calviz.recalibrators.maps import numpy_source
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 

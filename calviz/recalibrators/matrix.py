@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from calviz.recalibrators import reasons_to_leave_out
-from calviz.recalibrators.linear_maps import LinearMaps
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.linear_maps import LinearMaps
 from calviz.specs.recalibrator import recalibrator
 
 

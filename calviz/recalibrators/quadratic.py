@@ -10,10 +10,10 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks
 from calviz.core.errors import InputError
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.log_odds_maps import sigmoid
+from calviz.recalibrators.bases.logistic_maps import LogisticMaps
 from calviz.recalibrators.fitting.per_class_logistic import LogisticFit, log_parts
-from calviz.recalibrators.log_odds_maps import sigmoid
-from calviz.recalibrators.logistic_maps import LogisticMaps
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.numerics.edges import equal_mass_edges, weighted_mass_edges
-from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.composition import Composition
 from calviz.recalibrators.fitting.piecewise import Piecewise, halfway, steps_merged
-from calviz.recalibrators.one_vs_rest import OneVsRest
 from calviz.specs.recalibrator import RECALIBRATORS, FloorChoice, Input, recalibrator
 
 

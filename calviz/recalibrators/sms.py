@@ -9,11 +9,11 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.structured_maps import FOLDS, MULTIPLES, Strength, StructuredMaps
 from calviz.recalibrators.fitting.linear_scaling import LinearProblem, seconds_of_a_pass
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.structured_loss import StructuredProblem
-from calviz.recalibrators.structured_maps import FOLDS, MULTIPLES, Strength, StructuredMaps
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 #: Passes over the rows that a fit is assumed to need: the final one, and one in cross-validation.

@@ -14,9 +14,9 @@ from calviz.core.probabilities import row_sums
 from calviz.numerics.columns import ordered_rows
 from calviz.numerics.scores import Scores
 from calviz.numerics.zero_floor import smallest_normal
-from calviz.recalibrators import numpy_source
+from calviz.recalibrators.bases.one_map import OneMap
 from calviz.recalibrators.fitting.spline import RunOut, spline_map
-from calviz.recalibrators.one_map import OneMap
+from calviz.recalibrators.maps import numpy_source
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 

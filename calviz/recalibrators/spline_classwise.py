@@ -5,10 +5,10 @@ from __future__ import annotations
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.columns import ordered_events, ordered_rows
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
 from calviz.recalibrators.fitting.spline import RunOut, spline_map
-from calviz.recalibrators.one_vs_rest import OneVsRest
 from calviz.specs.recalibrator import Input, recalibrator
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.structured_maps import StructuredMaps
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
-from calviz.recalibrators.structured_maps import StructuredMaps
 from calviz.specs.recalibrator import ANY_CLASSES, recalibrator
 
 

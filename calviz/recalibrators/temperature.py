@@ -7,8 +7,8 @@ from typing import Literal
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import RANGE, Temperature, fit_temperature, tempered
-from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
 

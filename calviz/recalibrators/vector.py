@@ -7,10 +7,11 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
-from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.fitting.linear_scaling import fit_linear
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
+from calviz.recalibrators.maps import numpy_source
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
 

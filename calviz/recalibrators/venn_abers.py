@@ -10,10 +10,11 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.blocks import for_row_blocks
 from calviz.numerics.columns import ordered_events, ordered_rows
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import numpy_source, reasons_to_leave_out
+from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
 from calviz.recalibrators.fitting.venn_abers import Pair, venn_abers
-from calviz.recalibrators.one_vs_rest import OneVsRest
+from calviz.recalibrators.maps import numpy_source
 from calviz.specs.recalibrator import Input, recalibrator
 
 

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import calviz
-from calviz.ui.learning_curve import learning_curve_job
+from calviz.ui.learning_curve import learning_curve_page
 from calviz.ui.session.jobs import Job
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -218,12 +218,12 @@ def test_a_learning_curve_that_was_stopped_says_how_far_it_came():
     # Two rows of the table, the uncalibrated model and one method, five draws each: part of the first size.
     (first,) = {p.rows for p in job.result.points}
     assert job.done == 7
-    assert learning_curve_job.stopped(job).startswith(f"Stopped after 7 of {job.total} fits")
-    assert learning_curve_job.stopped(job).endswith(f"up to {first} of 120 labels.")
+    assert learning_curve_page.stopped(job).startswith(f"Stopped after 7 of {job.total} fits")
+    assert learning_curve_page.stopped(job).endswith(f"up to {first} of 120 labels.")
     nothing = Job(("b",), "", lambda job: _curve(data, job, after=1))
     nothing.start()
     nothing.wait()
-    assert "nothing to show" in learning_curve_job.stopped(nothing)
+    assert "nothing to show" in learning_curve_page.stopped(nothing)
 
 
 def _curve(data, job, after):

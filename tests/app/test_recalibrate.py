@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from calviz.comparison import guideline
 from calviz.data import read
 from calviz.figures import Reliability
-from calviz.recalibrators.loading import load_map
+from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.ui.recalibrate import comparison_job
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from calviz.ui.recalibrate import comparison_job
-from calviz.ui.report import report_job
+from calviz.ui.report import report_page
 from tests.app.test_app import _app, _quiet, _words
 
 # The quick lane opens every page once (test_app.py); what these tests click takes long.
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 def _finished(app):
     """Wait for the job, as a browser would, and look again."""
-    job = next(j for j in app.session_state["calviz.jobs"][report_job.PLACE].values())
+    job = next(j for j in app.session_state["calviz.jobs"][report_page.PLACE].values())
     job.wait(120)
     assert job.state == "finished", job.error
     return _quiet(app.run())

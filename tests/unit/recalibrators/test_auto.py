@@ -16,7 +16,7 @@ from calviz.recalibrators.fitting.held_out import (
     rows_to_choose_on,
     shuffled_folds,
 )
-from calviz.recalibrators.loading import load_map
+from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 
 

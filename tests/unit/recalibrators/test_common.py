@@ -8,7 +8,7 @@ import pytest
 
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.loading import load_map
+from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import FAMILIES, RECALIBRATORS, recalibrator
 
 from .conftest import simulate, softmax

@@ -15,7 +15,7 @@ from calviz.recalibrators.fitting.penalised_scaling import fit_penalised
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.structured_loss import StructuredProblem
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
-from calviz.recalibrators.loading import load_map
+from calviz.recalibrators.maps.loading import load_map
 from calviz.recalibrators.sms import StructuredMatrixScaling
 from calviz.recalibrators.svs import StructuredVectorScaling
 from calviz.recalibrators.vector import VectorScaling

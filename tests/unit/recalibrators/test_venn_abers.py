@@ -9,7 +9,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.recalibrators.fitting.venn_abers import venn_abers
 from calviz.recalibrators.isotonic import IsotonicRecalibrator
-from calviz.recalibrators.loading import load_map
+from calviz.recalibrators.maps.loading import load_map
 from calviz.recalibrators.venn_abers import VennAbers
 from calviz.specs.recalibrator import RECALIBRATORS
 

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import calviz
-from calviz.recalibrators.loading import load_map
+from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import RECALIBRATORS
 
 from .conftest import simulate, softmax

@@ -12,13 +12,13 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.progress import checkpoint
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
-from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.linear_scaling import fit_linear, seconds_of_a_pass
 from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
 from calviz.recalibrators.fitting.minimise import Minimum
 from calviz.recalibrators.fitting.penalty import Penalty
-from calviz.recalibrators.strength_search import GRID, SHORT_PASSES, StrengthSearch
+from calviz.recalibrators.fitting.strength_search import GRID, SHORT_PASSES, StrengthSearch
+from calviz.recalibrators.maps import numpy_source
 from calviz.recalibrators.vector import present_classes, separated_below
 from calviz.specs.recalibrator import FloorChoice, Input
 

@@ -10,14 +10,14 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.progress import checkpoint
 from calviz.numerics.scores import Scores, softmax
-from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.linear_scaling import LinearProblem
 from calviz.recalibrators.fitting.mixed_temperature import MixedTemperature, fit_mixed_temperature
 from calviz.recalibrators.fitting.penalised_scaling import fit_penalised
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.softmax_loss import working_type
-from calviz.recalibrators.strength_search import StrengthSearch
+from calviz.recalibrators.fitting.strength_search import StrengthSearch
+from calviz.recalibrators.maps import numpy_source
 from calviz.recalibrators.vector import present_classes
 from calviz.specs.recalibrator import FloorChoice, Input
 

@@ -20,7 +20,7 @@ from calviz.sample.grades import has_grades, possible_grade_columns
 from calviz.text.words import file_size
 from calviz.ui.compare_models import chosen_models as models
 from calviz.ui.decisions import cutoff, grade_table
-from calviz.ui.learning_curve import learning_curve_job
+from calviz.ui.learning_curve import learning_curve_page
 from calviz.ui.recalibrate import comparison_job
 from calviz.ui.session import jobs
 from calviz.ui.session.jobs import Job
@@ -111,7 +111,7 @@ def explore(settings: Settings) -> None:
 def results_of_pages(settings: Settings) -> PageResults:
     """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
     comparison = _latest(comparison_job.PLACE, settings)
-    learning = _latest(learning_curve_job.PLACE, settings)
+    learning = _latest(learning_curve_page.PLACE, settings)
     chosen = models.usual(settings.entry)
     grades = grade_table.chosen()
     return PageResults(

@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import numpy_source
+from calviz.recalibrators.bases.log_odds_maps import LogOddsMaps
 from calviz.recalibrators.fitting.per_class_logistic import (
     BOUND,
     FEATURES,
@@ -17,7 +17,7 @@ from calviz.recalibrators.fitting.per_class_logistic import (
     fit_logistic,
 )
 from calviz.recalibrators.fitting.weighted_logistic import weighted_logistic
-from calviz.recalibrators.log_odds_maps import LogOddsMaps
+from calviz.recalibrators.maps import numpy_source
 
 
 class LogisticMaps(LogOddsMaps):

@@ -13,9 +13,9 @@ from calviz.core.probabilities import row_sums
 from calviz.numerics.columns import for_columns, rows_by_class
 from calviz.numerics.scores import Scores
 from calviz.numerics.zero_floor import Floor
-from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
+from calviz.recalibrators.maps import numpy_source
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 would have no distribution.

@@ -6,7 +6,7 @@ from typing import Any
 
 from calviz.core.errors import InputError, OptionError
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.saved_maps import check_map
+from calviz.recalibrators.maps.saved_maps import check_map
 from calviz.specs.recalibrator import RECALIBRATORS
 
 

@@ -1,0 +1,1 @@
+"""Parts of the page Learn: the entries with their texts, and the picture of three simulated models."""
