@@ -14,12 +14,17 @@ import numpy as np
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.finding import Finding
 from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, check_expansion
 from calviz.data.file_bytes import Source
 from calviz.data.file_errors import damaged
 from calviz.data.format import FORMATS, Format
-from calviz.data.formats.npy.stored_array import SPLIT, ArrayTable, Member, column_of, precision_of
+from calviz.data.formats.npy.stored_array import (
+    SPLIT,
+    ArrayTable,
+    Member,
+    column_of,
+    half_precision,
+)
 from calviz.data.formats.npy.stream import Readable, check_size, read_array, read_header
 from calviz.data.loaded import short
 from calviz.data.recognition.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
@@ -74,9 +79,7 @@ def open_npz(source: Source) -> Table:
     columns = [column_of(group, name) for name, group in parts.items()]
     if splits is not None:
         columns.append(Column(SPLIT, "text", np.array(list(splits.levels), dtype=object)))
-    notices = [
-        Finding("DATA009", "warning", text) for g in parts.values() if (text := precision_of(g))
-    ]
+    notices = [finding for group in parts.values() for finding in half_precision(group)]
     return ArrayTable(
         format="NPZ",
         columns=tuple(columns),

@@ -21,6 +21,7 @@ from calviz.core.limits import MAX_CLASSES, check_expansion
 from calviz.data.allocation import allocate
 from calviz.data.file_bytes import Source
 from calviz.data.file_errors import damaged
+from calviz.data.formats.half_precision import stored_in_half_precision
 from calviz.data.table import MISSING, Column, ElementType, Fetched, Table
 
 #: Columns are transposed into the row-wise array in tiles that fit the cache; not a power
@@ -91,11 +92,7 @@ def half_precision(schema: Any) -> list[Finding]:
     half = [field.name for field in schema if pa.types.is_float16(field.type)]
     if not half:
         return []
-    text = (
-        f"{len(half):,} column{'s are' if len(half) > 1 else ' is'} stored in half precision "
-        "(3 digits): calibration errors below 0.001 mean nothing"
-    )
-    return [Finding("DATA009", "warning", text)]
+    return [stored_in_half_precision(f"{len(half):,} column{'s are' if len(half) > 1 else ' is'}")]
 
 
 def opened(source: Source) -> Any:

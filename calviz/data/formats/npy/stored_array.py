@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
+from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, MAX_ROWS
 from calviz.data.allocation import allocate
+from calviz.data.formats.half_precision import stored_in_half_precision
 from calviz.data.formats.npy.stream import Header, Readable, float_type, read_array, read_rows
 from calviz.data.loaded import short
 from calviz.data.table import SAMPLE_ROWS, Column, ElementType, Fetched, Table
@@ -136,11 +138,8 @@ def column_of(members: list[Member], name: str | None = None) -> Column:
     return Column(name, kind, head)
 
 
-def precision_of(members: list[Member]) -> str:
-    """Return a notice if numbers are stored in half precision, otherwise an empty text."""
-    if any(m.header.dtype == np.float16 for m in members):
-        return (
-            f"'{short(members[0].name)}' is stored in half precision (3 digits): calibration errors "
-            "below 0.001 mean nothing"
-        )
-    return ""
+def half_precision(members: list[Member]) -> list[Finding]:
+    """Return a finding about an array stored in half precision, if it is."""
+    if not any(m.header.dtype == np.float16 for m in members):
+        return []
+    return [stored_in_half_precision(f"'{short(members[0].name)}' is")]

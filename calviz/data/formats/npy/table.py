@@ -14,11 +14,10 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray
 from calviz.core.blocks import map_threads
 from calviz.core.errors import InputError
-from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, MAX_ROWS
 from calviz.data.allocation import allocate
 from calviz.data.file_bytes import Source
-from calviz.data.formats.npy.stored_array import Member, column_of, precision_of
+from calviz.data.formats.npy.stored_array import Member, column_of, half_precision
 from calviz.data.formats.npy.stream import (
     Header,
     Readable,
@@ -131,7 +130,7 @@ def open_npy(source: Source) -> Table:
             yield cast(Readable, raw)
 
     member = Member("array", header, opened)
-    notices = [Finding("DATA009", "warning", text)] if (text := precision_of([member])) else []
+    notices = half_precision([member])
     if header.dtype.names:
         return RecordTable(
             format="NPY (structured)", columns=_fields(member), notices=notices, member=member
