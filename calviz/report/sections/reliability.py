@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.core.errors import NotAvailable
 from calviz.figures import BinSensitivity, Reliability
 from calviz.report.blocks import Block, Format, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
@@ -24,7 +23,7 @@ from calviz.text.words import (
     whole,
 )
 
-#: Heading and format of the columns of the table of bins.
+#: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
 COLUMNS: dict[str, tuple[str, Format]] = {
     "low": ("above", decimal),
     "high": ("up to", decimal),
@@ -51,10 +50,7 @@ def make(subject: Subject) -> Iterator[Block]:
         formats=COLUMNS,
         width=WIDTH,
     )
-    try:
-        strip = subject.sample.once(BinSensitivity.compute)
-    except NotAvailable:  # for weighted rows; the diagram stays without it
-        return
+    strip = subject.sample.once(BinSensitivity.compute)
     formats: dict[str, tuple[str, Format]] = {"bins": ("bins", whole)}
     for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
         formats[f"ece_{key}"] = (f"ECE, {words} (points)", lambda v: points(v, 2))
