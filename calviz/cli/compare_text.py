@@ -27,7 +27,7 @@ def print_comparison(comparison: Comparison) -> None:
     out.print(cell(f"binned metrics: {comparison.bins_words}", style="dim"), soft_wrap=True)
     if comparison.in_sample:
         out.print(
-            cell("IN-SAMPLE: judged on rows that fitted the maps.", style="bold red"),
+            cell("IN-SAMPLE: judged on the rows that the maps were fitted on.", style="bold red"),
             soft_wrap=True,
         )
     out.print()

@@ -1,4 +1,4 @@
-"""Options for the rows that fit a recalibrator, and for the evaluation rows."""
+"""Options for the fitting rows of a recalibrator, and for the evaluation rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _JUDGE = (
     click.option(
         "--in-sample",
         is_flag=True,
-        help="Allow judging on the rows that fit; the result is labelled in-sample.",
+        help="Allow judging on the fitting rows; the result is labelled in-sample.",
     ),
 )
 

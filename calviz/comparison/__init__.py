@@ -1,6 +1,6 @@
 """Fit recalibrators on some rows and judge them on others; compare models on the same rows; advise.
 
-Code belongs here if it decides which rows fit and which judge, fits a map, or compares several sets of probabilities.
+Code belongs here if it divides rows into fitting rows and evaluation rows, fits a map, or compares several sets of probabilities.
 The methods are in `calviz.recalibrators`, the numbers of one set of probabilities come from `calviz.analysis`, and the types of
 the results are in `calviz.results`.
 """

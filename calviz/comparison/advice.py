@@ -226,7 +226,7 @@ def _keep_in_mind(comparison: Comparison, result: MethodResult) -> list[str]:
         )
     if comparison.in_sample:
         sentences.append(
-            "These are the rows that fitted the maps: flexible methods look better than they are, and this is "
+            "The maps were fitted on these rows: flexible methods look better than they are, and this is "
             "no basis for a choice."
         )
     elif result.key != UNCALIBRATED:

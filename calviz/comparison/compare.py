@@ -64,11 +64,11 @@ def compare(
     Parameters
     ----------
     data : Predictions, ConfidencePredictions or RowSample
-        A `RowSample`, of data that do not fit into memory, itself determines which of its rows fit and which judge.
+        A `RowSample`, of data that do not fit into memory, itself determines its fitting rows and evaluation rows.
     methods : iterable of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
     fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample
-        Which rows fit and which judge (see `calviz.comparison.rows.Division`).
+        Which are the fitting rows and the evaluation rows (see `calviz.comparison.rows.Division`).
     metrics : iterable of str or "all", optional
         Keys; if left out, those shown in the tables of a comparison.
     reduction : Reduction or str, optional
@@ -199,11 +199,11 @@ def carry_out(
 
 
 def _on_sample(plan: Plan, sample: RowSample) -> Plan:
-    """Return the plan for a sample of rows, which determines which of them fit and which judge."""
+    """Return the plan for a sample of rows, which determines its fitting rows and evaluation rows."""
     seed = plan.division.seed
     if plan.division.given.keys() - {"seed"}:
         raise OptionError(
-            "a sample determines which rows fit and which judge: leave out the options for that."
+            "a sample determines its fitting rows and evaluation rows: leave out the options for that."
         )
     if not sample.judged.any():
         raise InputError(

@@ -174,7 +174,7 @@ def recalibrate(
 ) -> Dataset:
     """Fit a recalibrator on some rows and apply it to all.
 
-    The rows that fitted the map stay in the result, under their split: evaluate only the others. If
+    The fitting rows stay in the result, under their split: evaluate only the others. If
     the data have no splits, the result has the splits "calibration" and "evaluation". Under cross-fitting, no row was
     seen by the map that calibrated it.
 
@@ -234,7 +234,7 @@ def calibrate(
 
 
 def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
-    """Apply a fitted map to all rows; those that fitted it are marked by their split (see `recalibrate`).
+    """Apply a fitted map to all rows; the fitting rows are marked by their split (see `recalibrate`).
 
     Parameters
     ----------
@@ -242,14 +242,14 @@ def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
     recalibrator : transformer
         Fitted on these data, such as that of a `MethodResult`.
     rows : Rows
-        Which rows fitted it.
+        The division into fitting rows and evaluation rows.
     """
     calibrated = calibrated_by(recalibrator, data, scores_of(data)[0])
     return calibrated if rows.in_sample else _marked(calibrated, rows.pairs[0][0])
 
 
 def _marked(data: Dataset, fit: IntArray) -> Dataset:
-    """If the data have no splits, mark the rows that fitted the map."""
+    """If the data have no splits, mark the fitting rows."""
     if data.splits is not None:
         return data
     names = np.full(data.n, "evaluation", dtype=object)

@@ -23,7 +23,7 @@ class Plan:
     methods : tuple of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
     division : Division
-        Which rows fit, and which judge.
+        Which are the fitting rows and the evaluation rows.
     metrics : tuple of str, optional
         Keys; all metrics if left out.
     reduction : Reduction or str, optional

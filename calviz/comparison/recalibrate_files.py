@@ -35,7 +35,7 @@ class RecalibratedFiles:
     sample : RowSample
         The rows that it was fitted on.
     judge_column, judge_split : str or None
-        Column of the files that marks the rows that did not fit the map, and its value for these.
+        Column of the files that marks the rows that were not used to fit the map, and its value for these.
     """
 
     files: tuple[Path, ...]
@@ -66,7 +66,7 @@ def recalibrate_files(
 ) -> RecalibratedFiles:
     """Fit a recalibrator on a stratified sample of the rows of files, and write all files with calibrated scores.
 
-    If the files have no splits, they get a column ``split``: "calibration" for the rows that fitted the map and "evaluation" for
+    If the files have no splits, they get a column ``split``: "calibration" for the fitting rows and "evaluation" for
     all others, which the map should be judged on. An aggregated row of which only some copies were drawn is written twice, with
     both counts. Logits are replaced by probabilities, ``p_CLASS``.
 
@@ -125,7 +125,7 @@ def recalibrate_files(
 
 
 class _Marks:
-    """Marks the rows that fitted the map, block by block."""
+    """Marks the fitting rows, block by block."""
 
     def __init__(self, sample: RowSample) -> None:
         self._taken = sample.drawn.taken()

@@ -1,4 +1,4 @@
-"""Which rows fit a recalibrator, and which judge it."""
+"""The division of rows into fitting rows, on which a recalibrator is fitted, and evaluation rows, on which it is judged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEAST_ROWS = 10
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Row indices to fit on and to judge; several pairs under cross-fitting."""
+    """Indices of the fitting rows and of the evaluation rows; several pairs under cross-fitting."""
 
     pairs: tuple[tuple[IntArray, IntArray], ...]
     fit: RowsUsed
@@ -31,23 +31,23 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Division:
-    """How rows are divided into those that fit and those that judge; the two overlap only with `in_sample`.
+    """How rows are divided into fitting rows and evaluation rows; the two overlap only with `in_sample`.
 
-    By default, splits are chosen by their names (`FIT_SPLITS`, `EVAL_SPLITS`), otherwise a stratified half of the rows fits;
-    with `in_sample`, all rows do both.
+    By default, splits are chosen by their names (`FIT_SPLITS`, `EVAL_SPLITS`), otherwise a stratified half of the rows is
+    fitted on; with `in_sample`, all rows are both.
 
     Attributes
     ----------
     fit_split, eval_split : str, optional
         The splits; if only one is given, all other rows take the other role.
     fit_fraction : float, optional
-        Alternatively, the stratified share of the rows that fit.
+        Alternatively, the stratified share of the rows to fit on.
     cross_fit : int, optional
         Alternatively, the number of folds. Every row is calibrated by a map that never saw it.
     seed : int
         Seed of the random division.
     in_sample : bool
-        Whether the fitting rows may judge.
+        Whether the fitting rows may be evaluation rows too.
     """
 
     fit_split: str | None = None
@@ -101,7 +101,7 @@ class Division:
 
     @staticmethod
     def _usual_splits(data: Dataset) -> tuple[str | None, str | None]:
-        """Return the splits whose names say that they fit, and that they judge; None for each that is missing."""
+        """Return the splits whose names say that they hold fitting rows and evaluation rows; None for each that is missing."""
         splits = data.split_names
         return usual_split(splits, FIT_SPLITS), usual_split(splits, EVAL_SPLITS)
 

@@ -115,7 +115,7 @@ class RowsUsed:
 
 
 def rows_words(fit: RowsUsed, judged: RowsUsed, written: Callable[[str], str] = str) -> str:
-    """Say which rows fitted and which judged, as the end of a sentence after a name or "Maps are"."""
+    """Say which are the fitting rows and the evaluation rows, as the end of a sentence after a name or "Maps are"."""
     return (
         f"fitted on {counted(fit.rows, 'row')} ({written(fit.how)}), judged on {judged.rows:,} "
         f"({written(judged.how)})"
@@ -260,7 +260,7 @@ class Comparison(Displayed):
         )
 
     def rows_words(self, written: Callable[[str], str] = str) -> str:
-        """Say which rows fitted and which judged; `written` escapes or shortens the names of splits."""
+        """Say which are the fitting rows and the evaluation rows; `written` escapes or shortens the names of splits."""
         return rows_words(self.fit, self.evaluation, written)
 
     @property

@@ -139,7 +139,7 @@ class LearningCurve(Displayed):
         )
 
     def rows_words(self, written: Callable[[str], str] = str) -> str:
-        """Say which rows judged and which were drawn from; `written` escapes or shortens the names of splits."""
+        """Say which are the evaluation rows and which rows labels are drawn from; `written` escapes or shortens the names of splits."""
         judged = f"{counted(self.evaluation.rows, 'row')} ({written(self.evaluation.how)})"
         pool = f"{self.fit.rows:,} others ({written(self.fit.how)})"
         return (

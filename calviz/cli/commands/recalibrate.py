@@ -71,7 +71,7 @@ def command(
 ) -> int:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
 
-    The rows that fitted the map keep their split: judge the result on the others. From a folder, a pattern, or a file that may not
+    The fitting rows keep their split: judge the result on the others. From a folder, a pattern, or a file that may not
     fit into memory, a stratified sample of the rows is drawn to fit on, and all rows are written, block by block.
     """
     from calviz.cli.audit_text import print_recognition
@@ -153,7 +153,7 @@ def _block_by_block(
         if reading.weight_column is not None:
             counting = f" --weight {reading.weight_column} --weight-kind {reading.weight_kind}"
         click.echo(
-            f"rows that did not fit the map have '{recalibrated.judge_split}' in the column '{recalibrated.judge_column}': judge on these, "
+            f"rows that were not used to fit the map have '{recalibrated.judge_split}' in the column '{recalibrated.judge_column}': judge on these, "
             f"calviz audit {out} --split-column {recalibrated.judge_column} --split {recalibrated.judge_split}{counting}"
         )
     return recalibrated

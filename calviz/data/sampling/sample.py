@@ -31,15 +31,15 @@ class RowSample:
     Attributes
     ----------
     data : Predictions or ConfidencePredictions
-        The rows; with the splits "calibration" and "evaluation" if some rows are for judging.
+        The rows; with the splits "calibration" and "evaluation" if some are evaluation rows.
     classes : tuple of str
         Names of the strata.
     counts : ndarray of int, shape (2, S)
-        Rows of the source by class, from which the fitting rows and the judging rows were drawn.
+        Rows of the source by class, from which the fitting rows and the evaluation rows were drawn.
     fit, judged : ndarray of int, shape (S,)
         Rows drawn, by class.
     splits : tuple of (str or None, str or None)
-        The splits from which fitting and judging rows were drawn; None for all rows.
+        The splits from which fitting and evaluation rows were drawn; None for all rows.
     seed : int
     drawn : Drawn
         The drawn contents.

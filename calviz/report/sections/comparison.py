@@ -30,7 +30,7 @@ def make(subject: Subject) -> Iterator[Block]:
     if comparison is None:
         return
     if comparison.in_sample:
-        yield Lead("In-sample: judged on rows that fitted the maps.", "bad")
+        yield Lead("In-sample: judged on the rows that the maps were fitted on.", "bad")
     yield Facts(
         (
             *((("Slice", where_words(subject.sample.where)),) if subject.sample.where else ()),

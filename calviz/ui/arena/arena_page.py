@@ -75,7 +75,7 @@ def explore(settings: Settings) -> None:
             work,
             Button("Start the arena", ":material/trophy:", always=True),
             StateWords(
-                "Models with a calibration and a test split use these; for others, half of the rows fit and the rest judge.",
+                "Models with a calibration and a test split use these; for others, maps are fitted on half of the rows and judged on the rest.",
                 stopped=_stopped,
             ),
         )

@@ -155,7 +155,7 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
                 )
     st.caption(
         f"{curve.rows_words(lambda how: md(how, 100))} It does not include the noise of "
-        "the rows that judge, and it is too narrow at its right end, where the draws overlap; all rows "
+        "the evaluation rows, and it is too narrow at its right end, where the draws overlap; all rows "
         "are one draw. The gain of a method is how much better it is with all labels than the uncalibrated "
         f"model. Binned metrics: {curve.bins_words}."
     )

@@ -112,7 +112,7 @@ def before_and_after(outcome: Outcome, method: str, settings: Settings) -> None:
         )
         judged = outcome.rows.evaluation
         st.caption(
-            f"Both are of the {counted(judged.rows, 'row')} that judge ({md(judged.how)})"
+            f"Both are of the {counted(judged.rows, 'evaluation row')} ({md(judged.how)})"
             + (
                 ", on which the maps were fitted: they look better than they are."
                 if outcome.rows.in_sample

@@ -26,7 +26,7 @@ class Outcome:
     key : tuple of str
         Identifies the plan, for caches.
     data : Predictions or ConfidencePredictions
-        The rows that fit and those that judge.
+        The fitting rows and the evaluation rows.
     whole : Predictions or ConfidencePredictions
         The rows of all splits.
     rows : Rows

@@ -28,7 +28,7 @@ class Choice:
     ----------
     settings : Settings
     fit_rows : FitRows
-        The rows that fit and those that judge, and how they are divided.
+        The fitting rows and the evaluation rows, and how they are divided.
     rows : Rows
         These rows, divided.
     plan : Plan
@@ -46,7 +46,7 @@ class Choice:
 
     @property
     def data(self) -> Dataset:
-        """The rows that fit and those that judge."""
+        """The fitting rows and the evaluation rows."""
         return self.fit_rows.data
 
     @property
@@ -98,7 +98,7 @@ def _draw_rows(rows: Rows) -> None:
     )
     if rows.in_sample:
         st.warning(
-            "In-sample: the maps are judged on the very rows that fitted them and look better than "
+            "In-sample: the maps are judged on the very rows that they were fitted on, and look better than "
             "they are.",
             icon=":material/warning:",
         )
@@ -119,7 +119,7 @@ def _choose_rows(settings: Settings) -> FitRows:
         rows = fit_rows.choose(settings, folds=True)
         with st.popover("In-sample", type="tertiary"):
             st.caption(
-                "Judges the maps on the rows that fitted them. That flatters flexible methods: it is "
+                "Judges the maps on the rows that they were fitted on. That flatters flexible methods: it is "
                 "good for seeing overfitting, not for choosing."
             )
             if st.toggle("Fit and judge on the same rows", key="in-sample", bind="query-params"):

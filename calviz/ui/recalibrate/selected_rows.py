@@ -34,7 +34,7 @@ def draw(outcome: Outcome, method: str, settings: Settings) -> None:
         return
     if not rows.size:
         return
-    st.markdown(f"**Selected: {md(name, 200)}, {counted(rows.size, 'row')} of those that judge**")
+    st.markdown(f"**Selected: {md(name, 200)}, {counted(rows.size, 'evaluation row')}**")
     parts = {
         "before": part_numbers(before, rows),
         after(outcome.comparison[method].label): part_numbers(

@@ -1,4 +1,4 @@
-"""The choice of rows that fit a recalibrator, for every page that fits one; the sidebar's evaluation split judges."""
+"""The choice of fitting rows, for every page that fits a recalibrator; the evaluation rows are those of the sidebar's evaluation split."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fit
 
 @dataclass(frozen=True, eq=False)
 class FitRows:
-    """The rows that fit and those that judge, and how they are divided.
+    """The fitting rows and the evaluation rows, and how they are divided.
 
     Attributes
     ----------
@@ -82,9 +82,11 @@ _FOLDS = (
 
 def _judging_words(settings: Settings) -> str:
     if settings.whole.splits is None:
-        return "All other rows judge"
+        return "All other rows are evaluation rows"
     if settings.split is None:
-        return "All other rows judge: the sidebar's evaluation split is set to all rows"
+        return (
+            "All other rows are evaluation rows: the sidebar's evaluation split is set to all rows"
+        )
     return "The rows of the sidebar's evaluation split judge"
 
 
@@ -105,7 +107,7 @@ def _rows(settings: Settings, way: str, others: tuple[str, ...]) -> FitRows:
         key="share",
         bind="query-params",
         width=220,
-        help="Drawn at random, with every class in proportion; the other rows judge.",
+        help="Drawn at random, with every class in proportion; the other rows are the evaluation rows.",
     )
     return _fit_rows(settings, Division(fit_fraction=share / 100))
 

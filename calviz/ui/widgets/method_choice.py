@@ -36,7 +36,7 @@ class MethodChoice:
     Attributes
     ----------
     rows : Rows
-        The rows that fit and those that judge.
+        The fitting rows and the evaluation rows.
     methods : tuple of str
         In the order of the registry.
     options : dict of str to dict
