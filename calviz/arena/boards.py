@@ -299,8 +299,8 @@ def _notes(boards: Sequence[Leaderboard]) -> Iterator[str]:
         where = f"{board.title}: " if len(boards) > 1 else ""
         if board.left_out:
             yield (
-                f"{where}{listed(board.left_out, most=6)} {'is' if len(board.left_out) == 1 else 'are'} not on the board: "
-                "without results in every benchmark."
+                f"{where}{listed(board.left_out, most=6)} {'is' if len(board.left_out) == 1 else 'are'} not on the board, "
+                "because results are missing in at least one benchmark."
             )
         missing = {s.method: s.failed for s in board if s.failed}
         if missing:

@@ -75,7 +75,8 @@ def _folder(source: Source) -> str:
 def _results(table: Table, benchmark: str) -> list[tuple[Experiment, list[MethodScore]]]:
     if missing := [key for key in KEYS if key not in table]:
         raise InputError(
-            f"results need the column '{missing[0]}'", remedy=f"they begin with {', '.join(KEYS)}"
+            f"results need the column '{missing[0]}'",
+            remedy=f"add the column: results begin with {', '.join(KEYS)}",
         )
     names = [n.removesuffix(ENDS["brier"]) for n in table.names if n.endswith(ENDS["brier"])]
     columns = [*KEYS, *([_CLASSES] if _CLASSES in table else [])]

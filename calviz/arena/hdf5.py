@@ -95,7 +95,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
             remedy="run: pip install 'calviz[hdf5]'",
         ) from None
     try:
-        MAX_FILE.check(path.stat().st_size, f"the file has {size_text(path.stat().st_size)}")
+        MAX_FILE.check(path.stat().st_size, f"the file is {size_text(path.stat().st_size)}")
         with h5py.File(path, "r", locking=False) as file:
             yield h5py, file
     except InputError as error:
@@ -115,7 +115,7 @@ def _local(h5py: Any, group: Any, name: str) -> Any:
     if not isinstance(kind, h5py.HardLink):
         raise InputError(
             f"'{shortened(name)}' is a link",
-            remedy="calviz reads only what is stored in the file itself",
+            remedy="copy the data set into this file",
         )
     return group[name]
 
@@ -127,7 +127,11 @@ def _array(h5py: Any, group: Any, name: str, where: str) -> npt.NDArray[Any]:
     if not isinstance(data, h5py.Dataset) or data.dtype.kind not in "fiub" or data.shape is None:
         raise InputError(f"'{name}' is not an array of numbers", column=where)
     if data.external or data.is_virtual:
-        raise InputError(f"'{name}' is stored in another file", column=where, remedy="copy it in")
+        raise InputError(
+            f"'{name}' is stored in another file",
+            column=where,
+            remedy="copy the data set into this file",
+        )
     size = int(np.prod(data.shape, dtype=object)) * data.dtype.itemsize
     MAX_ARRAY.check(size, f"'{name}' of {shortened(where)} has {size_text(size)}")
     return np.asarray(data[()])

@@ -194,7 +194,7 @@ def _document(source: Source) -> tuple[list[tuple[Experiment, list[MethodScore]]
 
 
 def _text(source: Source) -> str:
-    MAX_JSON.check(source.size, f"the file has {MAX_JSON.written(source.size)}")
+    MAX_JSON.check(source.size, f"the file is {MAX_JSON.written(source.size)}")
     with source.open() as stream:
         try:
             return stream.read().decode("utf-8-sig")

@@ -60,7 +60,7 @@ class Group(click.Group):
             code = super().main(*args, **kwargs) or FINE
             sys.stdout.flush()
         except (click.Abort, KeyboardInterrupt):
-            say("stopped by Ctrl-C; a file is written whole or not at all.")
+            say("interrupted; no output file is left incomplete.")
             code = INTERRUPTED
         except click.ClickException as error:
             say(_usage(error))

@@ -37,7 +37,7 @@ def why_drawn(source: str, rows: int | None, labels: LabelFile | None) -> str:
 
     if labels is not None:
         if rows is not None:
-            raise OptionError("--sample does not go with --labels.")
+            raise OptionError("--sample cannot be combined with --labels.")
         return ""
     return "as asked" if rows is not None else why_out_of_core(source)
 

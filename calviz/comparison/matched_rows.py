@@ -87,7 +87,7 @@ def _check_order(models: Models) -> str:
     )
     assert first.labels is not None
     if np.all(first.labels == first.labels[0]):
-        note += " All of them are one class, so that this says little."
+        note += " All labels are the same class, so their agreement is weak evidence."
     return note
 
 

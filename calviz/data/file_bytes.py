@@ -65,7 +65,7 @@ class Source:
             self.name = name or Path(str(getattr(source, "name", "upload"))).name
         self.size = len(self.data) if self.data is not None else self._stat().st_size
         try:
-            MAX_FILE.check(self.size, f"the file has {MAX_FILE.written(self.size)}")
+            MAX_FILE.check(self.size, f"the file is {MAX_FILE.written(self.size)}")
         except InputError as error:
             raise error.in_file(self.name) from None
 

@@ -112,7 +112,7 @@ GLOSSARY = tuple(
         (
             "Noise floor",
             "What a metric would show if the model were perfectly calibrated, because the number of rows is "
-            "limited. An ECE below the noise floor's 95 % quantile is no evidence of anything.",
+            "limited. An ECE below the noise floor's 95 % quantile is no evidence of miscalibration.",
         ),
         (
             "Overconfident, underconfident",

@@ -74,6 +74,6 @@ def test_ctrl_c_ends_at_once_with_a_sentence_and_no_file(tmp_path):
     assert time.monotonic() - began < 20
     assert process.returncode == 130
     last = said.strip().splitlines()[-1]
-    assert last == "calviz: stopped by Ctrl-C; a file is written whole or not at all."
+    assert last == "calviz: interrupted; no output file is left incomplete."
     assert "Traceback" not in said
     assert list(tmp_path.iterdir()) == [file]

@@ -156,10 +156,12 @@ def command(
     documents.check()
     if preset is not None and not documents:
         raise OptionError(
-            f"--preset {preset} chooses sections of a report; add --html or --markdown."
+            f"--preset {preset} chooses sections of a report; add --html, --markdown or --pdf."
         )
     if grades is not None and not documents:
-        raise OptionError("--grades chooses a column for a report; add --html or --markdown.")
+        raise OptionError(
+            "--grades chooses a column for a report; add --html, --markdown or --pdf."
+        )
     decisions = DecisionOptions(
         None if cutoff is None else checked_cutoff(cutoff, "--cutoff"), grades
     )

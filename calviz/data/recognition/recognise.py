@@ -139,8 +139,7 @@ def _check_meanings(options: ReadingOptions) -> None:
         ):
             if plain in usual and not chosen:
                 raise OptionError(
-                    f"the {what} '{short(name)}' is the {meaning} by its name; name the column that holds the {meaning}, "
-                    f"or another {what}."
+                    f"'{short(name)}' looks like the {meaning}; give the {meaning} column, or choose another {what}."
                 )
 
 

@@ -22,10 +22,10 @@ from calviz.recalibrators.maps import numpy_source
 from calviz.recalibrators.vector import present_classes, separated_below
 from calviz.specs.recalibrator import FloorChoice, Input
 
-#: Unit of the penalty strengths of matrix scaling, for `describe`.
+#: What the penalty strengths of matrix scaling refer to, for `describe`.
 STRENGTHS_UNIT = (
-    "weights of logits divided by their spread s (root mean square about the mean of their row): the first strength times "
-    "s squared is that of Kull et al."
+    "the first strength is for logits divided by their spread s (root mean square deviation from the mean of their row); multiplied "
+    "by s squared it is the strength of Kull et al. 2019"
 )
 #: Passes over the rows that a fit is assumed to need.
 _PASSES = 60

@@ -53,8 +53,8 @@ def explore(settings: Settings) -> None:
         fit = rows_words(sets.fit)
         st.caption(
             md(
-                f"Split-conformal: the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The share holds for new rows like "
-                "these whatever the probabilities are worth; better probabilities make the sets smaller.",
+                f"Split-conformal: the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The coverage is guaranteed for "
+                "exchangeable new rows, however good the probabilities are; better probabilities make the sets smaller.",
                 1_000,
             )
         )

@@ -118,8 +118,16 @@ def test_columns_that_cannot_be_used_are_named(column, options, said):
             {"cluster_column": "weight", "weight_column": "weight"},
             "'weight' is named as the cluster column and as the weight column",
         ),
-        ({}, {"cluster_column": "label"}, "the cluster column 'label' is the label by its name"),
-        ({}, {"weight_column": "p"}, "the weight column 'p' is the score by its name"),
+        (
+            {},
+            {"cluster_column": "label"},
+            "'label' looks like the label; give the label column, or choose another cluster column.",
+        ),
+        (
+            {},
+            {"weight_column": "p"},
+            "'p' looks like the score; give the score column, or choose another weight column.",
+        ),
     ],
 )
 def test_columns_that_mean_nothing_or_two_things_are_refused(columns, options, said):

@@ -152,7 +152,7 @@ def test_strengths_of_matrix_scaling_are_kulls_divided_by_the_spread_squared():
         regularisation="odir", off_diagonal=0.3 * spread**2, intercept=0.7
     ).fit(p, y)
     np.testing.assert_allclose(mine.transform(p), kull.transform(p), atol=1e-5)
-    assert "s squared is that of Kull" in mine.describe()["strengths_unit"]
+    assert "s squared it is the strength of Kull" in mine.describe()["strengths_unit"]
     assert "strengths_unit" not in kull.describe()
 
 

@@ -72,7 +72,10 @@ def test_the_command_line_writes_one(tmp_path):
     assert "| light |" in page.read_text(encoding="utf-8")
     alone = CliRunner().invoke(main, asked)
     assert alone.exit_code != 0
-    assert "--preset credit chooses sections of a report; add --html or --markdown." in alone.stderr
+    assert (
+        "--preset credit chooses sections of a report; add --html, --markdown or --pdf."
+        in alone.stderr
+    )
 
 
 @pytest.mark.slow
@@ -107,7 +110,10 @@ def test_the_cutoff_and_the_column_that_are_asked_for(tmp_path):
         (["--cutoff", "1"], "'--cutoff' must be a number above 0 and below 1"),
         (["--cutoff", "nan"], "'--cutoff' must be a number above 0 and below 1"),
         (["--grades", "a", "--html", "x.html"], "there is no group column 'a'; known: none."),
-        (["--grades", "a"], "--grades chooses a column for a report; add --html or --markdown."),
+        (
+            ["--grades", "a"],
+            "--grades chooses a column for a report; add --html, --markdown or --pdf.",
+        ),
         (["--preset", "credit", "--html", "x.html"], "add one, such as 'grade'."),
     ],
 )
