@@ -25,8 +25,8 @@ from calviz.sample.sample import Sample
 from calviz.specs.metric import takes_weights
 from calviz.text.words import counted, decimals_for, listed, percent, points
 
-#: Number of redraws of the labels, to which a tail is fitted; the larger number decides where the p-value is below the level,
-#: but not below `FAR`, because few draws determine the tail poorly.
+#: Numbers of redraws of the labels; a p-value is read from a tail fitted to the errors of the redraws. If the p-value with the first
+#: number is at or below the level of the test but above `FAR`, the second number decides: few redraws determine the tail poorly.
 REDRAWS, MORE_REDRAWS, FAR = 100, 400, 1e-8
 #: Largest numbers of rows and of probabilities for which labels are redrawn (about half a second). Larger data are judged on some rows.
 MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 22

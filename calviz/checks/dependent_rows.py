@@ -20,7 +20,8 @@ from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, shorten
 
-#: A column is taken for clusters if it has at least this many levels, and at most this many rows per level.
+#: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same
+#: level is at most this large: a few large levels rule it out.
 LEVELS, ROWS_PER_LEVEL = 20, 50
 #: Intervals that are too narrow by less than this factor are not reported.
 FACTOR = 1.1

@@ -1,4 +1,4 @@
-"""Array types, and two helpers that all rooms share."""
+"""Array types, and two helpers that all packages share."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Basis:
         return cls(knot_places, at_knots, np.append([0.0, 0.0], np.ones(bent.shape[1])))
 
     def at(self, z: FloatArray) -> FloatArray:
-        """Return the values of the functions at log-odds (M,), within the knots or beyond; shape (M, D)."""
+        """Return the values of the functions at arguments z, shape (M,), within the knots or beyond; shape (M, D)."""
         return natural_spline(self.knots, self.at_knots, bends_of(self.knots, self.at_knots), z)
 
     def combined(self, z: FloatArray, weights: FloatArray) -> FloatArray:

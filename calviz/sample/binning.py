@@ -1,4 +1,4 @@
-"""The only binning kernel: every binned metric and every diagram is computed from these sums."""
+"""Sums of rows, scores and hits per bin of one (score, hit) pair; errors per class have their own, in `class_columns` and `true_classes`."""
 
 from __future__ import annotations
 

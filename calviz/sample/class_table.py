@@ -1,4 +1,4 @@
-"""Metrics of every true class: those from `true_class_errors`, and the KS error, which needs the single rows."""
+"""Metrics of every true class: those from `true_class_errors_of_sample`, and the KS error, which needs the single rows."""
 
 from __future__ import annotations
 

@@ -97,17 +97,22 @@ def interval(
         The metric of the sample itself; only the percentile method can do without.
     method : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out"}
         *percentile*: the quantiles of the resamples. *basic*: the same, mirrored at the value.
-        *inverted*: the true errors under which a value like the observed one is not unusual. An error
-        that cannot fall below 0 is biased upwards by noise, and the resamples are so twice, as they add noise to a value
-        that noise has raised already. The distribution of the metric is known at two true errors: with redrawn hits
-        the error is 0, with resamples it is the value. Its quantiles are interpolated linearly between
-        these two. The lower end is the error at which the upper quantile reaches the value (0 if it does so
-        without any error: within noise); the upper end is the error at which the lower quantile does, but at most
-        the percentile. *half-inverted*: the upper end stays the percentile. *inverted-unbiased*: for an estimator that is
-        corrected for its noise, the error with resamples is taken to be their mean. *held-out*: the value is below the
-        error by what is lost because the fits are to other rows, which is about the mean with redrawn hits, which are
-        fitted again. Each end is the further one of two: the percentile corrected for that loss, and the error from which the
-        value would deviate as it does without any error. The lower end is at least 0.
+
+        The other methods are for errors that cannot fall below 0. Noise biases such an error upwards, and the resamples
+        add the same bias again, so that their quantiles are too large.
+
+        *inverted*: all true errors that would make a value like the observed one not unusual (test inversion). This needs the
+        quantiles of the metric for every true error. They are known for two: for a true error of 0 they are those
+        of `calibrated`, for a true error equal to the value those of `values`. For other true errors they are taken to lie on the
+        straight line through these two. The lower end is the true error whose upper quantile equals the value (0 if noise
+        alone explains the value); the upper end is the true error whose lower quantile equals the value, but at most
+        the upper quantile of `values`.
+        *half-inverted*: the same, but the upper end is the upper quantile of `values`.
+        *inverted-unbiased*: for an estimator that is corrected for its noise; as *inverted*, but the true error that belongs to
+        `values` is taken to be their mean.
+        *held-out*: for a value that is too small because fits were made to other rows than those they are evaluated on. The mean
+        of `calibrated`, for which the true error is 0, tells by how much. Each end is the further one of two: the
+        quantile of `values` minus that mean, and the value minus the opposite quantile of `calibrated`. No end is below 0.
     calibrated : ndarray, shape (B',), optional
         The metric with the labels redrawn from the scores, for the inverted and held-out methods.
     bounds : (float, float)
@@ -168,7 +173,11 @@ def needs_calibrated(method: IntervalMethod) -> bool:
 
 
 def _reached(value: float, error: float, still: float, at_error: float) -> float:
-    """The error at which a quantile reaches the value, if the quantile is `still` at error 0 and `at_error` at `error`."""
+    """Return the true error for which a quantile of the metric equals the value.
+
+    The quantile is taken to lie on a straight line through `still` for a true error of 0, and `at_error` for a true error of
+    `error`. The result is 0 if the value is not above `still`, and infinite if the line does not rise.
+    """
     if value <= still:
         return 0.0
     return error * (value - still) / (at_error - still) if at_error > still else math.inf

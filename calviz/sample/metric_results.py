@@ -1,6 +1,7 @@
 """Metrics of a sample: their values, intervals and noise floors; metrics of one view share its resamples.
 
-All callers take metrics from here, so that each is computed once.
+`calviz.analysis` takes metrics from here, and a sample caches each. Paired differences compute the metrics of resampled rows
+themselves, in `calviz.comparison.reweighted_metrics`.
 """
 
 from __future__ import annotations

@@ -107,8 +107,9 @@ def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
     itself = columns.scores - next(columns.hits(columns.data.labels[None]))
 
     def reweighted(weights: RowWeights) -> Callable[[float | None], ClassErrors]:
-        # Most cells hold few rows and rarely a hit: resampled rows lack the hits that might have happened, so labels
-        # are redrawn instead. The sample's own weights stand for the sample without noise.
+        # Most cells hold few rows and rarely a hit. Resampled rows contain only hits that did occur, not those that might have
+        # occurred, so labels are redrawn from the probabilities instead. The sample's own weights are no resample: they stand
+        # for the case without noise, and have no deviations.
         own = 1.0 if columns.weights is None else columns.weights[:, None]
         without_noise = not isinstance(weights, GroupWeights) and bool((weights == own).all())
         parts = in_parts(weights.shape[1], itself.size)

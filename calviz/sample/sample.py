@@ -50,8 +50,9 @@ _MISSING = object()
 class Sample:
     """Rows of one model and the settings under which they are judged (reduction, bins, seed, resamples); immutable, with a cache.
 
-    `evaluate`, `verdict`, the checks, the figures, a report, the command line and the app take a sample. With the same
-    sample nothing is computed twice; samples made by `but` share all results that do not depend on the changed settings.
+    `evaluate`, `verdict`, the checks, the figures, a report, the command line and the app take a sample. Its
+    views and results are cached and shared by all of these; large ones may be dropped and computed again. Samples made by `but` share
+    what does not depend on the changed settings.
 
     Attributes
     ----------

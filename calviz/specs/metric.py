@@ -46,8 +46,11 @@ class View(Protocol):
 V = TypeVar("V", bound=View)
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Takes row weights, shape (n, b), or a `calviz.sample.row_draws.GroupWeights`; returns a function of the scale of the gaps, which
-#: returns the view, with a leading axis of b. Without a scale (None) this is the view of rows that are drawn that often.
+#: A function of row weights that returns a function of a scale, which returns the view, with a leading axis of length b.
+#: The weights have one column per resample, shape (n, b), or are a `calviz.sample.row_draws.GroupWeights`, which holds them by
+#: cluster. With None as the scale, the view is that of rows that occur as often as their weights say. With a number, the gaps
+#: between scores and hits in the sample are multiplied by it, and the deviations due to the weights are added: so the view is that
+#: of simulated data whose true error is known (see `calviz.comparison.difference_intervals`).
 Reweighted = Callable[[Any], Callable[[float | None], Any]]
 
 #: Takes a random generator, how the rows are drawn (`calviz.sample.row_draws.RowDraws`) and a number b; returns the view of b
@@ -90,7 +93,7 @@ def reweighted_by(
     weighted: bool = False,
     grouped: bool = False,
 ) -> Callable[[F], F]:
-    """Decorate a maker of views with how its view is recomputed from row weights (see `Reweighting`)."""
+    """Attach to a view function the rule for recomputing its view from row weights (see `Reweighting`)."""
 
     def mark(maker: F) -> F:
         setattr(maker, _REWEIGHTING, Reweighting(make, check, redrawn, weighted, grouped))
@@ -139,9 +142,10 @@ _ROWS = "needs_rows"
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]
 
-#: Tables with room for only a few metrics: "fits", for maps and learning curves on the pages; "methods" and "models", for
-#: recalibrators and models in the terminal and in reports; "rivals", for the page that compares models; "drawn", for the
-#: figures of differences and learning curves in a report.
+#: Tables with room for only a few metrics: "fits", for comparisons of maps, learning curves and periods on the pages; "methods", for
+#: comparisons of recalibrators elsewhere (`calviz.compare`, the terminal, reports); "models", for comparisons of models in the
+#: terminal; "rivals", for what `calviz.compare_models` measures by default, the page that compares models, and reports; "drawn",
+#: for the figures of differences and learning curves in a report.
 Table = Literal["fits", "methods", "models", "rivals", "drawn"]
 
 #: How values are written: a share in %, a difference of shares in percentage points, or the number itself.
@@ -235,9 +239,9 @@ class Metric:
     tail : {"upper", "two-sided"}
         Which values count as at least as extreme as the observed one in the noise-floor p-value.
     interval : IntervalMethod
-        How its interval is made; that of a `closed_interval` is "closed". Percentiles suit means and ratios. An error that cannot fall below 0 is
-        biased upwards by noise, and its resamples twice: "inverted" for averages of many gaps,
-        "half-inverted" for a largest gap or a few numbers, "inverted-unbiased" where the
+        How its interval is made; that of a `closed_interval` is "closed". Percentiles suit means and ratios. Other methods are for
+        errors that cannot fall below 0. Noise biases such an error upwards; the bootstrap adds the same bias again.
+        "inverted" is for averages of many gaps, "half-inverted" for a largest gap or a few numbers, "inverted-unbiased" where the
         estimator is already corrected, "held-out" where fitting on other rows makes the value too small.
     details : callable, optional
         ``details(view)`` returns further numbers to show beside the value.
@@ -260,9 +264,10 @@ class Metric:
         Whether a single row that did not occur may cost as much as all others together: resamples of the rows cannot
         contain it, and `calviz.comparison.rare_losses` adds the missing part to a difference.
     widening : float
-        Factor on the deviations, in paired differences, of an error that noise makes larger: resampled rows
-        vary slightly less than new rows, most of all where a largest gap or a bandwidth depends on the rows (measured, see
-        `docs/uncertainty.md`).
+        For an error that noise makes larger: the factor, slightly above 1, by which the deviations of its resamples are multiplied
+        before intervals of paired differences are computed from them (`calviz.comparison.difference_intervals`). Without it these
+        intervals would be too narrow, because errors vary slightly less between resamples of the rows than between new samples,
+        most of all where a largest gap or a bandwidth depends on the rows (measured, see `docs/uncertainty.md`).
     one_bin : bool
         Whether the value is the gap of one bin, and judged like that bin: by the interval of its share of hits.
         `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.

@@ -27,7 +27,7 @@ class Minimum:
     x : ndarray
     value : float
     converged : bool
-        Whether the predicted decrease fell below the tolerance (or below the rounding of the values).
+        Whether the predicted decrease fell below the tolerance (or below the rounding of the values), or the value fell below `least`.
     passes : int
         Number of evaluations of the function.
     pairs : list

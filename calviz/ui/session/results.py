@@ -1,4 +1,4 @@
-"""Computations of the pages for the sidebar's sample, with a message while they run; results are kept with the sample."""
+"""Computations of the pages for the sidebar's sample, most with a message while they run; results are kept with the sample."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def conventions(settings: Settings) -> Conventions:
 
 
 def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
-    """Compute accuracy, confidence, ECE and KS of the rows of each true class."""
+    """Compute accuracy, confidence, ECE, MCS and KS of the rows of each true class."""
     with sample_with_spinner(
         settings, f"Measuring {counted(settings.sample.data.rows, 'row')} by class …"
     ) as sample:

@@ -140,7 +140,7 @@ def draw(
     ----------
     work : LongWork
     button : Button
-    words : Said
+    words : StateWords
     at_once : bool
         Whether the work starts by itself.
     patience : float
