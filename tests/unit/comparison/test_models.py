@@ -90,7 +90,7 @@ def test_without_identifiers_the_order_counts_where_the_labels_agree():
     assert found.by == "order"
     assert "the true labels agree in all 4 rows" in found.notes[0]
     one_class = align({"one": make(labels=[0] * 4), "other": make(labels=[0] * 4)})
-    assert "says little" in one_class.notes[0]
+    assert "their agreement is weak evidence" in one_class.notes[0]
 
 
 @pytest.mark.parametrize(
