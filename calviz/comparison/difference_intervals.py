@@ -3,7 +3,7 @@
 An error such as the ECE is the norm of a vector of gaps. Noise makes it larger, by an amount that depends on
 the gaps themselves, and resampling adds the same noise again: percentile intervals of resampled differences do not
 cover the true difference. Here the observed gaps are multiplied by a scale, and the deviations of the resamples
-are added once. This gives a *world* whose true error is known, together with the errors that would be observed in it.
+are added once. This gives a *simulated population*: its true error is known, and so are the errors that would be observed in it.
 Two sets of probabilities on the same rows share the resamples, so that common deviations cancel.
 """
 
@@ -26,7 +26,7 @@ SCALES = (0.0, 0.3, 0.65, 1.0, 1.4)
 AS_SEEN = SCALES.index(1.0)
 #: Larger scales; each is tried if the one before does not rule out the observed error.
 MORE_SCALES = (2.0, 3.0, 5.0, 8.0, 16.0, 32.0)
-#: A world is ruled out, regardless of the other set, if the observed error is this many standard deviations off.
+#: A simulated population is ruled out, regardless of the other set, if the observed error is this many standard deviations off.
 ALONE = 2.3
 #: Half-width of a 95 % interval in standard deviations.
 Z = float(ndtri(0.975))
@@ -35,12 +35,12 @@ Z = float(ndtri(0.975))
 TAILS, TAILS_OF_MANY = (0.025, 0.975), (0.02, 0.98)
 #: Prior probability that the true error is 0, for the estimate.
 PRIOR_OF_NONE = 0.3
-#: Number of points, from the smallest to the largest scale, at which worlds are compared.
+#: Number of points, from the smallest to the largest scale, at which simulated populations are compared.
 POINTS = 41
 
 
 @dataclass(frozen=True, eq=False)
-class Worlds:
+class SimulatedPopulations:
     """Observed errors that would result if the true gaps were multiples of the observed gaps.
 
     Attributes
@@ -60,7 +60,7 @@ class Worlds:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Summary of the worlds of one set.
+    """Summary of the simulated populations of one set.
 
     Attributes
     ----------
@@ -71,11 +71,11 @@ class Spread:
     off : ndarray, shape (S, B)
         Deviations of the resamples from the mean at each of the S scales; the same resampled rows in all sets.
     at : int
-        Index, among the F points, of the world of the estimate.
+        Index, among the F points, of the simulated population of the estimate.
     estimate : float
         The error without its noise: posterior median of the true error given the value (see `_without_noise`).
     draws : ndarray, shape (B,)
-        Resampled estimates: the estimate plus the deviations of its world.
+        Resampled estimates: the estimate plus the deviations of its simulated population.
     """
 
     value: float
@@ -88,17 +88,19 @@ class Spread:
     draws: FloatArray
 
     @classmethod
-    def of(cls, worlds: Worlds, widening: float = 1.0) -> Spread:
-        """Summarise worlds; deviations are multiplied by `widening` (see `Metric.widening`)."""
-        mean = worlds.drawn.mean(axis=1)
-        off = widening * (worlds.drawn - mean[:, None])
-        between = _between(worlds.truth.size)
+    def of(cls, populations: SimulatedPopulations, widening: float = 1.0) -> Spread:
+        """Summarise simulated populations; deviations are multiplied by `widening` (see `Metric.widening`)."""
+        mean = populations.drawn.mean(axis=1)
+        off = widening * (populations.drawn - mean[:, None])
+        between = _between(populations.truth.size)
         # The mean increases with the scale; the running maximum removes dips that are due to noise.
-        fine, truth = np.maximum.accumulate(between @ mean), between @ worlds.truth
+        fine, truth = np.maximum.accumulate(between @ mean), between @ populations.truth
         sd = between @ off.std(axis=1, ddof=1)
-        estimate = _without_noise(worlds.value, truth, fine, sd)
+        estimate = _without_noise(populations.value, truth, fine, sd)
         at = int(np.abs(truth - estimate).argmin())
-        return cls(worlds.value, truth, fine, sd, off, at, estimate, estimate + between[at] @ off)
+        return cls(
+            populations.value, truth, fine, sd, off, at, estimate, estimate + between[at] @ off
+        )
 
 
 def _without_noise(value: float, truth: FloatArray, mean: FloatArray, sd: FloatArray) -> float:
@@ -139,15 +141,15 @@ def _between(scales: int) -> FloatArray:
 def difference(first: Spread, second: Spread, z: float) -> Interval:
     """Interval of the true error of `first` minus that of `second`.
 
-    A pair of worlds is accepted if the observed difference lies within the central 95 % of the differences in these
-    worlds, and each error within max(z, `ALONE`) standard deviations of its own mean. The interval is the range of
+    A pair of simulated populations is accepted if the observed difference lies within the central 95 % of the differences in these,
+    and each error within max(z, `ALONE`) standard deviations of its own mean. The interval is the range of
     the true differences of accepted pairs (test inversion, Carpenter 1999, with two scales and paired deviations).
 
     The interval also covers the difference of the two values plus and minus z standard deviations of the paired
     resamples. If two sets are equally good, the one that looks better has gaps that happen to be small and uneven. Noise
     enlarges these more than its true gaps, and they no longer show how strongly the two errors are correlated.
 
-    For one of many comparisons (z above `Z`), pairs of worlds within z standard deviations are accepted as well, because
+    For one of many comparisons (z above `Z`), pairs of simulated populations within z standard deviations are accepted as well, because
     quantiles of the resamples vary too much that far out.
 
     Parameters
@@ -158,8 +160,8 @@ def difference(first: Spread, second: Spread, z: float) -> Interval:
     """
     alone = max(z, ALONE)
     possible = [np.abs(s.value - s.mean) <= alone * s.sd + 1e-12 for s in (first, second)]
-    for s, worlds in zip((first, second), possible, strict=True):
-        worlds[s.at] = True
+    for s, populations in zip((first, second), possible, strict=True):
+        populations[s.at] = True
     a, b = possible
     off = first.off[:, None] - second.off
     tails = TAILS if z <= Z else TAILS_OF_MANY

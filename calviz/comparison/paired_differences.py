@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from calviz.comparison.difference_intervals import Spread, Worlds, Z, critical, difference
+from calviz.comparison.difference_intervals import (
+    SimulatedPopulations,
+    Spread,
+    Z,
+    critical,
+    difference,
+)
 from calviz.comparison.paired_bootstrap import best_shares, resampled
 from calviz.comparison.rare_losses import RareLosses
 from calviz.comparison.reweighted_metrics import Weighted, is_inverted
@@ -27,8 +33,8 @@ from calviz.sample.row_draws import RowWeights
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 
-#: Number of resamples per world of an inverted metric.
-WORLD_RESAMPLES = 250
+#: Number of resamples per simulated population of an inverted metric.
+POPULATION_RESAMPLES = 250
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -44,7 +50,7 @@ class Paired:
     drawn : mapping of str to mapping of str to ndarray, shape (B,)
         Resampled values, for metrics that are means or smooth functions of means.
     errors : mapping of str to mapping of str to Spread
-        Estimated errors with their worlds, for metrics that noise makes larger.
+        Estimated errors with their simulated populations, for metrics that noise makes larger.
     refits : mapping of str to mapping of str to ndarray, shape (R,)
         Values after fits to resampled fitting rows, by set and metric, for sets that are the output of a fitted map.
     rare : RareLosses, optional
@@ -227,40 +233,48 @@ def pair(
             continue
         value_of = {name: float(observed[name][key][0]) for name in weighted}
         resampled_values = {name: d[key] for name, d in drawn.items() if key in d}
-        worlds = {
-            name: d[f"{key} {_WORLDS}"] for name, d in drawn.items() if f"{key} {_WORLDS}" in d
+        populations = {
+            name: d[f"{key} {_POPULATIONS}"]
+            for name, d in drawn.items()
+            if f"{key} {_POPULATIONS}" in d
         }
-        without_noise = [truths[name][key] for name in worlds]
-        arrays = [np.array(list(value_of.values())), *resampled_values.values(), *worlds.values()]
-        # Metrics without a value in some resample (say, because all predictions are right), or in the world without error
-        # (a mean over the classes that are off), have no difference.
+        without_noise = [truths[name][key] for name in populations]
+        arrays = [
+            np.array(list(value_of.values())),
+            *resampled_values.values(),
+            *populations.values(),
+        ]
+        # Metrics without a value in some resample (say, because all predictions are right), or in the simulated population
+        # without error (a mean over the classes that are off), have no difference.
         if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
             continue
         values[key] = value_of
         if resampled_values:
             plain[key] = resampled_values
-        if worlds:
+        if populations:
             worse = _badness(key)
             errors[key] = {
                 name: Spread.of(
-                    Worlds(float(worse(value_of[name])), _truth(key, truths[name][key], w), w),
+                    SimulatedPopulations(
+                        float(worse(value_of[name])), _truth(key, truths[name][key], w), w
+                    ),
                     METRICS[key].widening,
                 )
-                for name, w in worlds.items()
+                for name, w in populations.items()
             }
     return Paired(values, plain, errors, rare=RareLosses(sets))
 
 
-_WORLDS = "in worlds"
+_POPULATIONS = "in simulated populations"
 
 
 def _resampler(weighted: Weighted) -> Callable[[RowWeights, int], dict[str, FloatArray]]:
     def metrics(weights: RowWeights, done: int) -> dict[str, FloatArray]:
         out = weighted.values(weights, lambda m: not is_inverted(m) or m.direction == "zero")
-        left = WORLD_RESAMPLES - done
+        left = POPULATION_RESAMPLES - done
         if left > 0:
             scaled = weighted.scaled(weights[:, :left])
-            out |= {f"{key} {_WORLDS}": drawn for key, drawn in scaled.items()}
+            out |= {f"{key} {_POPULATIONS}": drawn for key, drawn in scaled.items()}
         return out
 
     return metrics
@@ -273,7 +287,7 @@ def _truth(metric: str, without_noise: FloatArray, drawn: FloatArray) -> FloatAr
     """
     if METRICS[metric].interval == "inverted-unbiased":
         without_noise = drawn.mean(axis=1)
-    # A kernel estimate is not 0 in the world without error; the excess is no error.
+    # A kernel estimate is not 0 in the simulated population without error; the excess is no error.
     without_noise = without_noise - without_noise[0]
     most = max(abs(end) for end in METRICS[metric].bounds)
     return np.asarray(np.clip(np.maximum.accumulate(without_noise), 0, most))

@@ -2,7 +2,7 @@
 
 Rows are drawn once for all methods, and the metrics of every method are computed on the same draws. A metric is a function
 of a view, so it suffices to recompute the view from weights (`Metric.reweighting`). The gaps between scores and hits in
-the view can be scaled, which gives a world whose true error is known (`calviz.comparison.difference_intervals`). Not
+the view can be scaled, which gives a simulated population whose true error is known (`calviz.comparison.difference_intervals`). Not
 available are metrics whose bins depend on the resample (ECE sweep), metrics that need pairs of rows or a sort per class or
 resample (SKCE, class-wise KS, accuracy at a coverage, Hosmer-Lemeshow, ICI), logistic fits, and class-wise errors with
 very many probabilities.
@@ -107,7 +107,7 @@ class Weighted:
         return out
 
     def scaled(self, weights: RowWeights) -> dict[str, FloatArray]:
-        """Return the badness of every inverted metric in worlds with scaled gaps, shape (S, b), for weights of shape (n, b).
+        """Return the badness of every inverted metric in simulated populations with scaled gaps, shape (S, b), for weights of shape (n, b).
 
         The deviations are those of the weights; the scales start at 0 and are the same in all calls.
         """
@@ -116,7 +116,7 @@ class Weighted:
         for shared in self._shared:
             metrics = [m for m in shared.metrics if is_inverted(m)]
             if metrics:
-                table = self._worlds(shared, metrics, shared.reweighted(weights))
+                table = self._populations(shared, metrics, shared.reweighted(weights))
                 out |= {key: np.stack(rows) for key, rows in table.items()}
         return out
 
@@ -130,11 +130,11 @@ class Weighted:
         return weights * self._weights[:, None]
 
     def truths(self) -> dict[str, FloatArray]:
-        """Return the inverted metrics in these worlds without noise, shape (S,); call it after `scaled`."""
+        """Return the inverted metrics in these simulated populations without noise, shape (S,); call it after `scaled`."""
         once = np.ones((self._n, 1))
         return {key: drawn[:, 0] for key, drawn in self.scaled(once).items()}
 
-    def _worlds(
+    def _populations(
         self, shared: _Shared, metrics: list[Metric], view_at: Callable[[float | None], Any]
     ) -> dict[str, list[FloatArray]]:
         table: dict[str, list[FloatArray]] = {m.key: [] for m in metrics}
@@ -170,5 +170,5 @@ def _worse(metric: Metric, values: FloatArray) -> FloatArray:
 
 
 def _possible(drawn: FloatArray, observed: float) -> bool:
-    """Whether an error as small as the observed one is possible in the world of these draws."""
+    """Whether an error as small as the observed one is possible in the simulated population of these draws."""
     return bool(drawn.mean() - (ALONE + 1) * drawn.std() <= observed) and observed > 0

@@ -43,7 +43,7 @@ SMECE_NODES, SMECE_CELL = 4_097, 0.08
 class KernelSteps:
     """Steps with the half-width of the kernel that smooths them; resamples keep that width.
 
-    Shares of hits lie between 0 and 1, unless the hits are `signed`: those of a simulated world with scaled gaps.
+    Shares of hits lie between 0 and 1, unless the hits are `signed`: those of a simulated population with scaled gaps.
     """
 
     #: Fields in which resamples differ.

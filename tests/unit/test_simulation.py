@@ -137,7 +137,7 @@ def test_intervals_cover_the_truth(coverage, key, slope):
 @pytest.mark.parametrize("slope", [1, 0.7])
 @pytest.mark.parametrize("key", ERRORS)
 def test_intervals_of_biased_errors_cover_the_truth(coverage, key, slope):
-    # Rather too wide than too narrow: the way of the quantiles between the two worlds is not known.
+    # Rather too wide than too narrow: the way of the quantiles between the two simulated populations is not known.
     runs, shares = coverage
     assert METRICS[key].interval != "percentile"
     assert shares[key, slope] >= 0.93 - slack(0.93, runs)

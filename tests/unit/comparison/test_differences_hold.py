@@ -6,8 +6,8 @@ from scipy.special import softmax
 from scipy.stats import binom, norm
 
 from calviz.comparison.difference_intervals import (
+    SimulatedPopulations,
     Spread,
-    Worlds,
     Z,
     _without_noise,
     critical,
@@ -98,7 +98,7 @@ def test_far_from_zero_the_interval_is_that_of_two_normal_numbers():
     noise = rng.normal(size=(2, 20_000)) * [[0.01], [0.02]]
     noise[1] += noise[0]  # paired: the difference has a standard deviation of 0.02
     spreads = [
-        Spread.of(Worlds(v, v * scales, v * scales[:, None] + e))
+        Spread.of(SimulatedPopulations(v, v * scales, v * scales[:, None] + e))
         for v, e in zip((0.50, 0.30), noise, strict=True)
     ]
     low, high = difference(*spreads, z=1.96)
@@ -118,7 +118,7 @@ def test_one_of_many_comparisons_asks_more_than_a_single_one():
             noise = 0.007 * rng.normal(size=(250, 15))
             drawn = np.abs(scales[:, None, None] * gaps + noise).sum(axis=-1)
             seen = float(np.abs(gaps).sum())
-            spreads.append(Spread.of(Worlds(seen, seen * scales, drawn)))
+            spreads.append(Spread.of(SimulatedPopulations(seen, seen * scales, drawn)))
         one, other = spreads
         single, family = difference(one, other, z=Z), difference(one, other, z=3.0)
         # What is not declared alone is not declared among many, and what the two values show is held.
@@ -131,7 +131,7 @@ def test_one_of_many_comparisons_asks_more_than_a_single_one():
 
 
 def spread(value, off):
-    """An error seen, whose worlds at five scales from 0 to 1 show the truth and `off`, shape (5, B)."""
+    """An error seen, whose simulated populations at five scales from 0 to 1 show the truth and `off`, shape (5, B)."""
     truth = np.linspace(0, 1, 41)
     at = int(np.abs(truth - value).argmin())
     sd = np.interp(np.arange(41) / 10, np.arange(5), off.std(axis=1, ddof=1))
@@ -153,7 +153,7 @@ def exact(shape):
         (lambda q: -0.05 * np.log1p(-q), (0.25 - 0.115, 0.25 + 0.049)),
     ],
 )
-def test_the_worlds_that_are_accepted_by_hand(quantile, wanted):
+def test_the_populations_that_are_accepted_by_hand(quantile, wanted):
     # Noise at the first three scales, and none where gaps are as seen, so that nothing else holds the interval open.
     drawn = quantile((np.arange(9_999) + 0.5) / 9_999)
     off = np.zeros((5, drawn.size))
@@ -169,7 +169,7 @@ def test_the_worlds_that_are_accepted_by_hand(quantile, wanted):
 
 @pytest.mark.parametrize("z", [Z, 3.0])
 def test_the_two_values_and_their_paired_noise_by_hand(z):
-    # Truths that are 0 in every world: what is left is the difference of the values, z standard deviations to both sides.
+    # Truths that are 0 in every simulated population: what is left is the difference of the values, z standard deviations to both sides.
     rng = np.random.default_rng(5)
     common, own = rng.normal(size=(2, 5, 400))
     spreads = []

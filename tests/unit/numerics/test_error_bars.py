@@ -35,7 +35,7 @@ def test_the_inverted_interval_by_hand():
     assert interval(PERCENT, value=40, method="half-inverted", **drawn) == pytest.approx(
         (50 / 3, 75)
     )
-    # Corrected estimators: the resamples' world has the error 50, their mean.
+    # Corrected estimators: the resamples' simulated population has the error 50, their mean.
     unbiased = interval(PERCENT, value=30, method="inverted-unbiased", **drawn)
     assert unbiased == pytest.approx((50 * 15 / 60, 50 * 25 / 20))
 
