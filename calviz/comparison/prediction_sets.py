@@ -50,7 +50,8 @@ def prediction_sets(
     seed : int
         Seed of the randomisation in APS.
     division : Division, optional
-        On which rows the threshold is chosen, and which are the evaluation rows; its attributes may also be given as arguments (``fit_split=``, ...).
+        On which rows the threshold is chosen, and which are the evaluation rows; its attributes may also be given as
+        arguments (``fit_split=``, ...).
     within : ndarray of bool, shape (n,), optional
         Judge only these rows.
 

@@ -1,4 +1,7 @@
-"""Sums of rows, scores and hits per bin of one (score, hit) pair; errors per class have their own, in `class_columns` and `true_classes`."""
+"""Rows, scores and hits of one (score, hit) pair, added up per bin.
+
+Errors per class add up their own bins, in `class_columns` and `true_classes`.
+"""
 
 from __future__ import annotations
 

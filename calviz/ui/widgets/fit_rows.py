@@ -1,4 +1,4 @@
-"""The choice of fitting rows, for every page that fits a recalibrator; the evaluation rows are those of the sidebar's evaluation split."""
+"""The choice of fitting rows, for every page that fits a recalibrator; the sidebar's split gives the evaluation rows."""
 
 from __future__ import annotations
 
