@@ -203,7 +203,7 @@ def _on_sample(plan: Plan, sample: RowSample) -> Plan:
     seed = plan.division.seed
     if plan.division.given.keys() - {"seed"}:
         raise OptionError(
-            "a sample determines its fitting rows and evaluation rows: leave out the options for that."
+            "a sample determines which rows fit and which judge: leave out the options for that."
         )
     if not sample.judged.any():
         raise InputError(
