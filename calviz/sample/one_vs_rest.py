@@ -176,7 +176,7 @@ def _class_labels(sample: Sample) -> Callable[[FloatArray], IntArray]:
 def _seed_of(weights: FloatArray) -> int:
     """A seed made of the weights of the first resample: the same for equal weights, on every system."""
     first = np.ascontiguousarray(weights[:, 0], dtype="<f8")
-    return int.from_bytes(hashlib.blake2b(first, digest_size=16).digest(), "little")
+    return int.from_bytes(hashlib.blake2b(first.tobytes(), digest_size=16).digest(), "little")
 
 
 def _check(sample: Sample) -> None:
