@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.figures.class_bars import DRAWN, headline
+from calviz.figures.class_bars import TITLES, headline
 from calviz.text.words import full_sentence
 from calviz.ui.classwise import confusion_matrix, errors, table
 from calviz.ui.selection import panel
@@ -83,7 +83,7 @@ with page_guard.boundary():
     figure = class_errors.views.get(mode)
     ranked = figure or shown[-1]
     pinned = errors.pinned(chosen, ranked.mode)
-    st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
+    st.markdown(f"**{TITLES[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
     if figure is None:
         st.caption(md(full_sentence(class_errors.reasons[mode]), 1_000))
     else:

@@ -49,7 +49,7 @@ with page_guard.boundary():
             ),
             StateWords(stopped=comparison_job.stopped, out_of_date=OUT_OF_DATE),
             # A link that was made after a comparison shows a comparison.
-            at_once=work.is_first and comparison_job.is_in_link(choice),
+            at_once=work.is_first and comparison_job.starts_at_once(choice),
         )
         if status.state != "idle":
             comparison_job.put_in_link()

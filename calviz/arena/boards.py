@@ -65,7 +65,7 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
     return Arena(overall, tuple(boards), table, strata, tuple(_notes(boards)))
 
 
-#: Titles of the boards on screen.
+#: Titles of the boards on screen, in their order.
 TITLES = {
     "all": "All experiments",
     "binary": "Two classes",
@@ -211,8 +211,7 @@ def _boards(table: ResultTable) -> Mapping[str, list[int]]:
     for name, rows in benchmarks.items():
         kind = "all" if mixed and kinds[name] != "apart" else kinds[name]
         boards.setdefault(kind, []).extend(rows)
-    order = ("all", *TITLES)
-    return {kind: sorted(boards[kind]) for kind in dict.fromkeys(order) if kind in boards}
+    return {kind: sorted(boards[kind]) for kind in TITLES if kind in boards}
 
 
 def _everywhere(table: ResultTable) -> tuple[str, ...]:

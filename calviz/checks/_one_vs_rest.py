@@ -49,7 +49,7 @@ class AgainstNoise:
 
 
 @dataclass(frozen=True, eq=False)
-class OneVsRest:
+class OneVsRestEvidence:
     """Evidence on all classes against the rest.
 
     Attributes
@@ -113,7 +113,7 @@ def means_off(sample: Sample, beyond: FloatArray) -> str:
 
 
 @takes_weights
-def one_vs_rest(sample: Sample) -> OneVsRest | None:
+def one_vs_rest(sample: Sample) -> OneVsRestEvidence | None:
     """Test every class against the rest; None for data without probabilities of all classes, a profile of two classes, and weighted or clustered rows.
 
     The p-values of class-wise ECE and KS come from labels redrawn from the rows' probabilities; for large
@@ -138,7 +138,7 @@ def one_vs_rest(sample: Sample) -> OneVsRest | None:
         ks = _against(ks_classwise, part.view(classwise_ks), sample.seed)
     except NotAvailable:  # more classes than can be redrawn
         return None
-    return OneVsRest(
+    return OneVsRestEvidence(
         sample=sample,
         beyond=sample.view(class_ranges, view="one-vs-rest").beyond,
         ece=ece,

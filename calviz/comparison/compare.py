@@ -70,7 +70,7 @@ def compare(
     fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample
         Which are the fitting rows and the evaluation rows (see `calviz.comparison.rows.Division`).
     metrics : iterable of str or "all", optional
-        Keys; if left out, those shown in the tables of a comparison.
+        Keys; if left out, those shown in the tables of a comparison. In a `Plan`, None means "all" instead.
     reduction : Reduction or str, optional
         Which (score, hit) pair the calibration metrics use; if left out, the positive class of
         two classes, otherwise the top label.

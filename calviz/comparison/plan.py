@@ -25,7 +25,7 @@ class Plan:
     division : Division
         Which are the fitting rows and the evaluation rows.
     metrics : tuple of str, optional
-        Keys; all metrics if left out.
+        Keys; if left out, all metrics, where `calviz.compare` has only those shown in the tables of a comparison.
     reduction : Reduction or str, optional
         Which (score, hit) pair the calibration metrics use; if left out, the positive class of
         two classes, otherwise the top label.

@@ -75,8 +75,6 @@ class Weighted:
             again = metric.reweighting
             if again is None or badness(metric.direction) is None:
                 continue
-            if self._weights is not None and metric.no_weights and not sample.data.alike:
-                continue
             try:
                 again.check(sample)
                 view = metric_view(sample, metric)

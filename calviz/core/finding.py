@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Severity = Literal["info", "warning", "error"]
 
@@ -25,3 +26,12 @@ class Finding:
     code: str
     severity: Severity
     message: str
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Sort findings by severity: errors, then warnings, then the others; equal ones keep their order.
+
+    >>> [f.code for f in worst_first([Finding("A", "info", ""), Finding("B", "error", ""), Finding("C", "info", "")])]
+    ['B', 'A', 'C']
+    """
+    return tuple(sorted(findings, key=lambda f: -get_args(Severity).index(f.severity)))

@@ -12,10 +12,11 @@ from calviz.core.errors import OptionError, visible
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
 from calviz.core.predictions import Predictions
+from calviz.core.reduction import Reduction
 from calviz.figures.drawing.sheet import Sheet
 from calviz.figures.drawing.style import PALETTES
 from calviz.specs.figure import Theme
-from calviz.text.words import shorten
+from calviz.text.words import counted, shorten, with_short_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,6 +218,12 @@ def _bundle(figure: Any, **options: Any) -> dict[str, Any]:
 def named(name: str, split: str | None) -> str:
     """Name the data in a sentence: name and split."""
     return shorten(name, NAME_LENGTH) + (f", split {shorten(split)}" if split is not None else "")
+
+
+def score_lines(name: str, split: str | None, n: int, reduction: Reduction) -> tuple[str, str]:
+    """Return the first lines of the caption of a figure of one score: the name; split, rows and score."""
+    details = facts(split, counted(n, "row"), with_short_class(reduction).label)
+    return shorten(name, NAME_LENGTH), details
 
 
 def facts(split: str | None, *details: str) -> str:

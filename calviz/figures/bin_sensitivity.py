@@ -12,7 +12,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME_LENGTH, Figure, facts, named
+from calviz.figures.base import Figure, named, score_lines
 from calviz.figures.kernels.bin_sweep import bin_sweep
 from calviz.sample.binning import Scheme
 from calviz.sample.error_bars import stream
@@ -24,8 +24,6 @@ from calviz.text.words import (
     points,
     points_decimals,
     points_text,
-    shorten,
-    with_short_class,
 )
 
 Placed = Literal["equal-width", "equal-mass"]
@@ -189,8 +187,7 @@ class BinSensitivity(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn: one line each."""
-        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME_LENGTH), details, "ECE by number of bins"
+        return *score_lines(self.name, self.split, self.n, self.reduction), "ECE by number of bins"
 
     def describe(self) -> str:
         """Say in plain words how much the choice of bins matters."""

@@ -12,13 +12,13 @@ from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME_LENGTH, Figure, facts
+from calviz.figures.base import NAME_LENGTH, Figure, score_lines
 from calviz.figures.kernels.thin_curve import extremes
 from calviz.sample.binning import BinSums
 from calviz.sample.reduce import reduce
 from calviz.sample.sample import Sample, bin_sums
 from calviz.specs.figure import Theme
-from calviz.text.words import counted, decimal, points, shorten, with_short_class
+from calviz.text.words import decimal, points, shorten
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -176,8 +176,7 @@ class CalibrationMap(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score: one line each."""
-        details = facts(None, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME_LENGTH), details
+        return score_lines(self.name, None, self.n, self.reduction)
 
     def describe(self) -> str:
         """Say what the map does to the scores."""

@@ -37,8 +37,8 @@ NoRange = Literal["left-out", "clusters", "profile", "confidence-only"]
 ALL_BARS = 24
 #: Number of resamples for intervals on large samples.
 QUICK_RESAMPLES = 200
-#: What each mode draws.
-DRAWN: dict[Mode, str] = {
+#: Titles of the modes: what each draws.
+TITLES: dict[Mode, str] = {
     "predicted-class": "Rows predicted as each class: mean confidence − accuracy",
     "true-class": "Rows of each true class: mean confidence − accuracy",
     "one-vs-rest": "Each class against the rest: mean probability − frequency",
@@ -303,7 +303,7 @@ class ClassBars(Figure):
         """Name; rows and classes; what is drawn: one line each."""
         classes = counted(self.value.size, "class", "classes")
         details = facts(self.split, counted(self.n, "row"), classes)
-        return shorten(self.name, NAME_LENGTH), details, DRAWN[self.mode]
+        return shorten(self.name, NAME_LENGTH), details, TITLES[self.mode]
 
     def shares(self) -> str:
         """Say how many classes are outside the range of a calibrated model, which, and on which side."""
@@ -339,7 +339,7 @@ class ClassBars(Figure):
     def describe(self) -> str:
         """Say in plain words what the bars show."""
         of = named(self.name, self.split)
-        text = f"{DRAWN[self.mode]}. {of}, {counted(self.n, 'row')}. {self.shares()}"
+        text = f"{TITLES[self.mode]}. {of}, {counted(self.n, 'row')}. {self.shares()}"
         beyond = self.beyond
         if beyond.any():
             worst = int(np.argmax(np.abs(beyond)))

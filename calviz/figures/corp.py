@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.base import NAME_LENGTH, facts, named
+from calviz.figures.base import named, score_lines
 from calviz.figures.kernels.isotonic_bands import isotonic_at, isotonic_band
 from calviz.figures.kernels.reliability_curves import isotonic_curve
 from calviz.figures.kernels.thin_curve import BUCKETS
@@ -25,7 +25,6 @@ from calviz.text.words import (
     decimal,
     level_text,
     percent,
-    shorten,
     with_short_class,
 )
 
@@ -108,8 +107,7 @@ class CorpDiagram(ScoreFigure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; and the parts of the Brier score: one line each."""
-        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME_LENGTH), details, self.sum_of("brier")
+        return *score_lines(self.name, self.split, self.n, self.reduction), self.sum_of("brier")
 
     def sum_of(self, score: str) -> str:
         """Write a score as the sum of its parts: "... 0.2147 = miscalibration 0.0041 − discrimination 0.0343 + ..."."""

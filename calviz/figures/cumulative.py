@@ -14,7 +14,7 @@ from calviz.core.errors import OptionError
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME_LENGTH, Figure, facts, named
+from calviz.figures.base import Figure, named, score_lines
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.kernels.reliability_curves import fractiles, isotonic_curve, smoothed_gap
 from calviz.figures.kernels.thin_curve import extremes
@@ -35,7 +35,6 @@ from calviz.text.words import (
     points,
     points_decimals,
     points_text,
-    shorten,
     with_short_class,
 )
 
@@ -302,10 +301,8 @@ class Cumulative(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the KS error with its interval: one line each."""
-        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
         return (
-            shorten(self.name, NAME_LENGTH),
-            details,
+            *score_lines(self.name, self.split, self.n, self.reduction),
             SINGLE_ROW if self.n == 1 else f"KS {self._size}",
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.progress import checkpoint
-from calviz.figures.base import NAME_LENGTH, facts, named
+from calviz.figures.base import named, score_lines
 from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
@@ -26,7 +26,6 @@ from calviz.text.words import (
     decimal,
     level_text,
     percent,
-    shorten,
     with_short_class,
 )
 
@@ -108,9 +107,8 @@ class DecisionLoss(ScoreFigure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the largest loss: one line each."""
-        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
         most = SINGLE_ROW if self.n == 1 else f"At most {self._largest()}"
-        return shorten(self.name, NAME_LENGTH), details, most
+        return *score_lines(self.name, self.split, self.n, self.reduction), most
 
     def _largest(self) -> str:
         cutoff, loss = self.worst

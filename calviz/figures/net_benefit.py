@@ -12,7 +12,7 @@ from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME_LENGTH, Figure, facts, named
+from calviz.figures.base import Figure, named, score_lines
 from calviz.figures.kernels.expert_referral import kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.sample.cutoff import net_benefit_of
@@ -20,7 +20,7 @@ from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.specs.figure import Theme, figure
-from calviz.text.words import counted, decimal, level_text, percent, shorten, with_short_class
+from calviz.text.words import counted, decimal, level_text, percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -194,8 +194,7 @@ class NetBenefit(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; where the scores are useful: one line each."""
-        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME_LENGTH), details, self.reading()
+        return *score_lines(self.name, self.split, self.n, self.reduction), self.reading()
 
     def reading(self) -> str:
         """Say at which cutoffs deciding by the scores is better than acting on everybody or on nobody."""

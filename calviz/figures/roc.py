@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice
-from calviz.figures.base import NAME_LENGTH, facts, named
+from calviz.figures.base import named, score_lines
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
@@ -21,7 +21,7 @@ from calviz.sample.ranking import average_precision, chance_of_order, ranked
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.specs.figure import Theme, figure
-from calviz.text.words import counted, decimal, level_text, percent, shorten, with_short_class
+from calviz.text.words import counted, decimal, level_text, percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -148,8 +148,7 @@ class Roc(ScoreFigure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; the areas: one line each."""
-        details = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME_LENGTH), details, self.reading()
+        return *score_lines(self.name, self.split, self.n, self.reduction), self.reading()
 
     def area_words(self, panel: Panel) -> str:
         """Write the area under a curve with its interval."""

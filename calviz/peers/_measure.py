@@ -37,7 +37,7 @@ def measure(sample: Sample, *, noise: bool = True) -> Conventions:
         Whether to compute the means under calibration, if the data are not too large.
     """
     sums = chosen_bins(sample)
-    own, values = float(sums.mean_gap), _values(sample)
+    own, values = float(sums.mean_gap), sample.once(_values)
     redraws = _affordable(sample.data) if noise and sample.data.alike else 0
     own_noise = math.nan
     if noise:
@@ -48,7 +48,9 @@ def measure(sample: Sample, *, noise: bool = True) -> Conventions:
         redrawn = [sample.with_data(data) for data in _redrawn(sample.data, rng, redraws)]
         control = np.array([chosen_bins(one).mean_gap for one in redrawn])
         means = _means([_values(one) for one in redrawn], control, own_noise)
-        values = [replace(v, noise=means[v.convention.key]) if v.available else v for v in values]
+        values = tuple(
+            replace(v, noise=means[v.convention.key]) if v.available else v for v in values
+        )
     return Conventions(
         name=sample.data.name,
         rows=sample.data.n,
@@ -58,18 +60,19 @@ def measure(sample: Sample, *, noise: bool = True) -> Conventions:
         noise=own_noise,
         params={"bins": sample.bins_used, "scheme": sample.scheme},
         redraws=redraws,
-        values=tuple(values),
+        values=values,
     )
 
 
-def _values(sample: Sample) -> list[ConventionValue]:
+def _values(sample: Sample) -> tuple[ConventionValue, ...]:
+    """Values of all conventions, without means under calibration: the same whether these are computed or not."""
     values = []
     for convention in CONVENTIONS:
         try:
             values.append(ConventionValue(convention, convention.value(sample)))
         except NotAvailable as error:
             values.append(ConventionValue(convention, math.nan, reason=str(error)))
-    return values
+    return tuple(values)
 
 
 def _affordable(data: Dataset) -> int:
@@ -88,7 +91,7 @@ def _redrawn(data: Dataset, rng: np.random.Generator, redraws: int) -> Iterator[
 
 
 def _means(
-    values_by_redraw: list[list[ConventionValue]], control: FloatArray, mean: float
+    values_by_redraw: list[tuple[ConventionValue, ...]], control: FloatArray, mean: float
 ) -> dict[str, float]:
     """Return the corrected mean of each convention; `control` (B,) is calviz's ECE on the redraws, `mean` its mean over many."""
     means = {}

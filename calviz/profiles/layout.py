@@ -9,9 +9,9 @@ from calviz.core.errors import OptionError
 from calviz.core.options import check_choice
 
 #: Length of a bucket of time.
-Every = Literal["hour", "day", "week", "month", "quarter", "year"]
+TimeUnit = Literal["hour", "day", "week", "month", "quarter", "year"]
 #: The same in the notation of narwhals.
-UNITS: dict[Every, str] = {
+UNITS: dict[TimeUnit, str] = {
     "hour": "1h",
     "day": "1d",
     "week": "1w",
@@ -65,12 +65,12 @@ class Layout:
     logits: tuple[str, ...] = ()
     count: str | None = None
     weight: str | None = None
-    every: Every = "day"
+    every: TimeUnit = "day"
     true_class: bool = False
     each_class: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("every", self.every, get_args(Every))
+        check_choice("every", self.every, get_args(TimeUnit))
         if not self.confidence and len(self.classes) < 2:
             raise OptionError("a profile needs at least two classes.")
 

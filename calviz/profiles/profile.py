@@ -17,7 +17,7 @@ from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.profiles.aggregate import GROUP, SUMS
 from calviz.profiles.class_cells import CLASS_SUMS
-from calviz.profiles.layout import Every
+from calviz.profiles.layout import TimeUnit
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +60,7 @@ class Facts:
     single: bool
     groups: tuple[str, ...] = ()
     split: bool = False
-    every: Every | None = None
+    every: TimeUnit | None = None
     true_class: bool = False
     each_class: bool = False
     skipped: tuple[str, ...] = ()

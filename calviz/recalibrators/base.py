@@ -55,8 +55,6 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     needs: ClassVar[Needs] = "logits"
     fitted: ClassVar[tuple[str, ...]] = ()
     accuracy_preserving: bool = False
-    #: Why the method does not support row weights, if it does not.
-    no_weights: ClassVar[str] = ""
     #: Whether fitting needs labels of at least two classes.
     _needs_two_classes: ClassVar[bool] = True
 
@@ -126,8 +124,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return None
         if not self.takes_weights:
             raise NotAvailable(
-                f"not available for weighted rows: '{self.key}' does not take weights"
-                f"{': ' + self.no_weights if self.no_weights else '.'}"
+                f"not available for weighted rows: '{self.key}' does not take weights."
             )
         return np.asarray(checked / checked.mean())
 

@@ -96,11 +96,6 @@ class Composition(BaseRecalibrator):
         """Whether both parts support unequal row weights."""
         return all(part.takes_weights for part in self._make())
 
-    @property
-    def no_weights(self) -> str:  # type: ignore[override]
-        """Why one of the parts does not support row weights; empty if both do."""
-        return next((part.no_weights for part in self._make() if not part.takes_weights), "")
-
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         first, second = self._make()
         self.first_ = first.fit(scores.array, labels, weights)

@@ -99,8 +99,6 @@ def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
     """Compute a metric without error bars."""
     m = METRICS[request.key]
     try:
-        if m.no_weights and sample.data.weights is not None and not sample.data.alike:
-            raise NotAvailable(f"not available for weighted rows: {m.no_weights}")
         view = view_of(sample, request)
         value = float(m.value(view))
     except NotAvailable as error:

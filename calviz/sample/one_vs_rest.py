@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -156,7 +157,7 @@ def _redrawn(_: Sample, view: ClassErrors) -> Redrawn:
 
 @takes_weights
 def _class_labels(sample: Sample) -> Callable[[FloatArray], IntArray]:
-    """Function that draws labels, shape (b, n), from the rows' probabilities, with a seed made from weights, shape (n, b).
+    """Function that draws labels, shape (b, n), from the rows' probabilities, with a seed made of the weights, shape (n, b).
 
     All sets of predictions in a comparison have the same weights, and so the same random numbers: their labels agree as far
     as their probabilities do.
@@ -166,11 +167,17 @@ def _class_labels(sample: Sample) -> Callable[[FloatArray], IntArray]:
     def labels(weights: FloatArray) -> IntArray:
         if not last or last[0][0] is not weights:
             data = full_predictions(sample)
-            rng = np.random.default_rng([int(w) for w in weights[:16, 0]])
+            rng = np.random.default_rng(_seed_of(weights))
             last[:] = [(weights, redrawn_labels(data.probs, rng, weights.shape[1]))]
         return last[0][1]
 
     return labels
+
+
+def _seed_of(weights: FloatArray) -> int:
+    """A seed made of the weights of the first resample: the same for equal weights, on every system."""
+    first = np.ascontiguousarray(weights[:, 0], dtype="<f8")
+    return int.from_bytes(hashlib.blake2b(first.tobytes(), digest_size=16).digest(), "little")
 
 
 def _check(sample: Sample) -> None:

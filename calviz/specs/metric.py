@@ -23,6 +23,11 @@ class View(Protocol):
     """
 
     @property
+    def DRAWN(self) -> tuple[str, ...]:  # noqa: N802  # usually a constant of the class
+        """Names of the fields that differ between resamples, which have the leading axis; blocks of resamples are joined along it."""
+        ...
+
+    @property
     def params(self) -> Mapping[str, Any]:
         """The parameters that it was made with, for the result (``{"bins": 15, "scheme": "equal-width"}``)."""
         ...
@@ -271,8 +276,6 @@ class Metric:
     one_bin : bool
         Whether the value is the gap of one bin, and judged like that bin: by the interval of its share of hits.
         `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
-    no_weights : str
-        Why it has no value on weighted rows although its view supports them; empty if it has one.
     bound : callable, optional
         ``bound(sample, view)`` returns how far the metric of a profile may be from that of its rows
         (`calviz.sample.cell_bounds`), where the sums do not determine it exactly; without it no bound is known.
@@ -301,7 +304,6 @@ class Metric:
     rare_losses: bool = False
     widening: float = 1.04
     one_bin: bool = False
-    no_weights: str = ""
     bound: Callable[[Any, Any], float] | None = field(default=None)
 
     @property
@@ -395,7 +397,6 @@ def metric(
     rare_losses: bool = False,
     widening: float = 1.04,
     one_bin: bool = False,
-    no_weights: str = "",
     bound: Callable[[Any, V], float] | None = None,
 ) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
     """Register the decorated function as a metric; its docstring's first paragraph is the summary."""
@@ -427,7 +428,6 @@ def metric(
                 rare_losses=rare_losses,
                 widening=widening,
                 one_bin=one_bin,
-                no_weights=no_weights,
                 bound=bound,
             )
         )

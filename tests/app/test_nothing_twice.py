@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import calviz
 from calviz import analysis
 from calviz.cli import main
+from calviz.peers import _measure
 from calviz.sample.cross_fitted import CrossFitted
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
@@ -123,6 +124,28 @@ def test_an_audit_with_its_report_measures_once(measured, three, tmp_path, optio
     assert len(measured.draws) > 20
     assert len(measured.verdicts) == 1
     assert measured.twice() == []
+
+
+@pytest.mark.parametrize("options", [(), ("--ci",)])
+def test_an_audit_with_its_report_asks_other_libraries_once(monkeypatch, three, tmp_path, options):
+    calls = Counter()
+
+    def values(sample, plain=_measure._values):
+        calls[id(sample.data)] += 1
+        kept.append(sample)
+        return plain(sample)
+
+    kept = []  # alive, so that no two have the same id
+    monkeypatch.setattr(_measure, "_values", values)
+    html = str(tmp_path / "report.html")
+    done = CliRunner().invoke(
+        main, ["audit", str(three), "--html", html, "--conventions", *options]
+    )
+    assert done.exit_code == 0, done.output
+    # Means under calibration are shown with --ci only, in the terminal.
+    assert ("if calibrated" in done.output) == bool(options)
+    assert len(calls) == 1 + _measure.REDRAWS
+    assert set(calls.values()) == {1}
 
 
 def test_pages_and_the_report_of_the_same_settings_measure_once(measured):

@@ -6,6 +6,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.blocks import BLOCK_BYTES
+from calviz.core.probabilities import softmax
 
 #: Probabilities and the softmax of the logits may differ by this much, as numbers written with four digits do.
 TOLERANCE = 1e-4
@@ -31,7 +32,6 @@ def disagreement(probs: FloatArray, logits: FloatArray) -> str:
         block = logits[start : start + step]
         if not np.isfinite(block).all():
             return "which are not all finite"
-        odds = np.exp(block - block.max(axis=1, keepdims=True))
-        odds /= odds.sum(axis=1, keepdims=True)
-        largest = max(largest, float(np.abs(odds - probs[start : start + step]).max()))
+        difference = softmax(block) - probs[start : start + step]
+        largest = max(largest, float(np.abs(difference).max()))
     return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"

@@ -6,7 +6,7 @@ confidences if the choices have no scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -17,7 +17,7 @@ from calviz.core.errors import InputError
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
 from calviz.data.choices import Questions, table_of
-from calviz.data.file_bytes import without_bom
+from calviz.data.file_bytes import Source, without_bom
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.table import Table
 
@@ -73,6 +73,14 @@ def lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
                 yield number, line
     if rest.strip():
         yield number + 1, rest
+
+
+def open_log(
+    answers_of: Callable[[Source], tuple[list[Answer], list[Finding]]], tool: str, source: Source
+) -> Table:
+    """Read the answers of a log as a table; see `Format.open`."""
+    answers, findings = answers_of(source)
+    return as_table(answers, tool, findings)
 
 
 def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = ()) -> Table:

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,9 @@ from calviz.core.finding import Finding
 from calviz.core.limits import MAX_JSON
 from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
-from calviz.data.formats.answers import Answer, as_table
+from calviz.data.formats.answers import Answer, open_log
 from calviz.data.formats.jsonl import check_room, parsed_json
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
-from calviz.data.table import Table
 
 _HEAD = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:')
 _TOOL = "Inspect log"
@@ -34,12 +34,6 @@ _RIGHT = {"C": True, "I": False, "N": False, True: True, False: False}
 _LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
 #: Rounding may carry a log-probability this far above 0.
 _ABOVE_ZERO = 1e-6
-
-
-def open_log(source: Source) -> Table:
-    """Read the samples; see `Format.open`."""
-    answers, findings = answers_of(source)
-    return as_table(answers, _TOOL, findings)
 
 
 def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
@@ -229,7 +223,7 @@ FORMATS.register(
         label="Inspect (log as JSON)",
         suffixes=(),
         matches=lambda head: _HEAD.match(without_bom(head)) is not None,
-        open=open_log,
+        open=partial(open_log, answers_of, _TOOL),
         answers=answers_of,
         text=True,
         special=True,

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from calviz.core.errors import InputError, shortened
 from calviz.core.finding import Finding
 from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
-from calviz.data.formats.answers import Answer, as_table, lines
+from calviz.data.formats.answers import Answer, lines, open_log
 from calviz.data.formats.jsonl import first_character, parsed_object
-from calviz.data.table import Table
 
 #: The first keys of a row, in the order written by the harness.
 _HEAD = re.compile(rb'\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:')
@@ -26,12 +26,6 @@ _FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl",
 #: Keys under which a document names the part of the task it belongs to.
 _PARTS = ("subject", "category", "subcategory", "topic", "task", "subset", "language", "difficulty", "level")  # fmt: skip
 _TOOL = "lm-evaluation-harness samples"
-
-
-def open_log(source: Source) -> Table:
-    """Read the rows; see `Format.open`."""
-    answers, findings = answers_of(source)
-    return as_table(answers, _TOOL, findings)
 
 
 def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
@@ -218,7 +212,7 @@ FORMATS.register(
         label="lm-evaluation-harness (samples_*.jsonl)",
         suffixes=(),
         matches=looks_like_it,
-        open=open_log,
+        open=partial(open_log, answers_of, _TOOL),
         text=True,
         special=True,
         answers=answers_of,

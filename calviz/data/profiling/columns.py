@@ -16,7 +16,7 @@ from calviz.data.loaded import ReadingOptions, known_columns
 from calviz.data.recognition import layout as files
 from calviz.data.recognition.recognise import recognise
 from calviz.data.table import SAMPLE_ROWS
-from calviz.profiles.layout import Every, Layout
+from calviz.profiles.layout import Layout, TimeUnit
 from calviz.profiles.logits import probability_columns
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def profile_layout(
     *,
     by: Sequence[str] = (),
     time: str | None = None,
-    every: Every = "day",
+    every: TimeUnit = "day",
     true_class: bool = False,
     each_class: bool = False,
     model: str | None = None,

@@ -32,7 +32,7 @@ from calviz.profiles.aggregate import (
 from calviz.profiles.class_cells import class_cells_of
 from calviz.profiles.file import write_profile
 from calviz.profiles.in_blocks import cells_in_blocks
-from calviz.profiles.layout import Every, Layout
+from calviz.profiles.layout import Layout, TimeUnit
 from calviz.profiles.logits import with_probabilities
 from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed, summed_classes
 
@@ -49,7 +49,7 @@ def profile(
     *,
     by: Sequence[str] = (),
     time: str | None = None,
-    every: Every = "day",
+    every: TimeUnit = "day",
     engine: Engine = "auto",
     memory: str | None = None,
     model: str | None = None,
@@ -114,7 +114,7 @@ def profile(
     return _of_frame(source, reading, settings, name or "profile")
 
 
-def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | None, Every]:
+def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | None, TimeUnit]:
     """Turn reading options into arguments of `profile`; the time column is written ``date`` or ``date:month``.
 
     Raises
@@ -124,7 +124,7 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
     """
     column, _, bucket = (reading.time_column or "").partition(":")
     every: Any = bucket or "day"
-    check_choice("every", every, get_args(Every))
+    check_choice("every", every, get_args(TimeUnit))
     if reading.repair or reading.cluster_column:
         raise OptionError(
             "profiles and row samples do not support repairs and clusters: "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calviz.core.errors import NotAvailable
 from calviz.figures import ClassBars
-from calviz.figures.class_bars import DRAWN, Mode, headline, quick_redrawing
+from calviz.figures.class_bars import TITLES, Mode, headline, quick_redrawing
 from calviz.report.blocks import Block, Chart, Format, Note, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
@@ -61,8 +61,8 @@ def _chart(subject: Subject, bars: ClassBars, key: str) -> Chart:
     return chart(
         bars,
         key=key,
-        title=DRAWN[bars.mode],
-        caption=caption(subject, DRAWN[bars.mode]),
+        title=TITLES[bars.mode],
+        caption=caption(subject, TITLES[bars.mode]),
         formats=_COLUMNS,
         width=WIDTH,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from calviz.core.finding import worst_first
 from calviz.report.blocks import Block, Findings, Text
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -12,9 +13,8 @@ from calviz.report.subject import Subject
 def make(subject: Subject) -> Iterator[Block]:
     """Yield the findings from reading the file and from the checks, worst first."""
     notices = subject.origin.notices if subject.origin else ()
-    order = {"error": 0, "warning": 1, "info": 2}
-    findings = sorted((*notices, *subject.headline.findings), key=lambda f: order[f.severity])
-    yield Findings(tuple(findings)) if findings else Text("No check has anything to report.")
+    findings = worst_first((*notices, *subject.headline.findings))
+    yield Findings(findings) if findings else Text("No check has anything to report.")
 
 
 SECTIONS.register(

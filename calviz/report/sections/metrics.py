@@ -15,11 +15,9 @@ from calviz.text.metric_values import alone, missing, remarks
 
 def make(subject: Subject) -> Iterator[Block]:
     """Yield one table of all metrics by family and, below it, why some have no value."""
+    evaluation = subject.evaluation
     results = {
-        r.key: r
-        for family in families()
-        for r in subject.evaluation
-        if METRICS[r.key].family == family
+        r.key: r for family in families() for r in evaluation if METRICS[r.key].family == family
     }
     available = {key: r for key, r in results.items() if r.available}
     shown = written_columns(available)

@@ -81,7 +81,7 @@ def put_in_link() -> None:
         st.query_params[_COMPARED] = "yes"
 
 
-def is_in_link(choice: Choice) -> bool:
+def starts_at_once(choice: Choice) -> bool:
     """Whether a comparison starts by itself: the link asks for it, and it is quick."""
     cells = choice.data.n * max(1, choice.data.n_classes)
     return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE

@@ -13,11 +13,8 @@ from calviz.ui.session.settings import Settings
 
 def points(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
     """Return the points to draw beside those of all rows."""
-    chosen = state.current(settings)
-    if chosen is None or not chosen.rows.size:
-        return ()
-    # The share of hits says nothing about rows that were chosen by their outcome.
-    if chosen.rule.of_bins or chosen.rule.by_outcome:
+    chosen = _drawable(settings)
+    if chosen is None:
         return ()
     return (ReliabilityOverlay.of_rows(settings.sample, figure.sums, chosen.rows, "Selected rows"),)
 
@@ -35,9 +32,18 @@ def score_range(settings: Settings) -> tuple[float, float] | None:
 
 def cumulative(settings: Settings, estimate: Estimate) -> tuple[Overlay[Cumulative], ...]:
     """Return the cumulative plot of the selected rows."""
-    chosen = state.current(settings)
-    if chosen is None or not chosen.rows.size or chosen.rule.of_bins or chosen.rule.by_outcome:
+    chosen = _drawable(settings)
+    if chosen is None:
         return ()
     part = state.sample_of(settings, chosen)
     figure = part.view(Cumulative.compute, estimate=estimate, band=False, seed=part.seed)
     return (Overlay("Selected rows", "selected", figure),)
+
+
+def _drawable(settings: Settings) -> state.Selected | None:
+    """Return the selection if it has points or a curve of its own; None otherwise."""
+    chosen = state.current(settings)
+    if chosen is None or not chosen.rows.size:
+        return None
+    # The share of hits says nothing about rows that were chosen by their outcome.
+    return None if chosen.rule.of_bins or chosen.rule.by_outcome else chosen

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from calviz.core.finding import Finding
+from calviz.core.finding import Finding, worst_first
 from calviz.figures.drawing.style import PALETTES
 from calviz.results.evaluation import Evaluation, MetricResult
 from calviz.results.verdict import Verdict
@@ -116,10 +116,9 @@ def _line(
 
 def findings(reported: Sequence[Finding]) -> None:
     """Draw the findings, worst first, each with its code; those after the first few are folded away."""
-    order = {"error": 0, "warning": 1, "info": 2}
     if not reported:
         st.caption("Nothing to report.")
-    ranked = sorted(reported, key=lambda f: order[f.severity])
+    ranked = worst_first(reported)
     _listed(ranked[:AT_ONCE])
     if rest := ranked[AT_ONCE:]:
         with st.expander(counted(len(rest), "more finding"), icon=":material/expand_more:"):

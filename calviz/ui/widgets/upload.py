@@ -184,7 +184,7 @@ def reading_form(
                 help="importance: on any scale, as in a survey; frequency: counts of aggregated rows.",
             )
             time = _column("Time column", f"{key}.time", columns, options.time_column, none=True)
-            groups_mode = st.multiselect(
+            group_columns = st.multiselect(
                 "Group columns",
                 [_NONE, *columns],
                 default=_groups_default(options, columns),
@@ -217,7 +217,7 @@ def reading_form(
         weight_column=weight or None,
         weight_kind=weight_kind,  # type: ignore[arg-type]
         time_column=time,
-        groups=_groups(groups_mode),
+        groups=_groups(group_columns),
         class_names=tuple(line.strip() for line in names.splitlines() if line.strip()) or None,
         repair=options.repair,
         choices=choices,

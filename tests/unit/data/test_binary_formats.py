@@ -289,6 +289,17 @@ def test_tables_refused(key: str, writer: str) -> None:
     assert part in refused(WRITERS[writer](pa.table(columns)), "x.bin")
 
 
+@pytest.mark.parametrize("writer", ["parquet", "arrow"])
+def test_a_late_longer_list_is_reported_by_its_own_column(writer: str) -> None:
+    n = 5_000  # more rows than recognition looks at
+    site = [[1.0]] * (n - 1) + [[1.0, 2.0]]
+    table = pa.table({"label": [0, 1] * (n // 2), "site": site, "prob": [0.5] * n})
+    with pytest.raises(InputError) as error:
+        read(WRITERS[writer](table), name="x.bin", options=ReadingOptions(groups=("site",)))
+    assert error.value.column == "site"
+    assert f"row {n:,}" in str(error.value)
+
+
 @pytest.mark.parametrize("writer", WRITERS)
 def test_truncated_tables(writer: str) -> None:
     data = WRITERS[writer](pa.table(TABLES["float64"]))

@@ -3,8 +3,13 @@
 import math
 import re
 
+import numpy as np
 import pytest
 
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
+from calviz.sample.metric_results import request_of, view_of
+from calviz.sample.sample import Sample
 from calviz.specs.metric import FAMILIES, METRICS, MetricRegistry
 
 ALL = pytest.mark.parametrize("metric", list(METRICS), ids=lambda m: m.key)
@@ -35,6 +40,22 @@ def test_formula_is_balanced_latex(metric):
     known |= {"ln", "Big", "tfrac", "quad", "ell"}
     assert set(re.findall(r"\\([a-zA-Z]+)", formula)) <= known
     assert formula.isascii()
+
+
+@ALL
+def test_a_view_names_the_fields_that_differ_between_resamples(metric):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(2), 80)
+    sample = Sample(Predictions(probs=probs, labels=rng.integers(0, 2, 80)))
+    try:
+        view = view_of(sample, request_of(sample, metric, {}))
+        drawn = view.bootstrap(rng, 20)
+    except NotAvailable as reason:
+        pytest.skip(str(reason))
+    assert view.DRAWN
+    for name in view.DRAWN:
+        one, several = getattr(view, name), getattr(drawn, name)
+        assert not isinstance(one, np.ndarray) or np.ndim(several) == np.ndim(one) + 1
 
 
 def test_families_come_in_their_order():

@@ -9,7 +9,11 @@ from calviz.metrics.kernels import classwise_ks
 from calviz.metrics.kernels.classwise_ks import classwise_ks as ks_view
 from calviz.numerics import columns as column_groups
 from calviz.sample import budget
-from calviz.sample.one_vs_rest import classwise_equal_width, classwise_thresholded
+from calviz.sample.one_vs_rest import (
+    _class_labels,
+    classwise_equal_width,
+    classwise_thresholded,
+)
 from calviz.sample.redrawn_rows_and_labels import redrawn_labels, row_counts
 from calviz.sample.sample import Sample
 
@@ -116,3 +120,17 @@ def test_budget():
     assert budget.affordable(20, budget.BUDGET / 50) == 20
     with pytest.raises(NotAvailable, match="too large to resample"):
         budget.affordable(1000, budget.BUDGET / 50)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3])
+def test_labels_follow_from_all_weights_of_a_draw(scale):
+    d = data()
+    w = weights(d.n) * scale
+    drawn = _class_labels(Sample(d))(w)
+    # The same weights draw the same labels, in any sample and memory layout: differences are paired.
+    np.testing.assert_array_equal(_class_labels(Sample(d))(np.asfortranarray(w)), drawn)
+    # Another draw, by however little, draws others.
+    for row in (0, d.n - 1):
+        other = w.copy()
+        other[row] += 0.25 * scale
+        assert (_class_labels(Sample(d))(other) != drawn).mean() > 0.1

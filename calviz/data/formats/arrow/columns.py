@@ -69,7 +69,7 @@ class TypedTable(Table):
             single_columns: dict[str, npt.NDArray[Any] | Factor] = {}
             if columns:
                 table = self._table(list(columns))
-                single_columns = {name: single(table.column(name)) for name in columns}
+                single_columns = {name: single(table.column(name), name) for name in columns}
         return Fetched(arrays, single_columns)
 
     def _out(self, group: tuple[str, ...]) -> tuple[FloatArray, bool]:
@@ -276,8 +276,11 @@ def _fill_lists(out: FloatArray, chunk: Any, name: str, first_row: int) -> None:
         out[present] = flat.reshape(-1, k)
 
 
-def single(column: Any) -> npt.NDArray[Any] | Factor:
-    """Convert a column for labels, groups, splits or identifiers: numbers unchanged, text and dates to a factor."""
+def single(column: Any, name: str) -> npt.NDArray[Any] | Factor:
+    """Convert a column for labels, groups, splits or identifiers: numbers unchanged, text and dates to a factor.
+
+    `name` is that of the column, for errors.
+    """
     kind = column.type
     if pa.types.is_dictionary(kind) or _element(kind) == "text":
         return _factor(column)
@@ -286,7 +289,7 @@ def single(column: Any) -> npt.NDArray[Any] | Factor:
 
         width = pc.list_value_length(column).drop_null().unique().to_pylist()
         out = np.empty((len(column), width[0] if width else 0))
-        fill_block(out, column, "label", 0)
+        fill_block(out, column, name, 0)
         return out
     if pa.types.is_temporal(kind):
         return _factor(column)

@@ -38,7 +38,7 @@ class ArrowRows(Table):
 
         arrays = tuple(self._scores(group) for group in scores)
         single_columns: dict[str, npt.NDArray[Any] | Factor] = {
-            name: arrow_columns.single(self.data.column(name)) for name in columns
+            name: arrow_columns.single(self.data.column(name), name) for name in columns
         }
         return Fetched(arrays, single_columns)
 
