@@ -133,3 +133,53 @@ def test_library_command_line_and_figures_work_where_streamlit_does_not():
         """
     )
     assert found.returncode == 0, found.stdout[-4_000:] + found.stderr[-2_000:]
+
+
+def imports_of(path: Path) -> set[str]:
+    """Names that a module imports when it is loaded; imports inside functions and for type checking do not count."""
+    statements = []
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        typing_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        statements += [] if typing_only else [node, *getattr(node, "body", [])]
+    names = set()
+    for node in statements:
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def circle_in(graph: dict[str, set[str]]) -> list[str]:
+    """One circle of a graph; empty if it has none."""
+    done: set[str] = set()
+    for start in graph:
+        path: list[str] = []
+        pending = [(start, iter(sorted(graph[start])))] if start not in done else []
+        while pending:
+            name, followers = pending[-1]
+            if name not in path:
+                path.append(name)
+            follower = next(followers, None)
+            if follower is None:
+                done.add(path.pop())
+                pending.pop()
+            elif follower in path:
+                return [*path[path.index(follower) :], follower]
+            elif follower not in done:
+                pending.append((follower, iter(sorted(graph[follower]))))
+    return []
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in (ROOT / "calviz").rglob("*.py")
+        if path.name != "__init__.py"
+    }
+    graph = {name: imports_of(path) & modules.keys() - {name} for name, path in modules.items()}
+    assert sum(map(len, graph.values())) > 2_000
+    assert not circle_in(graph)
+
+
+def test_a_circle_is_seen():
+    assert circle_in({"a": {"b"}, "b": {"c", "d"}, "c": set(), "d": {"b"}}) == ["b", "d", "b"]
+    assert circle_in({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
