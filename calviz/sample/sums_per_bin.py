@@ -47,10 +47,11 @@ def sums_of_equal_width(
     """
     bins = edges.size - 1
     width = score.dtype.type(bins)
+    # A score of 0, and scores that rounding has moved outside [0, 1], get a bin of their own at either end.
+    cells = 2 * (bins + 2)
     # Small integers are several times as fast.
-    small: type[np.signedinteger[Any]]
-    small = np.int8 if 2 * bins <= np.iinfo(np.int8).max else np.int16
-    sums = np.zeros((len(powers), 2 * bins))
+    small: type[np.signedinteger[Any]] = np.int8 if cells <= np.iinfo(np.int8).max else np.int16
+    sums = np.zeros((len(powers), cells))
     for start in range(0, score.size, COUNTED_ROWS):
         checkpoint()
         part = score[start : start + COUNTED_ROWS]
@@ -58,17 +59,17 @@ def sums_of_equal_width(
         np.rint(nearest, out=nearest)
         cell: IntArray = nearest.astype(small)
         nearest /= width  # the edge itself, rounded as `equal_width_edges` rounds it
-        cell -= (part <= nearest).view(np.int8)
-        # A score of 0, and scores that rounding has moved outside [0, 1], belong to the outer bins.
-        np.maximum(cell, small(0), out=cell)
-        np.minimum(cell, small(bins - 1), out=cell)
+        cell += (part > nearest).view(np.int8)
         cell += cell
         cell += hit[start : start + COUNTED_ROWS].view(np.int8)
         place = cell.astype(np.intp)
         for total, power in zip(sums, powers, strict=True):
             weights = None if power == 0 else part if power == 1 else np.square(part, dtype=float)
-            total += np.bincount(place, weights, minlength=2 * bins)
-    return sums.reshape(len(powers), bins, 2)
+            total += np.bincount(place, weights, minlength=cells)
+    per_bin = sums.reshape(len(powers), bins + 2, 2)
+    per_bin[:, 1] += per_bin[:, 0]
+    per_bin[:, bins] += per_bin[:, bins + 1]
+    return per_bin[:, 1 : bins + 1]
 
 
 def run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
@@ -98,8 +99,8 @@ def sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> Float
         np.square(table[1], out=table[2])
         first, last = np.searchsorted(starts, [start, rows.stop - 1], side="right") - 1
         inside = np.maximum(starts[first : last + 1] - start, 0)
-        found = np.add.reduceat(table, inside, axis=-1)
-        cells[:, bins[first : last + 1]] += found.swapaxes(1, 2)
+        cell_sums = np.add.reduceat(table, inside, axis=-1)
+        cells[:, bins[first : last + 1]] += cell_sums.swapaxes(1, 2)
     return cells
 
 
