@@ -29,6 +29,7 @@ from calviz.results.model_comparison import (
 )
 from calviz.results.slices import Where, rows_where
 from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 
 Models = Mapping[str, Dataset] | Sequence[Dataset]
@@ -47,6 +48,7 @@ def compare_models(
     ci: bool = True,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    samples: Mapping[str, Sample] | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> ModelComparison:
@@ -70,6 +72,9 @@ def compare_models(
     ci : bool
         Whether to compute intervals, paired differences, ranks and shares of "best".
     resamples, seed : int
+    samples : mapping of str to Sample, optional
+        Samples of the models by name: results cached with one are used if the model has the same rows after matching, and
+        new results are cached with it.
     progress : callable, optional
         Called as ``progress(name, done, total)`` after each model.
     stop : callable, optional
@@ -91,8 +96,10 @@ def compare_models(
             continue
         try:
             checkpoint(f"measuring {name}")
+            given = (samples or {}).get(name)
+            sample = given if given is not None and given.data.has_metrics_of(data) else data
             evaluation = evaluate(
-                data,
+                sample,
                 keys,
                 reduction=reduction,
                 bins=bins,
@@ -105,6 +112,8 @@ def compare_models(
                 findings=False,
             )
             results[name] = ModelResult(name, evaluation.metrics)
+            if isinstance(sample, Sample) and sample.is_large:
+                sample.let_go()  # free memory for the next model
         except (InputError, NotAvailable, Stopped) as error:
             results[name] = ModelResult(name, reason=str(error))
         if progress is not None:

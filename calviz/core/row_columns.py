@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -21,6 +21,9 @@ from calviz.core.notebook import html_block
 from calviz.core.probabilities import as_float
 
 Kind = Literal["probabilities", "logits", "confidence"]
+
+#: Columns on which no metric depends.
+_DESCRIPTIVE = {"name", "splits", "groups", "ids", "numbers", "texts", "times"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -189,6 +192,14 @@ class RowColumns:
         new._check_columns(new.n)
         return new
 
+    def has_metrics_of(self, other: RowColumns) -> bool:
+        """Whether every metric has the same value on both: scores, labels, weights, clusters and classes are equal."""
+        return type(self) is type(other) and all(
+            _equal(getattr(self, column.name), getattr(other, column.name))
+            for column in fields(self)
+            if column.name not in _DESCRIPTIVE
+        )
+
     def fingerprint(self) -> str:
         """BLAKE2b-256 hash of the full content (not the name), in hexadecimal."""
         return self._fingerprint
@@ -242,6 +253,16 @@ def hash_arrays(digest: Any, arrays: Iterable[npt.NDArray[Any] | None]) -> None:
         if array is not None:
             digest.update(repr((array.dtype.str, array.shape)).encode())
             digest.update(np.ascontiguousarray(array).data)
+
+
+def _equal(column: Any, other: Any) -> bool:
+    if column is other:
+        return True
+    if isinstance(column, Factor) and isinstance(other, Factor):
+        return column.levels == other.levels and np.array_equal(column.codes, other.codes)
+    if isinstance(column, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(column, other)
+    return isinstance(column, tuple) and column == other
 
 
 def _few(names: tuple[str, ...]) -> str:

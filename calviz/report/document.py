@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from calviz.core.errors import NotAvailable, OptionError
@@ -173,6 +173,15 @@ def make_part(
         sections=tuple(w for w in filled if not w.section.shared),
         shared=tuple(w for w in filled if w.section.shared),
     )
+
+
+def with_section(part: Part, key: str, subject: Subject) -> Part:
+    """Return the part with one more section, in its place; unchanged if the section is empty."""
+    written = write(SECTIONS[key], subject)
+    if not written.blocks:
+        return part
+    sections = sorted((*part.sections, written), key=lambda w: w.section.place)
+    return replace(part, sections=tuple(sections))
 
 
 def bind(

@@ -33,6 +33,10 @@ _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
 IntervalChoice = Literal["own", "percentile", "basic"]
 
 
+#: Error bars by kind, as fields of a `MetricResult`; a kind without fields cannot be drawn, and a missing one has not been drawn.
+ErrorBars = dict[Literal["interval", "noise_floor"], dict[str, Any]]
+
+
 class MetricRequest(NamedTuple):
     """A metric of a sample: its key, and the parameters of its view by name."""
 
@@ -53,6 +57,21 @@ class Resampling:
 
     def __post_init__(self) -> None:
         check_level(self.level)
+
+    @property
+    def wanted(self) -> set[Literal["interval", "noise_floor"]]:
+        """Kinds of error bars."""
+        kinds: set[Literal["interval", "noise_floor"]] = set()
+        if self.intervals:
+            kinds.add("interval")
+        if self.noise_floors:
+            kinds.add("noise_floor")
+        return kinds
+
+    @property
+    def cache_key(self) -> Resampling:
+        """The same resampling whatever is wanted: an interval is the same with or without a noise floor beside it."""
+        return replace(self, intervals=True, noise_floors=True)
 
     def method(self, metric: Metric) -> IntervalMethod:
         """Method of the interval of a metric."""
@@ -143,24 +162,28 @@ def measured_with_error_bars(
         values[m.key] = sample.view(value_of, request=requests[m.key])
     if not resampling.intervals and not resampling.noise_floors:
         return values
+    places = {
+        key: (sample.reduction, request, resampling.cache_key) for key, request in requests.items()
+    }
+    bars: dict[str, ErrorBars] = {key: sample.cache.get(at, {}) for key, at in places.items()}
     # Metrics of one view share its resamples.
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
-    bars = {
-        key: sample.cache.get((sample.reduction, request, resampling))
-        for key, request in requests.items()
-    }
     for m in metrics:
-        if values[m.key].available and bars[m.key] is None:
+        if values[m.key].available and not bars[m.key].keys() >= resampling.wanted:
             view = view_of(sample, requests[m.key])
             sharing.setdefault(id(view), (view, []))[1].append(m)
     for view, family in sharing.values():
-        for m, drawn in _error_bars(sample, view, family, values, resampling):
-            bars[m.key] = sample.cache[sample.reduction, requests[m.key], resampling] = drawn
-    results = {key: replace(value, **(bars[key] or {})) for key, value in values.items()}
+        for m, drawn in _error_bars(sample, view, family, values, bars, resampling):
+            bars[m.key] = sample.cache[places[m.key]] = bars[m.key] | drawn
+    wanted = {
+        key: {name: bar for kind in resampling.wanted for name, bar in drawn.get(kind, {}).items()}
+        for key, drawn in bars.items()
+    }
+    results = {key: replace(value, **wanted[key]) for key, value in values.items()}
     if sample.data.alike:
         return results
     return {
-        key: _with_note(result, sample, resampling, drawn="interval" in (bars[key] or {}))
+        key: _with_note(result, sample, resampling, drawn="interval" in wanted[key])
         for key, result in results.items()
     }
 
@@ -197,18 +220,26 @@ def _error_bars(
     view: Any,
     metrics: Sequence[Metric],
     results: Mapping[str, MetricResult],
+    bars: Mapping[str, ErrorBars],
     resampling: Resampling,
-) -> Iterator[tuple[Metric, dict[str, Any]]]:
+) -> Iterator[tuple[Metric, ErrorBars]]:
+    """Yield the wanted error bars that `bars` lacks, and all noise floors if the labels are redrawn in any case."""
+    intervals = [m for m in metrics if "interval" in resampling.wanted - bars[m.key].keys()]
+    floors = [m for m in metrics if "noise_floor" in resampling.wanted - bars[m.key].keys()]
     # One row resamples to itself, so it has no interval.
-    intervals = resampling.intervals and sample.data.rows > 1
-    needed = [m for m in metrics if intervals and needs_calibrated(resampling.method(m))]
-    drawn = resampling.draw(view, metrics, "bootstrap") if intervals else {}
-    under = metrics if resampling.noise_floors else needed
+    resampled = intervals if sample.data.rows > 1 else []
+    needed = [m for m in resampled if needs_calibrated(resampling.method(m))]
+    drawn = resampling.draw(view, resampled, "bootstrap") if resampled else {}
+    under = [m for m in metrics if m in needed or "noise_floor" not in bars[m.key]]
+    if not needed and not floors:
+        under = []
     calibrated = resampling.draw(view, under, "under_calibration") if under else {}
     coarse = view.as_drawn() if calibrated and hasattr(view, "as_drawn") else None
     for m in metrics:
         value, redrawn = results[m.key].value, calibrated.get(m.key)
-        bars: dict[str, Any] = {}
+        result: ErrorBars = {}
+        if m in intervals:
+            result["interval"] = {}
         if m.key in drawn:
             method = usable(resampling.method(m), redrawn)
             interval = error_bars.interval(
@@ -224,9 +255,15 @@ def _error_bars(
             if closed is not None and resampling.interval == "own":
                 ends = closed(view, resampling.level)
                 interval, method = (None if ends is None else Interval(*ends)), "closed"
-            bars = {"interval": interval, "interval_method": method if interval else None}
-        if redrawn is not None and resampling.noise_floors:
+            result["interval"] = {
+                "interval": interval,
+                "interval_method": method if interval else None,
+            }
+        if m in under:
+            result["noise_floor"] = {}
+        if redrawn is not None:
             # Compare like with like: the value at the resolution of the redrawn ones.
             same = value if coarse is None else float(m.value(coarse)[0])
-            bars["noise_floor"] = error_bars.noise_floor(redrawn, same, m.tail)
-        yield m, bars
+            floor = error_bars.noise_floor(redrawn, same, m.tail)
+            result["noise_floor"] = {"noise_floor": floor}
+        yield m, result

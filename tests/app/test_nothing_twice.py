@@ -126,6 +126,36 @@ def test_an_audit_with_its_report_measures_once(measured, three, tmp_path, optio
     assert measured.twice() == []
 
 
+@pytest.fixture(scope="module")
+def two_models(tmp_path_factory):
+    """A file with the scores of two models for the same rows."""
+    rng = np.random.default_rng(12)
+    score = rng.random(300)
+    labels = (rng.random(300) < score).astype(int)
+    file = tmp_path_factory.mktemp("two") / "two.csv"
+    models = [score, score**2]
+    rows = (
+        ",".join([f"{y}", *(f"{1 - a[i]},{a[i]}" for a in models)]) for i, y in enumerate(labels)
+    )
+    file.write_text("\n".join(["label,mlp:0,mlp:1,forest:0,forest:1", *rows]))
+    return file
+
+
+@pytest.mark.parametrize("command", [("audit",), ("audit", "--ci"), ("compare-models",)])
+def test_a_report_on_several_models_measures_each_once(measured, two_models, tmp_path, command):
+    html = tmp_path / "report.html"
+    done = CliRunner().invoke(
+        main, [command[0], str(two_models), "--html", str(html), *command[1:]]
+    )
+    assert done.exit_code == 0, done.output
+    assert "Best in" in html.read_text()
+    # The paired resamples of both models, whose views are no sample's own, are measured as well.
+    of_samples = [what for key, what in measured.values if key == "ece" and isinstance(what, tuple)]
+    assert len(of_samples) == 2
+    assert len(measured.verdicts) == 2
+    assert measured.twice() == []
+
+
 @pytest.mark.parametrize("options", [(), ("--ci",)])
 def test_an_audit_with_its_report_asks_other_libraries_once(monkeypatch, three, tmp_path, options):
     calls = Counter()

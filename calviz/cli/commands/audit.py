@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
     from calviz.data import LabelFile, Loaded, ReadingOptions
     from calviz.report.document import Part
-    from calviz.report.subject import Preset
+    from calviz.report.subject import Preset, Subject
     from calviz.results.evaluation import Evaluation
-    from calviz.results.model_comparison import ModelComparison
     from calviz.sample.sample import Sample
     from calviz.specs.convention import Conventions
 
@@ -38,6 +37,7 @@ class Audit:
     """Results for one model of one file."""
 
     file: str
+    model: str
     loaded: Loaded
     sample: Sample
     evaluation: Evaluation
@@ -171,6 +171,7 @@ def command(
     gates: list[Gate] = []
     wrong = False
     for file in files:
+        audits: list[Audit] = []
         try:
             for audit in _audit(
                 file,
@@ -187,14 +188,12 @@ def command(
                 gates += _gates(audit, thresholds)
                 if json_path is not None:
                     records.append(_record(audit, ci, decisions))
+                audits.append(audit)
                 if documents:
-                    # The comparison of models is shown once, in the first part.
-                    once = len(files) == 1 and not parts
-                    models_compared = _compare_models(audit, models, settings) if once else None
-                    named = len(files) > 1
-                    parts.append(
-                        _part(audit, ci, reading, models_compared, preset, decisions, named=named)
-                    )
+                    subject = _subject(audit, ci, reading, preset, decisions, named=len(files) > 1)
+                    parts.append(_part(subject))
+            if documents and len(files) == 1 and preset is None:
+                parts[0] = _with_models(parts[0], audits, settings)
         except BrokenPipeError:
             raise
         except (CalvizError, OSError) as error:
@@ -250,7 +249,7 @@ def _audit(
         decisions.check(sample)
         evaluation = analysis.evaluate(sample, ci=ci, **decisions.options)
         others = analysis.conventions(sample, noise=ci) if conventions else None
-        audit = Audit(file, loaded, sample, evaluation, others)
+        audit = Audit(file, name, loaded, sample, evaluation, others)
         if not quiet:
             if number == 0:
                 print_recognition(file, loaded)
@@ -320,47 +319,51 @@ def _record(audit: Audit, ci: bool, decisions: DecisionOptions) -> dict[str, Any
     )
 
 
-def _compare_models(
-    audit: Audit, models: tuple[str, ...], settings: Mapping[str, Any]
-) -> ModelComparison | None:
-    """Compare the models of a file; None if there is only one."""
+def _with_models(part: Part, audits: list[Audit], settings: Mapping[str, Any]) -> Part:
+    """Add the comparison of the models of a file, which is shown once; unchanged if there is only one."""
     from calviz.comparison import compare_models
+    from calviz.report.document import with_section
+    from calviz.report.subject import Subject
 
-    names = models or tuple(audit.loaded.models)
-    if len(names) < 2:
-        return None
-    return compare_models(
-        {name: audit.loaded.models[name] for name in names},
+    if len(audits) < 2:
+        return part
+    comparison = compare_models(
+        {audit.model: audit.loaded.models[audit.model] for audit in audits},
+        samples={audit.model: audit.sample for audit in audits},
         **settings,
     )
+    return with_section(part, "models", Subject(audits[0].sample, models=comparison))
 
 
-def _part(
+def _subject(
     audit: Audit,
     ci: bool,
     reading: ReadingOptions,
-    models_compared: ModelComparison | None,
     preset: Preset | None,
     decisions: DecisionOptions,
     *,
     named: bool,
-) -> Part:
-    from calviz.report.document import make_part
-    from calviz.report.presets import sections_of
+) -> Subject:
     from calviz.report.subject import Origin, Subject
 
     several = len(audit.loaded.models) > 1
     names = [audit.loaded.file] * (named or not several) + [audit.sample.data.name] * several
-    subject = Subject(
+    return Subject(
         audit.sample,
         title=", ".join(names),
         error_bars=True if ci else None,
         origin=Origin.of(audit.loaded, reading),
-        models=models_compared,
         preset=preset,
         cutoff=decisions.cutoff,
         grades=decisions.grades,
     )
+
+
+def _part(subject: Subject) -> Part:
+    from calviz.report.document import make_part
+    from calviz.report.presets import sections_of
+
+    preset = subject.preset
     return make_part(subject, sections=sections_of(preset, subject) if preset else None)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +14,14 @@ from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.sample_options import bins_option, reduction_option, resamples_option, seed_option
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError
 
 if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
     from calviz.data import Loaded, ReadingOptions
-    from calviz.report.document import Report
+    from calviz.report.subject import Origin, Subject
     from calviz.results.model_comparison import ModelComparison
+    from calviz.sample.sample import Sample
 
 
 @click.command()
@@ -58,8 +61,10 @@ def command(
     """
     from calviz.cli.audit_text import print_recognition
     from calviz.cli.models_text import print_models
-    from calviz.comparison import compare_models, named_models
+    from calviz.comparison import compare_models, named_models, same_rows
+    from calviz.core.reduction import Reduction
     from calviz.data import read
+    from calviz.sample.sample import Sample
 
     check_output("--json", json_path)
     documents = Documents(html_path, markdown_path, pdf_path)
@@ -78,11 +83,20 @@ def command(
     unknown = [name for name in chosen if name not in models]
     if unknown:
         raise OptionError(f"there is no model '{unknown[0]}'; known: {', '.join(models)}.")
+    aligned = same_rows({name: models[name] for name in chosen} if chosen else models, split=split)
+    how = Reduction.of(reduction, *aligned.models.values())
+    samples: dict[str, Sample] = {}
+    for name, data in aligned.models.items():
+        with suppress(NotAvailable):  # the comparison says why
+            samples[name] = Sample(
+                data, how, bins=bins, seed=seed, resamples=resamples, split=split
+            )
     comparison = compare_models(
-        {name: models[name] for name in chosen} if chosen else models,
+        aligned,
         "all" if json_path is not None else None,
         split=split,
-        reduction=reduction,
+        samples=samples,
+        reduction=how,
         bins=bins,
         seed=seed,
         resamples=resamples,
@@ -94,37 +108,25 @@ def command(
 
         write_json(models_record(comparison, files=[source.file for source in loaded]), json_path)
     if documents:
+        from calviz.report.document import compose
+        from calviz.report.section import brief
+        from calviz.report.subject import Origin
+
         files_of = [source for source in loaded for _ in source.models]
-        documents.write(_report(comparison, dict(zip(models, files_of, strict=True)), reading))
+        origins = {
+            name: Origin.of(source, reading) for name, source in zip(models, files_of, strict=True)
+        }
+        documents.write(compose(_subjects(comparison, samples, origins), sections=brief()))
     return FINE
 
 
-def _report(
-    comparison: ModelComparison, files: dict[str, Loaded], reading: ReadingOptions
-) -> Report:
-    """Report with a part per model on the rows that all models have, and the comparison in the first part."""
-    from calviz.core.reduction import Reduction
-    from calviz.report.document import compose
-    from calviz.report.section import brief
-    from calviz.report.subject import Origin, Subject
-    from calviz.sample.sample import Sample
+def _subjects(
+    comparison: ModelComparison, samples: dict[str, Sample], origins: dict[str, Origin]
+) -> Iterator[Subject]:
+    """Each model on the rows that all models have; the comparison is shown once, with the first."""
+    from calviz.report.subject import Subject
 
-    reduction = Reduction.of(comparison.reduction)
-    return compose(
-        (
-            Subject(
-                Sample(
-                    data,
-                    reduction,
-                    bins=comparison.bins,
-                    seed=comparison.seed,
-                    split=comparison.split,
-                ),
-                title=name,
-                origin=Origin.of(files[name], reading),
-                models=comparison if number == 0 else None,  # the comparison is shown once
-            )
-            for number, (name, data) in enumerate(comparison.alignment.models.items())
-        ),
-        sections=brief(),
-    )
+    for number, (name, sample) in enumerate(samples.items()):
+        models = comparison if number == 0 else None
+        yield Subject(sample, title=name, origin=origins[name], models=models)
+        sample.let_go()  # free memory for the next model
