@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from calviz.cli.at_cutoff import DecisionOptions
-from calviz.cli.group import CROSSED, FINE, WRONG
-from calviz.cli.output_options import OutputOption, check_output, json_option, write_json
+from calviz.cli.audit_outputs import Outputs
+from calviz.cli.audits import Audit, AuditOptions, audits_of
+from calviz.cli.output_options import OutputOption, check_output, json_option
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.sample_options import bins_option, reduction_option, resamples_option, seed_option
-from calviz.cli.text import say, sentence
 from calviz.cli.threshold import Threshold
-from calviz.core.atomic_files import write_output
-from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.errors import CalvizError, OptionError
 from calviz.core.options import checked_cutoff
-from calviz.report.junit import Gate, Outcome, to_junit
 
 if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
-    from calviz.data import LabelFile, Loaded, ReadingOptions
-    from calviz.report.document import Part
-    from calviz.report.subject import Preset, Subject
-    from calviz.results.evaluation import Evaluation
-    from calviz.sample.sample import Sample
-    from calviz.specs.convention import Conventions
-
-
-@dataclass(frozen=True)
-class Audit:
-    """Results for one model of one file."""
-
-    file: str
-    model: str
-    loaded: Loaded
-    sample: Sample
-    evaluation: Evaluation
-    conventions: Conventions | None = None
+    from calviz.data import LabelFile, ReadingOptions
+    from calviz.report.subject import Preset
 
 
 @click.command()
@@ -143,13 +122,6 @@ def command(
     JSON or report is written (JUnit XML is, with the error). A report has one part per model of each file; it always includes error bars.
     """
     thresholds = [Threshold.of(text) for text in fail_on]
-    settings = {
-        "split": split,
-        "reduction": reduction,
-        "bins": bins,
-        "seed": seed,
-        "resamples": resamples,
-    }
     check_output("--json", json_path)
     check_output("--junit", junit_path)
     documents = Documents(html_path, markdown_path, pdf_path)
@@ -165,209 +137,36 @@ def command(
     decisions = DecisionOptions(
         None if cutoff is None else checked_cutoff(cutoff, "--cutoff"), grades
     )
-    quiet = only_one_output(json_path, documents)
-    parts: list[Part] = []
-    records: list[dict[str, Any]] = []
-    gates: list[Gate] = []
-    wrong = False
+    options = AuditOptions(
+        reading=reading,
+        labels=labels,
+        models=models,
+        settings={
+            "split": split,
+            "reduction": reduction,
+            "bins": bins,
+            "seed": seed,
+            "resamples": resamples,
+        },
+        decisions=decisions,
+        ci=ci,
+        conventions=conventions,
+        by=by,
+        risk=risk,
+        quiet=only_one_output(json_path, documents),
+    )
+    outputs = Outputs(
+        options, thresholds, json_path, junit_path, documents, preset, several_files=len(files) > 1
+    )
     for file in files:
         audits: list[Audit] = []
         try:
-            for audit in _audit(
-                file,
-                reading,
-                labels,
-                models,
-                settings,
-                ci,
-                conventions,
-                quiet=quiet,
-                by=(by, risk),
-                decisions=decisions,
-            ):
-                gates += _gates(audit, thresholds)
-                if json_path is not None:
-                    records.append(_record(audit, ci, decisions))
+            for audit in audits_of(file, options):
+                outputs.add(audit)
                 audits.append(audit)
-                if documents:
-                    subject = _subject(audit, ci, reading, preset, decisions, named=len(files) > 1)
-                    parts.append(_part(subject))
-            if documents and len(files) == 1 and preset is None:
-                parts[0] = _with_models(parts[0], audits, settings)
+            outputs.add_comparison(audits)
         except BrokenPipeError:
             raise
         except (CalvizError, OSError) as error:
-            reason = _in_file(error, file)
-            say(reason)
-            gates.append(Gate(file, "", "audit", "error", reason))
-            wrong = True
-    if junit_path is not None:
-        write_output(junit_path, to_junit(gates))
-    if wrong:
-        return WRONG
-    if json_path is not None:
-        write_json(records[0] if len(files) == len(records) == 1 else records, json_path)
-    if documents:
-        from calviz.report.document import bind
-
-        documents.write(bind(parts))
-    return CROSSED if any(gate.outcome == "failure" for gate in gates) else FINE
-
-
-def _audit(
-    file: str,
-    reading: ReadingOptions,
-    labels: LabelFile | None,
-    models: tuple[str, ...],
-    settings: Mapping[str, Any],
-    ci: bool,
-    conventions: bool,
-    *,
-    quiet: bool,
-    by: tuple[str | None, float] = (None, 0.1),
-    decisions: DecisionOptions,
-) -> Iterator[Audit]:
-    from calviz import analysis
-    from calviz.cli.audit_text import print_conventions, print_evaluation, print_recognition
-    from calviz.cli.by_group import print_groups
-    from calviz.data import read
-    from calviz.sample.sample import Sample
-
-    loaded = _out_of_core(file, reading, quiet=quiet) if labels is None else None
-    if loaded is None:
-        loaded = read(file, options=reading, labels=labels)
-    unknown = [name for name in models if name not in loaded.models]
-    if unknown:
-        known = ", ".join(loaded.models)
-        raise OptionError(f"there is no model '{unknown[0]}'; known: {known}.")
-    for number, name in enumerate(models or loaded.models):
-        sample = Sample.of(loaded.models[name], **settings)
-        if by[0] is not None:
-            from calviz.figures.kernels.group_levels import check_column
-
-            check_column(sample.data, by[0])
-        decisions.check(sample)
-        evaluation = analysis.evaluate(sample, ci=ci, **decisions.options)
-        others = analysis.conventions(sample, noise=ci) if conventions else None
-        audit = Audit(file, name, loaded, sample, evaluation, others)
-        if not quiet:
-            if number == 0:
-                print_recognition(file, loaded)
-            print_evaluation(audit.evaluation, named=len(loaded.models) > 1)
-            decisions.print(sample)
-            if audit.conventions is not None:
-                print_conventions(audit.conventions)
-            if by[0] is not None:
-                print_groups(sample, by[0], by[1])
-        yield audit
-        sample.let_go()  # free memory for the next model
-
-
-def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | None:
-    """Load several files, or a file that does not fit into memory, as a profile; None for any other source."""
-    from calviz.cli.progress import showing_progress
-    from calviz.data.profile_files import loaded
-    from calviz.data.profiling.run import options_and_time, profile
-    from calviz.data.profiling.sources import why_out_of_core
-
-    why = why_out_of_core(file)
-    if not why:
-        return None
-    if not quiet:
-        say(f"{file}: {why}, so it is summed part by part and judged from its profile.")
-    options, time, every = options_and_time(reading)
-    with showing_progress():
-        summed = profile([file], by=reading.groups or (), time=time, every=every, **options)
-    return loaded(summed, Path(file).name)
-
-
-def _gates(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
-    """Yield the verdict as a gate that always passes, then each threshold; crossed ones go to standard error."""
-    several = len(audit.loaded.models) > 1
-    model = audit.evaluation.name if several else ""
-    source = f"{audit.file}, {model}" if several else audit.file
-    verdict = audit.evaluation.verdict
-    yield Gate(audit.file, model, "audit", text=verdict.sentence if verdict else "")
-    for threshold in thresholds:
-        crossing = threshold.crossed(audit.evaluation)
-        if crossing:
-            say(f"{source}: {crossing}.")
-        outcome: Outcome = "failure" if crossing else "passed"
-        yield Gate(audit.file, model, str(threshold), outcome, crossing or "")
-
-
-def _record(audit: Audit, ci: bool, decisions: DecisionOptions) -> dict[str, Any]:
-    from calviz.report.json import audit_record, convention_records
-
-    extra: dict[str, Any] = decisions.record(audit.sample)
-    if audit.conventions is not None:
-        extra["conventions"] = convention_records(audit.conventions)
-    verdict = audit.evaluation.verdict
-    assert verdict is not None  # an evaluation of all metrics includes findings and verdict
-    return audit_record(
-        audit.evaluation,
-        file=audit.file,
-        notices=audit.loaded.notices,
-        verdict=verdict.sentence,
-        other_view=verdict.other_view,
-        recognised=audit.loaded.recognition.sentence(),
-        repairs=audit.loaded.repairs_made,
-        digest=audit.loaded.digest,
-        seed=audit.sample.seed,
-        resamples=audit.sample.resamples if ci else None,
-        **extra,
-    )
-
-
-def _with_models(part: Part, audits: list[Audit], settings: Mapping[str, Any]) -> Part:
-    """Add the comparison of the models of a file, which is shown once; unchanged if there is only one."""
-    from calviz.comparison import compare_models
-    from calviz.report.document import with_section
-    from calviz.report.subject import Subject
-
-    if len(audits) < 2:
-        return part
-    comparison = compare_models(
-        {audit.model: audit.loaded.models[audit.model] for audit in audits},
-        samples={audit.model: audit.sample for audit in audits},
-        **settings,
-    )
-    return with_section(part, "models", Subject(audits[0].sample, models=comparison))
-
-
-def _subject(
-    audit: Audit,
-    ci: bool,
-    reading: ReadingOptions,
-    preset: Preset | None,
-    decisions: DecisionOptions,
-    *,
-    named: bool,
-) -> Subject:
-    from calviz.report.subject import Origin, Subject
-
-    several = len(audit.loaded.models) > 1
-    names = [audit.loaded.file] * (named or not several) + [audit.sample.data.name] * several
-    return Subject(
-        audit.sample,
-        title=", ".join(names),
-        error_bars=True if ci else None,
-        origin=Origin.of(audit.loaded, reading),
-        preset=preset,
-        cutoff=decisions.cutoff,
-        grades=decisions.grades,
-    )
-
-
-def _part(subject: Subject) -> Part:
-    from calviz.report.document import make_part
-    from calviz.report.presets import sections_of
-
-    preset = subject.preset
-    return make_part(subject, sections=sections_of(preset, subject) if preset else None)
-
-
-def _in_file(error: CalvizError | OSError, file: str) -> str:
-    if isinstance(error, InputError):
-        return sentence(error.in_file(Path(file).name))
-    return sentence(error) if isinstance(error, OSError) else f"{file}: {sentence(error)}"
+            outputs.add_failure(file, error)
+    return outputs.write()
