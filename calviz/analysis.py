@@ -8,8 +8,8 @@ from typing import Any, get_args
 import numpy.typing as npt
 
 from calviz.checks import find
-from calviz.checks import verdict as verdict_on
-from calviz.checks.explained import explained
+from calviz.checks.verdict.plain_words import explained
+from calviz.checks.verdict.sentence import verdict as verdict_on
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.options import check_choice, check_whole

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from calviz.checks._verdict_tests import Joint, joint, tested_views
+from calviz.checks.verdict.joint_tests import Joint, joint, tested_views
 from calviz.core.reduction import Reduction
 from calviz.metrics.binned import ece
 from calviz.metrics.mcs import mcs
