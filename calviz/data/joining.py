@@ -14,10 +14,10 @@ import numpy.typing as npt
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.factor import Factor
-from calviz.core.finding import Finding
 from calviz.data.file_bytes import Source
 from calviz.data.format import format_of
 from calviz.data.loaded import ReadingOptions, known_columns, short
+from calviz.data.notices import Notice
 from calviz.data.recognition import column_names
 from calviz.data.recognition.table_view import View
 from calviz.data.table import MISSING, SAMPLE_ROWS, Column, Fetched, Table
@@ -117,7 +117,7 @@ def join(
     notices = list(table.notices)
     if len(keys) > matched:
         text = f"{len(keys) - matched:,} of {len(keys):,} rows of {source.name} have no predictions, and are left out"
-        notices.append(Finding("DATA013", "info", text))
+        notices.append(Notice.UNUSED_VALUES.finding("info", text))
     columns = tuple(_column(truth[name], values) for name, values in joined.items())
     joined_table = JoinedTable(
         format=f"{table.format} with labels of {source.name} by '{short(on)}'",

@@ -20,6 +20,7 @@ from calviz.data.folders import Logs, Together
 from calviz.data.format import format_of
 from calviz.data.joining import LabelFile, join
 from calviz.data.loaded import Loaded, ReadingOptions, Recognition
+from calviz.data.notices import Notice
 from calviz.data.profile_files import facts_in
 from calviz.data.profile_files import loaded as loaded_profile
 from calviz.data.profile_files import of_table as profile_of
@@ -219,5 +220,7 @@ def _recognition(table: Table, layout: Layout, built: Built) -> Recognition:
 
 
 def _notices(table: Table, layout: Layout, built: Built) -> tuple[Finding, ...]:
-    made = tuple(Finding("DATA010", "warning", f"changed as asked: {what}") for what in built.made)
+    made = tuple(
+        Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in built.made
+    )
     return (*table.notices, *layout.notices, *built.notices, *made)

@@ -1,9 +1,10 @@
-"""The whole content of the page Learn as one Markdown document: ``python -m calviz.learn.document``."""
+"""The content of the page Learn, and the notices about files, as one Markdown document: ``python -m calviz.learn.document``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from calviz.data.notices import Notice
 from calviz.learn.entries import Entry, Kind, entries
 from calviz.learn.glossary import GLOSSARY
 from calviz.learn.guide import LIMITS, QUESTIONS
@@ -39,6 +40,11 @@ def _lines() -> Iterator[str]:
         yield f"- {limit}"
     for kind, title in _TITLES.items():
         yield from _chapter(title, [e for e in entries() if e.kind == kind])
+    yield ""
+    yield "## Notices about a file"
+    for notice in Notice:
+        yield ""
+        yield f"**{notice.value}**: {notice.title}"
     yield ""
     yield "## Glossary"
     yield ""

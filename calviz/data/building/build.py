@@ -24,6 +24,7 @@ from calviz.data.building.logit_agreement import disagreement
 from calviz.data.building.times import as_times
 from calviz.data.file_errors import no_rows
 from calviz.data.loaded import DROP_MISSING, ReadingOptions, short, span
+from calviz.data.notices import Notice
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
 from calviz.data.recognition.layout import Confidence, Layout, Scores
 from calviz.data.table import Fetched, Table
@@ -146,14 +147,14 @@ class _Builder:
         probs, others = span(scores.columns), span(scores.logits)
         if scores.kind == "logits":
             text = f"'{probs}' holds the scores, read as logits; not used: {others}"
-            self.notices.append(Finding("DATA003", "info", text))
+            self.notices.append(Notice.SCORE_COLUMNS.finding("info", text))
             return {}
         if problem := disagreement(array, logits):
             text = f"'{probs}' holds the scores; not used: {others}, {problem}"
-            self.notices.append(Finding("DATA003", "warning", text))
+            self.notices.append(Notice.SCORE_COLUMNS.finding("warning", text))
             return {}
         text = f"'{probs}' holds the scores; {others}, which agree with them, are their logits"
-        self.notices.append(Finding("DATA003", "info", text))
+        self.notices.append(Notice.SCORE_COLUMNS.finding("info", text))
         return {"logits": logits}
 
     def _repaired(self, scores: Scores, array: FloatArray) -> tuple[Scores, FloatArray]:
@@ -197,8 +198,7 @@ class _Builder:
         low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"
         range_ = f"sum to {low}" if low == high else f"sum to {low} … {high}"
         self.notices.append(
-            Finding(
-                "DATA006",
+            Notice.ROW_SUMS.finding(
                 "warning",
                 f"{sums.off:,} of {predictions.n:,} rows {range_} (max deviation "
                 f"{sums.deviation:.2g}); the numbers are for the scores as they are, "
@@ -246,7 +246,7 @@ class _Builder:
             line=line,
         )
         if decoded.notice:
-            self.notices.append(Finding("DATA007", "info", decoded.notice))
+            self.notices.append(Notice.LABEL_VALUES.finding("info", decoded.notice))
         return decoded
 
     @staticmethod
@@ -328,8 +328,7 @@ class _Builder:
                 unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
         if unused:
             self.notices.append(
-                Finding(
-                    "DATA008",
+                Notice.UNUSED_GROUPS.finding(
                     "info",
                     f"not used as groups because they have one value or too many: {', '.join(unused[:8])}"
                     + (f" and {len(unused) - 8} more" if len(unused) > 8 else ""),
@@ -374,7 +373,7 @@ class _Builder:
                 if self.options.time_column is not None:
                     raise
                 text = f"'{short(layout.time)}' is not used as times: {error}"
-                self.notices.append(Finding("DATA013", "info", text))
+                self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
         return columns
 
     # Confidence-only data
@@ -420,10 +419,10 @@ class _Builder:
             text = (
                 f"'{short(layout.score)}' holds logarithms: the confidences are their exponentials"
             )
-            self.notices.append(Finding("DATA011", "info", text))
+            self.notices.append(Notice.CONVERTED.finding("info", text))
         elif "percent" not in self.options.repair and are_percentages(score):
             score = score / 100
-            self.notices.append(Finding("DATA011", "info", PERCENT_WORDS))
+            self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
         problem = diagnose.Problem(self.table, scores, array, lambda row: row)
         try:

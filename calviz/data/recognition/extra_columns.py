@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from calviz.core.finding import Finding
 from calviz.core.predictions import INTERVAL
 from calviz.data.building.times import may_be_times
+from calviz.data.notices import Notice
 from calviz.data.recognition import column_names
 from calviz.data.recognition.table_view import View
 from calviz.data.table import Column
@@ -84,15 +85,13 @@ def cluster_and_weight_hints(view: View, used: set[str]) -> Iterator[Finding]:
         may_cluster = view.table.questions is None or plain != "subject"
         repeats = may_cluster and column.type in ("text", "integer") and _has_repeats(column)
         if options.cluster_column is None and plain in column_names.CLUSTERS and repeats:
-            yield Finding(
-                "DATA012",
+            yield Notice.LOGS_AND_HINTS.finding(
                 "info",
                 f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column "
                 f"'{name}', --cluster), and intervals and p-values take it into account",
             )
         elif options.weight_column is None and plain in column_names.WEIGHTS and column.numeric:
-            yield Finding(
-                "DATA012",
+            yield Notice.LOGS_AND_HINTS.finding(
                 "info",
                 f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)",
             )

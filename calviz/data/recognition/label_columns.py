@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calviz.core.errors import InputError
 from calviz.data.loaded import short
+from calviz.data.notices import Notice
 from calviz.data.recognition import column_names, first_rows
 from calviz.data.recognition.layout import Scores
 from calviz.data.recognition.table_view import View
@@ -31,7 +32,7 @@ def one_hot(
     if len(columns) == 2 and all(c.endswith(column_names.OUTCOME) for c in columns):
         # Two complementary forecasts of one event: the first one counts.
         view.note(
-            "DATA004",
+            Notice.COMPLEMENT,
             "info",
             f"'{short(first.columns[0])}' is taken as P(class 1), with its outcome '{short(columns[0])}'; "
             f"'{short(first.columns[1])}' is its complement",
@@ -50,7 +51,7 @@ def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
         return named
     event = view.named(column_names.EVENTS, used) if view.table.named else None
     if event is not None and scores[0].width <= 2 and first_rows.is_zero_one(view.table[event]):
-        view.note("DATA005", "info", f"the column '{short(event)}' is taken as the label")
+        view.note(Notice.LABEL_COLUMN, "info", f"the column '{short(event)}' is taken as the label")
         return event
     free = [
         c
@@ -72,7 +73,7 @@ def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
         if len(candidates) == 1 or (candidates and not view.table.named):
             chosen = candidates[-1] if not view.table.named else candidates[0]
             where = _where(view, chosen.name)
-            view.note("DATA005", "info", f"{where} taken as the label")
+            view.note(Notice.LABEL_COLUMN, "info", f"{where} taken as the label")
             return chosen.name
     plural = "s" if scores[0].width != 1 else ""
     word = "probability" if scores[0].kind == "probabilities" else "logit"

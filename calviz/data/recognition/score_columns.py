@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from calviz.core.errors import InputError, OptionError
 from calviz.data.loaded import known_columns, span
+from calviz.data.notices import Notice
 from calviz.data.recognition import column_names, first_rows
 from calviz.data.recognition.layout import Confidence, ScoreKind, Scores
 from calviz.data.recognition.table_view import View
@@ -164,7 +165,7 @@ def _kinds(view: View) -> tuple[ScoreKind, ...]:
 def _mention_unused(view: View, used: Scores, others: Sequence[str]) -> None:
     if others:
         text = f"'{span(used.columns)}' holds the scores; not used: {span(tuple(others))}"
-        view.note("DATA003", "info", text)
+        view.note(Notice.SCORE_COLUMNS, "info", text)
 
 
 def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
@@ -242,7 +243,7 @@ def _top_of_pipeline(view: View, taken: set[str]) -> Confidence | None:
     if view.table[label].type != "text" or view.table[truth].type != "text":
         return None
     text = f"'{label}' and '{score}' are read as the predicted class and its confidence, '{truth}' as the true class"
-    view.note("DATA003", "info", text)
+    view.note(Notice.SCORE_COLUMNS, "info", text)
     return Confidence(score, predicted=label)
 
 
