@@ -31,6 +31,7 @@ from calviz.results.comparison_table import badness
 from calviz.results.evaluation import Interval
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.sample import Sample
+from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import METRICS
 
 #: Number of resamples per simulated population of an inverted metric.
@@ -152,11 +153,9 @@ class Paired:
         apart = np.asarray(a - b)
         return float(apart.std(ddof=1)) if apart.ndim else 0.0
 
+    @once_per_view
     def _critical(self, metric: str, pairs: Pairs) -> float:
-        cache: dict[tuple[str, Pairs], float] = self.__dict__.setdefault("_criticals", {})
-        if (metric, pairs) not in cache:
-            cache[metric, pairs] = critical(self._draws[metric], pairs)
-        return cache[metric, pairs]
+        return critical(self._draws[metric], pairs)
 
     @cached_property
     def all_pairs(self) -> Pairs:

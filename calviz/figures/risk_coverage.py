@@ -293,7 +293,7 @@ class RiskCoverage(Figure):
         lowest = self.steps.scores_at(np.array([self.steps.size - 1 - at]))
         limit = self.threshold_of(float(lowest[0]))
         # For weighted or clustered rows, scale counts to the effective sample size.
-        drawing = self.steps.__dict__.get(error_bars.DRAWN_BY)
+        drawing = error_bars.drawn_by(self.steps)
         effective_share = (
             1.0 if drawing is None else float(drawing.sample.view(event_sums).effective[0]) / self.n
         )
