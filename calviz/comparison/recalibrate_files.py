@@ -19,7 +19,7 @@ from calviz.data.reading import options_of
 from calviz.data.sampling.blocks import Block
 from calviz.data.sampling.hashes import rehashed
 from calviz.data.sampling.sample import FIT, JUDGED, RowSample, sample_rows
-from calviz.profiles.layout import Layout
+from calviz.profiles.layout import ProfileColumns
 from calviz.specs.recalibrator import RECALIBRATORS
 
 
@@ -131,7 +131,7 @@ class _Marks:
         self._taken = sample.drawn.taken()
         self.column = "split"
 
-    def __call__(self, table: Any, layout: Layout) -> tuple[Any, dict[str, Any]]:
+    def __call__(self, table: Any, layout: ProfileColumns) -> tuple[Any, dict[str, Any]]:
         """Return the rows of a block to write, and the columns that mark them."""
         if "split" in table.columns:
             self.column = "calviz_split"

@@ -24,7 +24,7 @@ from calviz.data.notices import Notice
 from calviz.data.profile_files import facts_in
 from calviz.data.profile_files import loaded as loaded_profile
 from calviz.data.profile_files import of_table as profile_of
-from calviz.data.recognition.layout import Layout
+from calviz.data.recognition.layout import ColumnRoles
 from calviz.data.recognition.recognise import recognise
 from calviz.data.table import Table
 
@@ -193,7 +193,7 @@ def _stem(name: str) -> str:
     return Path(stem).stem or name
 
 
-def _recognition(table: Table, layout: Layout, built: Built) -> Recognition:
+def _recognition(table: Table, layout: ColumnRoles, built: Built) -> Recognition:
     data = next(iter(built.models.values()))
     scores = layout.scores[0].columns if layout.scores else ()
     if layout.confidence is not None:
@@ -219,7 +219,7 @@ def _recognition(table: Table, layout: Layout, built: Built) -> Recognition:
     )
 
 
-def _notices(table: Table, layout: Layout, built: Built) -> tuple[Finding, ...]:
+def _notices(table: Table, layout: ColumnRoles, built: Built) -> tuple[Finding, ...]:
     made = tuple(
         Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in built.made
     )

@@ -15,7 +15,7 @@ from calviz.figures.base import named, score_lines
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
-from calviz.sample.cutoff import Confusion
+from calviz.sample.cutoff import CutoffCounts
 from calviz.sample.error_bars import interval, resampled
 from calviz.sample.ranking import average_precision, chance_of_order, ranked
 from calviz.sample.sample import Sample
@@ -128,7 +128,7 @@ class Roc(ScoreFigure):
         caption: bool | str = False,
         width: int | None = None,
         panel: Panel = "roc",
-        at: Confusion | None = None,
+        at: CutoffCounts | None = None,
         beside: Sequence[Overlay[Roc]] = (),
     ) -> go.Figure:
         """Draw one of the curves.
@@ -138,7 +138,7 @@ class Roc(ScoreFigure):
         theme, caption, width
             See `Figure.plot`.
         panel : {"roc", "precision-recall"}
-        at : Confusion, optional
+        at : CutoffCounts, optional
             Decisions at a cutoff to mark.
         beside : sequence of Overlay
             The same curve in other states.

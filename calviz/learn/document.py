@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calviz.data.notices import Notice
-from calviz.learn.entries import Entry, Kind, entries
+from calviz.learn.entries import Kind, LearnEntry, entries
 from calviz.learn.glossary import GLOSSARY
 from calviz.learn.guide import LIMITS, QUESTIONS
 from calviz.learn.sources import SOURCES
@@ -57,7 +57,7 @@ def _lines() -> Iterator[str]:
         yield f"- *{source.short}.* {source.full}"
 
 
-def _chapter(title: str, chapter: list[Entry]) -> Iterator[str]:
+def _chapter(title: str, chapter: list[LearnEntry]) -> Iterator[str]:
     yield ""
     yield f"## {title}"
     family = ""
@@ -80,7 +80,7 @@ def _chapter(title: str, chapter: list[Entry]) -> Iterator[str]:
             yield "; ".join(facts) + f". Source: {e.reference}."
 
 
-def _first(chapter: list[Entry], family: str) -> int:
+def _first(chapter: list[LearnEntry], family: str) -> int:
     """Position of the first entry of a family."""
     return next(i for i, e in enumerate(chapter) if e.family == family)
 

@@ -110,7 +110,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TableBlock:
     """A table.
 
     Attributes
@@ -173,7 +173,7 @@ class Chart:
         The plotly figure as JSON.
     caption : tuple of str
         Lines on the origin of the data that a saved image may include.
-    table : Table
+    table : TableBlock
     """
 
     key: str
@@ -181,11 +181,11 @@ class Chart:
     alt: str
     drawing: str
     caption: tuple[str, ...]
-    table: Table
+    table: TableBlock
     kind: ClassVar[str] = "chart"
 
 
-Block = Text | Facts | Cards | Findings | Terms | Table | Chart
+Block = Text | Facts | Cards | Findings | Terms | TableBlock | Chart
 
 #: Function that formats a value of a column as text.
 Format = Callable[[Any], str]
@@ -224,7 +224,7 @@ def chart(
         if pd.api.types.is_numeric_dtype(frame[name])
     ]
     some = "" if rows is None else f" ({len(selected):,} of {len(frame):,} points)"
-    table = Table(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
+    table = TableBlock(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
     return Chart(
         key, title, figure.describe(), drawing_json(figure, **drawing), tuple(caption), table
     )

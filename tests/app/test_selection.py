@@ -14,7 +14,7 @@ from calviz.ui.selection.rules import (
     Covered,
     Labelled,
     Predicted,
-    Slice,
+    SliceRule,
     decode_rule,
     rows_of,
 )
@@ -26,7 +26,7 @@ RULES = st.one_of(
     st.builds(Predicted, NAMES),
     st.builds(Labelled, NAMES),
     st.builds(Cell, NAMES, NAMES),
-    st.builds(Slice, st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=2).map(tuple)),
+    st.builds(SliceRule, st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=2).map(tuple)),
     st.builds(
         Covered,
         st.sampled_from(["kept", "referred"]),
@@ -68,7 +68,7 @@ def _sample():
         (Predicted("cat"), [0, 1, 4]),
         (Labelled("dog"), [1, 2]),
         (Cell("dog", "cat"), [1]),
-        (Slice((("place", "s"),)), [2, 3]),
+        (SliceRule((("place", "s"),)), [2, 3]),
         (Covered("kept", "confidence", 40), [1, 3]),
         (Covered("referred", "margin", 40), [0, 2, 4]),
     ],

@@ -20,7 +20,7 @@ from calviz.cli.threshold import Threshold
 from calviz.core.atomic_files import write_output
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.options import checked_cutoff
-from calviz.report.junit import Gate, Outcome, to_junit
+from calviz.report.junit import CaseOutcome, Gate, to_junit
 
 if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
@@ -293,7 +293,7 @@ def _gates(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
         crossing = threshold.crossed(audit.evaluation)
         if crossing:
             say(f"{source}: {crossing}.")
-        outcome: Outcome = "failure" if crossing else "passed"
+        outcome: CaseOutcome = "failure" if crossing else "passed"
         yield Gate(audit.file, model, str(threshold), outcome, crossing or "")
 
 

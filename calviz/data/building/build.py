@@ -26,7 +26,7 @@ from calviz.data.file_errors import no_rows
 from calviz.data.loaded import DROP_MISSING, ReadingOptions, short, span
 from calviz.data.notices import Notice
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
-from calviz.data.recognition.layout import Confidence, Layout, Scores
+from calviz.data.recognition.layout import ColumnRoles, Confidence, ScoreColumns
 from calviz.data.table import Fetched, Table
 
 #: Columns with more distinct values than this are not offered to slice by.
@@ -49,13 +49,15 @@ class Built:
     made: list[str] = field(default_factory=list)
 
 
-def build(table: Table, layout: Layout, options: ReadingOptions, name: str) -> Built:
+def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Built:
     """Fetch the columns of a layout and make predictions from them."""
     return _Builder(table, layout, options, name).build()
 
 
 class _Builder:
-    def __init__(self, table: Table, layout: Layout, options: ReadingOptions, name: str) -> None:
+    def __init__(
+        self, table: Table, layout: ColumnRoles, options: ReadingOptions, name: str
+    ) -> None:
         self.table, self.layout, self.options, self.name = table, layout, options, name
         self.notices: list[Finding] = []
         self.offered: list[Repair] = []
@@ -108,7 +110,7 @@ class _Builder:
 
     def _model(
         self,
-        scores: Scores,
+        scores: ScoreColumns,
         array: FloatArray,
         logits: FloatArray | None,
         indices: IntArray,
@@ -141,7 +143,7 @@ class _Builder:
         return predictions
 
     def _logits_beside(
-        self, scores: Scores, array: FloatArray, logits: FloatArray
+        self, scores: ScoreColumns, array: FloatArray, logits: FloatArray
     ) -> dict[str, FloatArray]:
         """Return the logits that the file holds beside the probabilities, if the two agree."""
         probs, others = span(scores.columns), span(scores.logits)
@@ -157,7 +159,7 @@ class _Builder:
         self.notices.append(Notice.SCORE_COLUMNS.finding("info", text))
         return {"logits": logits}
 
-    def _repaired(self, scores: Scores, array: FloatArray) -> tuple[Scores, FloatArray]:
+    def _repaired(self, scores: ScoreColumns, array: FloatArray) -> tuple[ScoreColumns, FloatArray]:
         repairs = self.options.repair
         if "softmax" in repairs or "sigmoid" in repairs:
             word = "sigmoid" if scores.width == 1 else "softmax"
@@ -170,7 +172,7 @@ class _Builder:
             array = self._normalised(scores, array)
         return scores, array
 
-    def _normalised(self, scores: Scores, array: FloatArray) -> FloatArray:
+    def _normalised(self, scores: ScoreColumns, array: FloatArray) -> FloatArray:
         sums = array.sum(axis=1, dtype=np.float64, keepdims=True)
         if not (np.isfinite(sums).all() and sums.min() > 0 and array.min() >= 0):
             # Negative or missing values cannot be normalised; a later check reports them.
@@ -189,7 +191,7 @@ class _Builder:
         if what not in self.made:
             self.made.append(what)
 
-    def _note_sums(self, predictions: Predictions, scores: Scores) -> None:
+    def _note_sums(self, predictions: Predictions, scores: ScoreColumns) -> None:
         if scores.kind == "logits" or scores.width == 1:
             return
         sums = predictions.row_sums
@@ -210,7 +212,7 @@ class _Builder:
 
     # Labels and classes
 
-    def _labels(self, fetched: Fetched, first: Scores, k: int) -> labels.Labels:
+    def _labels(self, fetched: Fetched, first: ScoreColumns, k: int) -> labels.Labels:
         layout, line = self.layout, self.table.line
         if layout.one_hot:
             columns = [as_numbers(fetched.columns[c], c) for c in layout.one_hot]
@@ -257,7 +259,7 @@ class _Builder:
         others = [level for level in names if level != name]
         return (others[0], name) if name in names and len(others) == 1 else ()
 
-    def _class_names(self, first: Scores, k: int, decoded: labels.Labels) -> tuple[str, ...]:
+    def _class_names(self, first: ScoreColumns, k: int, decoded: labels.Labels) -> tuple[str, ...]:
         names = decoded.class_names or self.options.class_names or self.table.class_names
         if len(names) != k:
             names = first.class_names
@@ -413,7 +415,7 @@ class _Builder:
             truth = None if truth is None else truth[keep]
             predicted = None if predicted is None else predicted[keep]
             columns = _rows_taken(columns, keep)
-        scores = Scores((layout.score,), (), "probabilities", 1)
+        scores = ScoreColumns((layout.score,), (), "probabilities", 1)
         if layout.log:
             score = np.exp(score)
             text = (

@@ -6,13 +6,13 @@ from calviz.core.errors import InputError
 from calviz.data.loaded import short
 from calviz.data.notices import Notice
 from calviz.data.recognition import column_names, first_rows
-from calviz.data.recognition.layout import Scores
-from calviz.data.recognition.table_view import View
+from calviz.data.recognition.layout import ScoreColumns
+from calviz.data.recognition.table_view import TableView
 
 
 def one_hot(
-    view: View, scores: tuple[Scores, ...], used: set[str]
-) -> tuple[tuple[Scores, ...], tuple[str, ...]]:
+    view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]
+) -> tuple[tuple[ScoreColumns, ...], tuple[str, ...]]:
     """Find the 0/1 columns that belong to the score columns, one each; also return the scores, reduced if two are complementary."""
     first = scores[0]
     if view.options.label is not None or len(first.columns) != first.width:
@@ -37,12 +37,12 @@ def one_hot(
             f"'{short(first.columns[0])}' is taken as P(class 1), with its outcome '{short(columns[0])}'; "
             f"'{short(first.columns[1])}' is its complement",
         )
-        one = Scores((first.columns[0],), (), first.kind, 1, first.model)
+        one = ScoreColumns((first.columns[0],), (), first.kind, 1, first.model)
         return (one, *scores[1:]), (columns[0],)
     return scores, tuple(columns)
 
 
-def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
+def label(view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]) -> str:
     """Find the column with the true class: by its name, or as the only candidate."""
     named = view.named(column_names.LABELS, used) if view.table.named else None
     if named is not None and view.table[named].type == "other":
@@ -90,7 +90,7 @@ def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
     )
 
 
-def _where(view: View, name: str) -> str:
+def _where(view: TableView, name: str) -> str:
     if view.table.named:
         return f"the column '{short(name)}' is"
     place = view.table.places[name]

@@ -9,7 +9,7 @@ from calviz.data.recognition import column_names
 from calviz.data.table import Column, Table
 
 
-class View:
+class TableView:
     """A table, the options, and the notices of its recognition.
 
     Parameters

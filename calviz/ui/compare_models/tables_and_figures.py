@@ -11,7 +11,7 @@ from calviz.figures import MiscalibrationPlane, ModelDifferences, Reliability
 from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.miscalibration_plane import Score
 from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
-from calviz.results.comparison_table import Column, marks_words
+from calviz.results.comparison_table import ComparisonColumn, marks_words
 from calviz.results.model_comparison import ModelComparison
 from calviz.results.model_words import ranked_by
 from calviz.specs.metric import METRICS, RANKED_BY
@@ -75,7 +75,7 @@ def metrics_table(comparison: ModelComparison) -> None:
             st.caption(f"{METRICS[remark.metric].label} of {models}: {md(remark.text, 500)}")
 
 
-def _heading(column: Column) -> str:
+def _heading(column: ComparisonColumn) -> str:
     unit = column.written.unit_words
     link = f"[{METRICS[column.key].label}]({learn_links.address(column.key)})"
     return f"{link} ({unit})" if unit else link

@@ -12,7 +12,7 @@ from calviz.core.progress import watching
 from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, RiskCoverage
 from calviz.figures.class_bars import QUICK_RESAMPLES
 from calviz.specs.recalibrator import UNCALIBRATED
-from calviz.ui.recalibrate.outcome import Outcome
+from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 
@@ -33,7 +33,7 @@ class Kind:
         Whether it shows a map, which the uncalibrated model does not have.
     """
 
-    compute: Callable[[Outcome, str, Settings], Any]
+    compute: Callable[[ComparisonOutcome, str, Settings], Any]
     binned: bool = False
     at_once: bool = False
     of_map: bool = False
@@ -77,7 +77,7 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-def figure(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:
+def figure(outcome: ComparisonOutcome, method: str, kind: str, settings: Settings) -> Any:
     """Return a figure of the rows after a method, of a kind in `KINDS`."""
     settings_key = _settings_key(kind, settings)
     figure_at_hand = outcome.figures.get((method, kind, settings_key))
@@ -86,7 +86,9 @@ def figure(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:
     return _computed(outcome.key, method, kind, settings_key, outcome, settings)
 
 
-def all_at_once(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[str, str, str], Any]:
+def all_at_once(
+    outcome: ComparisonOutcome, settings: Settings, job: Job
+) -> dict[tuple[str, str, str], Any]:
     """Compute the figures that the page shows for every method, until the job is asked to stop."""
     computed: dict[tuple[str, str, str], Any] = {}
     count = len(outcome.comparison.methods)
@@ -115,7 +117,7 @@ def _computed(
     method: str,
     kind: str,
     settings_key: str,
-    _outcome: Outcome,
+    _outcome: ComparisonOutcome,
     _settings: Settings,
 ) -> Any:
     return KINDS[kind].compute(_outcome, method, _settings)

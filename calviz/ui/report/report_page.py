@@ -46,7 +46,7 @@ class PageResults:
     comparison: Comparison | None
     learning: LearningCurve | None
     chosen: models.Chosen | None
-    question: tested_slices.Question | None
+    question: tested_slices.SlicesChoice | None
     preset: Preset | None = None
     cutoff: float | None = None
     grades: str | None = None

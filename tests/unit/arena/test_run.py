@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.arena import Loaded, Rules, State, find, judge, play_all, results_in
+from calviz.arena import LoadedSource, Rules, State, find, judge, play_all, results_in
 from calviz.comparison.rows import Division
 from calviz.core.errors import InputError, OptionError
 from calviz.core.progress import Stopped
@@ -227,14 +227,16 @@ class TestStopping:
             play_all(find([folder]).playable, RULES, jobs=1, stop=lambda: True)
 
     def test_threads_stop_too(self, folder):
-        sources = [Loaded(p.dataset, p.model, calviz.load(p.path)) for p in find([folder]).playable]
+        sources = [
+            LoadedSource(p.dataset, p.model, calviz.load(p.path)) for p in find([folder]).playable
+        ]
         with pytest.raises(Stopped):
             play_all(sources, RULES, jobs=2, stop=lambda: True)
 
 
 def test_threads_give_the_same_table(folder):
     sources = find([folder]).playable
-    loaded = [Loaded(p.dataset, p.model, calviz.load(p.path)) for p in sources]
+    loaded = [LoadedSource(p.dataset, p.model, calviz.load(p.path)) for p in sources]
     one, _ = play_all(sources, RULES, jobs=1)
     many, _ = play_all(loaded, RULES, jobs=3)
     assert many.experiments == one.experiments

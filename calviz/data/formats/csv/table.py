@@ -18,7 +18,7 @@ from calviz.data.allocation import Growing
 from calviz.data.building.labels import MISSING_LABELS
 from calviz.data.file_bytes import HEAD_BYTES, Source, without_bom
 from calviz.data.file_errors import no_rows
-from calviz.data.formats.csv.bad_cells import Cells
+from calviz.data.formats.csv.bad_cells import ProblemCells
 from calviz.data.formats.csv.dialect import (
     MISSING_WORDS,
     Dialect,
@@ -57,7 +57,7 @@ class CsvTable(Table):
     dialect: Dialect
     bytes_per_row: float
     _rows_of_block: list[int] = field(default_factory=list)
-    _cells: Cells = field(default_factory=Cells)
+    _cells: ProblemCells = field(default_factory=ProblemCells)
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Parse the file once; see `Table.fetch`."""
