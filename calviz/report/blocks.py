@@ -225,9 +225,8 @@ def chart(
     ]
     some = "" if rows is None else f" ({len(selected):,} of {len(frame):,} points)"
     table = TableBlock(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
-    return Chart(
-        key, title, figure.describe(), drawing_json(figure, **drawing), tuple(caption), table
-    )
+    drawn = plain_json(figure.plot(theme="light", **drawing))
+    return Chart(key, title, figure.describe(), drawn, tuple(caption), table)
 
 
 def formatted(frame: pd.DataFrame, formats: Mapping[str, tuple[str, Format]]) -> pd.DataFrame:
@@ -235,11 +234,6 @@ def formatted(frame: pd.DataFrame, formats: Mapping[str, tuple[str, Format]]) ->
     return pd.DataFrame(
         {heading: [write(v) for v in frame[name]] for name, (heading, write) in formats.items()}
     )
-
-
-def drawing_json(figure: Figure, **drawing: Any) -> str:
-    """Draw a figure in the light theme, as compact JSON that is the same on every machine."""
-    return plain_json(figure.plot(theme="light", **drawing))
 
 
 def plain_json(plotted: go.Figure) -> str:

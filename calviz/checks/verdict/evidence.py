@@ -104,12 +104,9 @@ class Evidence:
     @property
     def off_on_average(self) -> bool:
         """Whether mean score and share of hits differ by more than noise."""
-        return self.direction != "none" and self.mcs != 0 and self._apart and self.shows("mcs")
-
-    @property
-    def _apart(self) -> bool:
         # Test and interval have to agree: the interval alone is too narrow if all rows are hits.
-        return self.interval is None or not self.interval.low <= 0 <= self.interval.high
+        apart = self.interval is None or not self.interval.low <= 0 <= self.interval.high
+        return self.direction != "none" and self.mcs != 0 and apart and self.shows("mcs")
 
     @property
     def strongest(self) -> CalibrationTest:
