@@ -7,14 +7,14 @@ and judged by `calviz.comparison` and `calviz.analysis`; result types are in `ca
 
 from calviz.arena.boards import judge
 from calviz.arena.run import Rules, play_all
-from calviz.arena.saved import State
+from calviz.arena.saved import ArenaState
 from calviz.arena.sources import ArenaInput, LoadedSource, find, results_in
 
 __all__ = [
     "ArenaInput",
+    "ArenaState",
     "LoadedSource",
     "Rules",
-    "State",
     "find",
     "judge",
     "play_all",

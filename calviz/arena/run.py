@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calviz.analysis import evaluate
-from calviz.arena.saved import Key, State
+from calviz.arena.saved import ArenaState, Key
 from calviz.arena.sources import LoadedSource, ModelInFile, Playable
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.plan import specs_of
@@ -35,8 +35,8 @@ from calviz.results.arena import SCORES, Experiment, MethodScore, ResultTable
 from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
 
 #: Called as ``progress(name, done, total, problem)`` after each file; `problem` is "" if there was none.
-Progress = Callable[[str, int, int, str], object]
-Options = Mapping[str, Mapping[str, Any]]
+ArenaProgress = Callable[[str, int, int, str], object]
+MethodOptions = Mapping[str, Mapping[str, Any]]
 #: Number of submitted sources per worker: few, so that a stop does not wait for many.
 _AHEAD = 2
 
@@ -60,7 +60,7 @@ class Rules:
     methods: tuple[str, ...] | str = "all"
     division: Division = field(default_factory=Division)
     drawn: bool = False
-    options: Options = field(default_factory=dict)
+    options: MethodOptions = field(default_factory=dict)
 
     @property
     def specs(self) -> list[RecalibratorSpec]:
@@ -154,7 +154,7 @@ def experiment_digest(data: Dataset, division: Division) -> str:
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-def method_key(method: str, options: Options) -> str:
+def method_key(method: str, options: MethodOptions) -> str:
     """Return a method with its parameters, as it is named in a state."""
     parameters = options.get(method, {})
     return f"{method} {sorted(parameters.items())!r}" if parameters else method
@@ -164,9 +164,9 @@ def play_all(
     sources: Sequence[Playable],
     rules: Rules = Rules(),
     *,
-    state: State | None = None,
+    state: ArenaState | None = None,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: ArenaProgress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> tuple[ResultTable, tuple[str, ...]]:
     """Run all experiments.
@@ -175,7 +175,7 @@ def play_all(
     ----------
     sources : sequence of Playable
     rules : Rules
-    state : State, optional
+    state : ArenaState, optional
         Saves results as they come, and provides those of an earlier run.
     jobs : int, optional
         Number of parallel workers; if left out, the number of available cores. Files are run in processes, predictions in

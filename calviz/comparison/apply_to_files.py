@@ -25,7 +25,7 @@ from calviz.profiles.layout import ProfileColumns
 BLOCK = 4_000_000
 
 #: Function from a block and its layout to the rows to write, and to additional columns of these.
-Marks = Callable[[Any, ProfileColumns], tuple[Any, dict[str, Any]]]
+RowMarks = Callable[[Any, ProfileColumns], tuple[Any, dict[str, Any]]]
 
 
 def apply_to_files(
@@ -35,7 +35,7 @@ def apply_to_files(
     *,
     model: str | None = None,
     options: ReadingOptions | None = None,
-    marks: Marks | None = None,
+    marks: RowMarks | None = None,
 ) -> tuple[Path, ...]:
     """Write each file as Parquet with calibrated scores; all other columns stay unchanged.
 
@@ -101,7 +101,7 @@ def target_names(
 
 
 def _apply(
-    file: TableFiles, layout: ProfileColumns, record: Any, out: Path, marks: Marks | None
+    file: TableFiles, layout: ProfileColumns, record: Any, out: Path, marks: RowMarks | None
 ) -> None:
     import polars as pl
     import pyarrow.parquet as pq

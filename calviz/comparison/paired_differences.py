@@ -26,7 +26,7 @@ from calviz.core.bins import Scheme
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
 from calviz.numerics.threads import one_blas_thread
-from calviz.results.comparison import Difference, Verdict
+from calviz.results.comparison import Difference, DifferenceVerdict
 from calviz.results.comparison_table import badness
 from calviz.results.evaluation import Interval
 from calviz.sample.row_draws import RowWeights
@@ -92,7 +92,7 @@ class Paired:
         # All comparisons of one metric share the critical value, so that their order does not matter.
         z = self._critical(metric, pairs) if len(pairs) > 1 else Z
         adjusted = self._worse(metric, one, other, z) if z > Z else worse
-        verdict: Verdict = "tied"
+        verdict: DifferenceVerdict = "tied"
         if adjusted.high < 0:
             verdict = "better"
         elif adjusted.low > 0:

@@ -16,7 +16,7 @@ from calviz.comparison.rows import LEAST_ROWS
 from calviz.core.errors import InputError, OptionError
 from calviz.core.options import DEFAULT_SAMPLE_ROWS
 from calviz.data.reading import options_of
-from calviz.data.sampling.blocks import Block
+from calviz.data.sampling.blocks import SampledBlock
 from calviz.data.sampling.hashes import rehashed
 from calviz.data.sampling.sample import FIT, JUDGED, RowSample, sample_rows
 from calviz.profiles.layout import ProfileColumns
@@ -136,7 +136,7 @@ class _Marks:
         if "split" in table.columns:
             self.column = "calviz_split"
         # The split may be in the name of a folder, and is not needed here.
-        block = Block.of(table, replace(layout, split=None))
+        block = SampledBlock.of(table, replace(layout, split=None))
         copies = block.copies
         fits, _ = self._taken(rehashed(block.hashes, 0), copies)
         divided = (fits > 0) & (fits < copies)

@@ -15,7 +15,7 @@ from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.uncertainty_ranking import (
-    Ranking,
+    RankedBy,
     area_under_risk,
     errors_along,
     ranking_steps,
@@ -117,7 +117,7 @@ class RiskCoverage(Figure):
 
     name: str
     split: str | None
-    ranking: Ranking
+    ranking: RankedBy
     n_classes: int
     level: float
     steps: Steps
@@ -133,7 +133,7 @@ class RiskCoverage(Figure):
         cls,
         data: Dataset | Sample,
         *,
-        ranking: Ranking = "confidence",
+        ranking: RankedBy = "confidence",
         level: float = 0.95,
         band: bool = True,
         seed: int | None = None,

@@ -26,7 +26,7 @@ from calviz.text.words import counted, decimal, level_text, percent
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Panel = Literal["roc", "precision-recall"]
+RocPanel = Literal["roc", "precision-recall"]
 #: Maximum number of points drawn per curve.
 POINTS = 400
 
@@ -127,7 +127,7 @@ class Roc(ScoreFigure):
         theme: Theme = "light",
         caption: bool | str = False,
         width: int | None = None,
-        panel: Panel = "roc",
+        panel: RocPanel = "roc",
         at: CutoffCounts | None = None,
         beside: Sequence[Overlay[Roc]] = (),
     ) -> go.Figure:
@@ -143,14 +143,14 @@ class Roc(ScoreFigure):
         beside : sequence of Overlay
             The same curve in other states.
         """
-        check_choice("panel", panel, get_args(Panel))
+        check_choice("panel", panel, get_args(RocPanel))
         return self._plotly_figure(theme, caption, width, panel=panel, at=at, beside=tuple(beside))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; the areas: one line each."""
         return *score_lines(self.name, self.split, self.n, self.reduction), self.reading()
 
-    def area_words(self, panel: Panel) -> str:
+    def area_words(self, panel: RocPanel) -> str:
         """Write the area under a curve with its interval."""
         roc = panel == "roc"
         value, ends = (

@@ -4,7 +4,7 @@ Entries on metrics, recalibrators and findings come from the registries; the tex
 registered. The glossary, the guide and the list of publications are written here by hand.
 """
 
-from calviz.learn.entries import Kind, LearnEntry, entries, entry
+from calviz.learn.entries import EntryKind, LearnEntry, entries, entry
 from calviz.learn.glossary import GLOSSARY, GlossaryTerm
 from calviz.learn.guide import LIMITS, QUESTIONS, MetricQuestion
 from calviz.learn.sources import SOURCES, Publication, sources_in
@@ -14,8 +14,8 @@ __all__ = [
     "LIMITS",
     "QUESTIONS",
     "SOURCES",
+    "EntryKind",
     "GlossaryTerm",
-    "Kind",
     "LearnEntry",
     "MetricQuestion",
     "Publication",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calviz.data.notices import Notice
-from calviz.learn.entries import Kind, LearnEntry, entries
+from calviz.learn.entries import EntryKind, LearnEntry, entries
 from calviz.learn.glossary import GLOSSARY
 from calviz.learn.guide import LIMITS, QUESTIONS
 from calviz.learn.sources import SOURCES
 from calviz.specs.metric import METRICS
 
-_TITLES: dict[Kind, str] = {
+_TITLES: dict[EntryKind, str] = {
     "metric": "Metrics",
     "recalibrator": "Recalibrators",
     "finding": "Findings",

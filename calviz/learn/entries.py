@@ -12,7 +12,7 @@ from calviz.specs.metric import DIRECTION_WORDS, METRICS, Direction, Parameter
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import range_end
 
-Kind = Literal["metric", "recalibrator", "finding"]
+EntryKind = Literal["metric", "recalibrator", "finding"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class LearnEntry:
     """
 
     key: str
-    kind: Kind
+    kind: EntryKind
     title: str
     family: str
     summary: str

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pandas as pd
 
 from calviz.figures import CriticalRanks, Winrates
-from calviz.report.blocks import Block, Chart, Format, Note, TableBlock, Text, chart
+from calviz.report.blocks import Block, CellFormat, Chart, Note, TableBlock, Text, chart
 from calviz.report.chart_caption import WIDTH
 from calviz.report.document import Part, Report, WrittenSection, bind
 from calviz.report.section import Section
@@ -138,7 +138,7 @@ def _winrates(board: Leaderboard) -> Chart:
     def written(value: float) -> str:
         return decimal(value, 3)
 
-    formats: dict[str, tuple[str, Format]] = {"method": ("method", shorten)}
+    formats: dict[str, tuple[str, CellFormat]] = {"method": ("method", shorten)}
     for score in SCORES:
         label = METRICS[score].label
         formats |= {

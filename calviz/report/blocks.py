@@ -188,7 +188,7 @@ class Chart:
 Block = Text | Facts | Cards | Findings | Terms | TableBlock | Chart
 
 #: Function that formats a value of a column as text.
-Format = Callable[[Any], str]
+CellFormat = Callable[[Any], str]
 
 
 def chart(
@@ -197,7 +197,7 @@ def chart(
     key: str,
     title: str,
     caption: Sequence[str],
-    formats: Mapping[str, tuple[str, Format]],
+    formats: Mapping[str, tuple[str, CellFormat]],
     rows: Sequence[int] | None = None,
     **drawing: Any,
 ) -> Chart:
@@ -229,7 +229,7 @@ def chart(
     return Chart(key, title, figure.describe(), drawn, tuple(caption), table)
 
 
-def formatted(frame: pd.DataFrame, formats: Mapping[str, tuple[str, Format]]) -> pd.DataFrame:
+def formatted(frame: pd.DataFrame, formats: Mapping[str, tuple[str, CellFormat]]) -> pd.DataFrame:
     """Write columns of a frame as texts, under the heading and in the format of each."""
     return pd.DataFrame(
         {heading: [write(v) for v in frame[name]] for name, (heading, write) in formats.items()}

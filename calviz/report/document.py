@@ -14,7 +14,7 @@ from calviz.report.section import SECTIONS, Section, in_order
 from calviz.report.subject import Subject
 
 #: Called before each section is made, with its title, the number done and the total number.
-Progress = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 
 #: Title of a report on several models if none is given.
 DEFAULT_TITLE = "Calibration of several models"
@@ -127,7 +127,7 @@ def compose(
     author: str = "",
     notes: str = "",
     date: str | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> Report:
     """Compute a report.
 
@@ -157,7 +157,7 @@ def make_part(
     subject: Subject,
     *,
     sections: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> Part:
     """Compute the sections about one subject; the part keeps no arrays of its rows."""
     chosen = chosen_sections(sections)

@@ -39,7 +39,7 @@ def gain_words(sign: str = "≥") -> str:
     )
 
 
-Verdict = Literal["better", "worse", "tied"]
+DifferenceVerdict = Literal["better", "worse", "tied"]
 
 #: What "beyond noise" means, for captions: one wording everywhere.
 AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
@@ -79,7 +79,7 @@ class Difference:
 
     value: float
     interval: Interval
-    verdict: Verdict
+    verdict: DifferenceVerdict
     adjusted: Interval | None = None
 
     @property
@@ -90,7 +90,11 @@ class Difference:
     @property
     def turned(self) -> Difference:
         """The difference with the two sets exchanged."""
-        verdicts: dict[Verdict, Verdict] = {"better": "worse", "worse": "better", "tied": "tied"}
+        verdicts: dict[DifferenceVerdict, DifferenceVerdict] = {
+            "better": "worse",
+            "worse": "better",
+            "tied": "tied",
+        }
         adjusted = None if self.adjusted is None else self.adjusted.turned
         return Difference(-self.value, self.interval.turned, verdicts[self.verdict], adjusted)
 

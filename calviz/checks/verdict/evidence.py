@@ -32,7 +32,7 @@ LESSER_SHARE = 0.25
 #: With two classes, the verdict is about their other view if its error is larger by this factor.
 WORSE = 1.25
 
-Direction = Literal["over", "under", "mixed", "off", "none"]
+ErrorDirection = Literal["over", "under", "mixed", "off", "none"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Evidence:
     ece: float
     floor: NoiseFloor
     ece_below: float
-    direction: Direction
+    direction: ErrorDirection
     sides: tuple[bool, bool]
     too_high: BinGap | None
     too_low: BinGap | None
@@ -199,7 +199,7 @@ def _directed(evidence: Evidence, sums: BinSums) -> Evidence:
     high, low = evidence.sides
     average = evidence.off_on_average
     high, low = high or (average and evidence.mcs > 0), low or (average and evidence.mcs < 0)
-    direction: Direction = evidence.direction
+    direction: ErrorDirection = evidence.direction
     if average:
         direction = "over" if evidence.mcs > 0 else "under"
     if high and low and (not average or _lesser(sums) >= LESSER_SHARE * evidence.ece):

@@ -36,7 +36,7 @@ BLOCK = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class SampledBlock:
     """A block of rows.
 
     Attributes
@@ -62,7 +62,7 @@ class Block:
     logits: bool = False
 
     @classmethod
-    def of(cls, table: pl.DataFrame, layout: ProfileColumns) -> Block:
+    def of(cls, table: pl.DataFrame, layout: ProfileColumns) -> SampledBlock:
         """Make a block from a polars frame with the columns of the layout."""
         import polars as pl
 
@@ -221,7 +221,7 @@ class RowSource:
             (("", lambda: source),),
         )
 
-    def blocks(self, doing: str, *, check: bool = False) -> Iterator[Block]:
+    def blocks(self, doing: str, *, check: bool = False) -> Iterator[SampledBlock]:
         """Yield all rows, block by block.
 
         Parameters
@@ -242,7 +242,7 @@ class RowSource:
             try:
                 for table in _tables(frame, self._columns, self._block_rows):
                     checkpoint(f"{doing}, {done:,} rows so far")
-                    block = Block.of(table, self.layout)
+                    block = SampledBlock.of(table, self.layout)
                     if check and not block.usable:
                         raise self._refused(opened(), name)
                     done += table.height

@@ -16,7 +16,7 @@ from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
     from calviz.figures.kernels.overlays import Overlay
-    from calviz.figures.roc import Panel, Roc
+    from calviz.figures.roc import Roc, RocPanel
     from calviz.sample.cutoff import CutoffCounts
 
 #: Height of the square with its axes, and of the line of text above it, in pixels.
@@ -27,7 +27,7 @@ def draw(
     figure: Roc,
     sheet: Sheet,
     *,
-    panel: Panel,
+    panel: RocPanel,
     at: CutoffCounts | None,
     beside: tuple[Overlay[Roc], ...],
 ) -> Picture:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz.report.blocks import Block, Format, Heading, Note, TableBlock, Text, formatted
+from calviz.report.blocks import Block, CellFormat, Heading, Note, TableBlock, Text, formatted
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.sample.cutoff import decidable
@@ -39,7 +39,7 @@ def make(subject: Subject) -> Iterator[Block]:
                 return "n/a"
             return percent(value, max(1, decimals_for(100 * value, most=3)))
 
-        formats: dict[str, tuple[str, Format]] = {
+        formats: dict[str, tuple[str, CellFormat]] = {
             "grade": ("grade", lambda v: shorten(str(v), 60)),
             "rows": ("rows", whole),
             "counts_as": ("counts as", lambda v: "n/a" if v != v else whole(round(v))),

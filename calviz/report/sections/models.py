@@ -9,7 +9,7 @@ import pandas as pd
 from calviz.figures import MiscalibrationPlane, ModelDifferences
 from calviz.figures.corp import PARTS
 from calviz.figures.drawing.bullet import MARKS_WORDS, Bullet
-from calviz.report.blocks import Block, Chart, Format, Note, TableBlock, Text, chart
+from calviz.report.blocks import Block, CellFormat, Chart, Note, TableBlock, Text, chart
 from calviz.report.chart_caption import WIDTH
 from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
@@ -60,7 +60,7 @@ def make(subject: Subject) -> Iterator[Block]:
 
 def _plane(comparison: ModelComparison) -> Chart:
     figure = MiscalibrationPlane.compute(comparison)
-    formats: dict[str, tuple[str, Format]] = {
+    formats: dict[str, tuple[str, CellFormat]] = {
         "model": ("model", lambda name: shorten(name, 60)),
         **{part: (part, _four) for part in (*PARTS, "score")},
     }

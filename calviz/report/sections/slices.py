@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.report.blocks import Block, Format, Note, TableBlock, Text, chart, formatted
+from calviz.report.blocks import Block, CellFormat, Note, TableBlock, Text, chart, formatted
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -23,7 +23,7 @@ from calviz.text.words import (
     whole,
 )
 
-_COLUMNS: dict[str, tuple[str, Format]] = {
+_COLUMNS: dict[str, tuple[str, CellFormat]] = {
     "slice": ("slice", lambda name: shorten(name, 80)),
     "rows": ("rows", whole),
     "score": ("mean score", decimal),

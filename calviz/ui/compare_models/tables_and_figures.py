@@ -9,7 +9,7 @@ import streamlit as st
 
 from calviz.figures import MiscalibrationPlane, ModelDifferences, Reliability
 from calviz.figures.drawing.bullet import Bullet
-from calviz.figures.miscalibration_plane import Score
+from calviz.figures.miscalibration_plane import PlaneScore
 from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
 from calviz.results.comparison_table import ComparisonColumn, marks_words
 from calviz.results.model_comparison import ModelComparison
@@ -169,14 +169,16 @@ def _table(comparison: ModelComparison, reference: str) -> None:
 
 
 @st.cache_resource(scope="session", max_entries=16, show_spinner=False)
-def _plane(key: tuple[str, ...], score: Score, _comparison: ModelComparison) -> MiscalibrationPlane:
+def _plane(
+    key: tuple[str, ...], score: PlaneScore, _comparison: ModelComparison
+) -> MiscalibrationPlane:
     return MiscalibrationPlane.compute(_comparison, score=score)
 
 
 def planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
     """Draw miscalibration against discrimination for both proper scores."""
     with st.container(horizontal=True, gap="medium"):
-        for score in get_args(Score):
+        for score in get_args(PlaneScore):
             figure = _plane(
                 (*key, *settings.rows_key, *settings.reduction_and_bins_key), score, comparison
             )

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.learn import GLOSSARY, LIMITS, QUESTIONS, SOURCES, Kind, LearnEntry, entries, sources_in
+from calviz.learn import (
+    GLOSSARY,
+    LIMITS,
+    QUESTIONS,
+    SOURCES,
+    EntryKind,
+    LearnEntry,
+    entries,
+    sources_in,
+)
 from calviz.specs.metric import METRICS
 from calviz.text.words import shorten
 from calviz.ui.widgets.learn_links import ENTRY, address
 from calviz.ui.widgets.text import md
 
-_KINDS: dict[Kind, str] = {
+_KINDS: dict[EntryKind, str] = {
     "metric": "Metric",
     "recalibrator": "Recalibrator",
     "finding": "Finding",

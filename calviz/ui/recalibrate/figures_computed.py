@@ -18,7 +18,7 @@ from calviz.ui.session.settings import Settings
 
 
 @dataclass(frozen=True)
-class Kind:
+class FigureKind:
     """A kind of figure of the evaluation rows after a method.
 
     Attributes
@@ -39,8 +39,8 @@ class Kind:
     of_map: bool = False
 
 
-KINDS: Mapping[str, Kind] = {
-    "reliability": Kind(
+KINDS: Mapping[str, FigureKind] = {
+    "reliability": FigureKind(
         lambda outcome, method, settings: Reliability.compute(
             outcome.calibrated(method),
             reduction=outcome.reduction,
@@ -51,7 +51,7 @@ KINDS: Mapping[str, Kind] = {
         binned=True,
         at_once=True,
     ),
-    "map": Kind(
+    "map": FigureKind(
         lambda outcome, method, settings: CalibrationMap.compute(
             outcome.calibrated(UNCALIBRATED),
             outcome.calibrated(method),
@@ -63,17 +63,17 @@ KINDS: Mapping[str, Kind] = {
         at_once=True,
         of_map=True,
     ),
-    "cumulative": Kind(
+    "cumulative": FigureKind(
         lambda outcome, method, _: Cumulative.compute(
             outcome.calibrated(method), reduction=outcome.reduction
         )
     ),
-    "classes": Kind(
+    "classes": FigureKind(
         lambda outcome, method, _: ClassBars.compute(
             outcome.calibrated(method), resamples=QUICK_RESAMPLES
         )
     ),
-    "risk": Kind(lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method))),
+    "risk": FigureKind(lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method))),
 }
 
 

@@ -13,7 +13,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.predictions import ConfidencePredictions
 from calviz.figures import Decision, RiskCoverage
 from calviz.figures.kernels.expert_referral import Costs
-from calviz.figures.kernels.uncertainty_ranking import Ranking
+from calviz.figures.kernels.uncertainty_ranking import RankedBy
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted
@@ -44,7 +44,7 @@ class RecalibratedCurves:
 
     label: str
     rows: IntArray
-    curves: dict[Ranking, tuple[RiskCoverage, RiskCoverage]]
+    curves: dict[RankedBy, tuple[RiskCoverage, RiskCoverage]]
     judged: tuple[Sample, Sample]
     fit: tuple[Sample, Sample]
     fit_words: str
@@ -55,7 +55,7 @@ class RecalibratedCurves:
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
     result = recalibrated_rows.recalibrate(_settings, method)
-    rankings: tuple[Ranking, ...] = get_args(Ranking)
+    rankings: tuple[RankedBy, ...] = get_args(RankedBy)
     if _settings.whole.kind == "confidence":
         rankings = ("confidence",)
     label = RECALIBRATORS[method].label
@@ -81,7 +81,7 @@ def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
 
 
 def _curves(
-    judged: tuple[Sample, Sample], ranking: Ranking, names: tuple[str, str]
+    judged: tuple[Sample, Sample], ranking: RankedBy, names: tuple[str, str]
 ) -> tuple[RiskCoverage, RiskCoverage]:
     before, after = (
         replace(RiskCoverage.compute(sample, ranking=ranking), name=name)

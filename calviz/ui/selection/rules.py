@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.figures.kernels.uncertainty_ranking import Ranking, ranking_values
+from calviz.figures.kernels.uncertainty_ranking import RankedBy, ranking_values
 from calviz.results.slices import Where, rows_where, where_words
 from calviz.sample.binning import bin_of_rows
 from calviz.sample.reduce import predicted_classes
@@ -161,7 +161,7 @@ class Labelled(SelectionRule):
 
 
 @dataclass(frozen=True)
-class Cell(SelectionRule):
+class CellRule(SelectionRule):
     """The rows of a true class that are predicted as another: a cell of the confusion matrix."""
 
     code = "cell"
@@ -212,7 +212,7 @@ class Covered(SelectionRule):
 
     code = "covered"
     side: str
-    ranking: Ranking
+    ranking: RankedBy
     percent: int
 
     def words(self, sample: Sample) -> str:
@@ -234,14 +234,14 @@ class Covered(SelectionRule):
     def read(cls, parts: list[str]) -> Self:
         """Decode side, ranking and percent."""
         side, ranking, share = parts
-        if side not in ("kept", "referred") or ranking not in get_args(Ranking):
+        if side not in ("kept", "referred") or ranking not in get_args(RankedBy):
             raise ValueError(parts)
         if not 0 <= int(share) <= 100:
             raise ValueError(share)
         return cls(side, ranking, int(share))  # type: ignore[arg-type]
 
 
-def threshold(sample: Sample, ranking: Ranking, coverage: float) -> float:
+def threshold(sample: Sample, ranking: RankedBy, coverage: float) -> float:
     """Return the smallest value of a ranking that is kept at a coverage."""
     value = ranking_values(sample, ranking)
     count = round(value.size * coverage)

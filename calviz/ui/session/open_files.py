@@ -31,7 +31,7 @@ DEFAULT = SAMPLES[0].key
 DATA, READING = "data", "reading"
 
 #: A source of data: the bytes of a file, its path, or several logs that were opened together.
-Source = bytes | Path | Together
+FileSource = bytes | Path | Together
 
 _FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
 _WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
@@ -59,7 +59,7 @@ class OpenFile:
     title: str
     loaded: Loaded
     options: ReadingOptions = field(default_factory=ReadingOptions)
-    source: Source | None = None
+    source: FileSource | None = None
     sample: SampleSet | None = None
 
     @property
@@ -82,7 +82,7 @@ class UnreadableFile:
     """A file that could not be read, kept so that the user can say how to read it."""
 
     name: str
-    source: Source
+    source: FileSource
     options: ReadingOptions
     message: str
     repairs: tuple[Repair, ...] = ()
@@ -148,7 +148,7 @@ def select(key: str) -> None:
 
 
 def open_file(
-    name: str | None, source: Source, options: ReadingOptions | None = None
+    name: str | None, source: FileSource, options: ReadingOptions | None = None
 ) -> OpenFile | UnreadableFile:
     """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`."""
     link = waiting_link()

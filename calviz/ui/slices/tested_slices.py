@@ -21,7 +21,7 @@ from calviz.sample.slices import FEW_VALUES, USUAL_RATE
 from calviz.text.words import counted, decimal, p_number, points, shorten
 from calviz.ui.pinned import on_page
 from calviz.ui.selection import state
-from calviz.ui.selection.rules import SliceRule as RuleOfSlice
+from calviz.ui.selection.rules import SliceRule
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_slice
 from calviz.ui.widgets import browser, bullet, csv_download, diagram, interactive_reliability
@@ -177,7 +177,7 @@ def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
         at = interactive_reliability.customdata(points[0]) if points else None
         if at is not None:
-            state.choose(RuleOfSlice(figure.shown[at].where), by=_MARKS)
+            state.choose(SliceRule(figure.shown[at].where), by=_MARKS)
 
     if tested.slices:
         diagram.chart(
@@ -230,7 +230,7 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
-        state.choose(RuleOfSlice(shown[rows[0]].where) if rows else None, by=by)
+        state.choose(SliceRule(shown[rows[0]].where) if rows else None, by=by)
 
     st.dataframe(
         _styled_table(tested, pinned),
@@ -256,7 +256,7 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
 def _selected(shown: Sequence[Slice]) -> int | None:
     """Return the position of the slice whose rows are selected."""
     rule = state.rule()
-    where = rule.where if isinstance(rule, RuleOfSlice) else None
+    where = rule.where if isinstance(rule, SliceRule) else None
     return next((i for i, s in enumerate(shown) if s.where == where), None)
 
 

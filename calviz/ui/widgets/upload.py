@@ -108,7 +108,7 @@ def failure_card() -> None:
                 _read_again(failure.name, failure.source, options)
 
 
-def _read_again(name: str, source: open_files.Source, options: ReadingOptions) -> None:
+def _read_again(name: str, source: open_files.FileSource, options: ReadingOptions) -> None:
     with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
         open_files.open_file(name, source, options)
     st.rerun()
