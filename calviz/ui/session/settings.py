@@ -41,7 +41,7 @@ class Settings:
 
     Attributes
     ----------
-    entry : Entry
+    entry : OpenFile
     model : str
     split : str or None
         None: all rows.
