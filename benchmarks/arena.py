@@ -35,7 +35,7 @@ from _arena_tables import (
 )
 from _harness import ROOT, machine, write_between, write_section
 
-from calviz.arena import Rules, State, find, judge, play_all, results_in
+from calviz.arena import ArenaState, Rules, find, judge, play_all, results_in
 from calviz.arena.boards import leaderboard
 from calviz.arena.sources import Playable
 from calviz.comparison.rows import Division
@@ -79,7 +79,7 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def run_peers(sources: list[Playable], state: State, jobs: int, limit: float) -> None:
+def run_peers(sources: list[Playable], state: ArenaState, jobs: int, limit: float) -> None:
     """Add to the state the results of all installed peers that it does not hold."""
     finished = frozenset(state.done)
     # A process that has loaded torch must not be forked.
@@ -93,7 +93,9 @@ def run_peers(sources: list[Playable], state: State, jobs: int, limit: float) ->
             say(f"peers [{done}/{len(running)}] {running[future].name}")
 
 
-def carry_out(folder: Path, state: State, jobs: int, limit: float, *, with_peers: bool) -> Studied:
+def carry_out(
+    folder: Path, state: ArenaState, jobs: int, limit: float, *, with_peers: bool
+) -> Studied:
     """Run our methods, then the peers, except the results that the state holds."""
     sources, resumed = list(find([folder]).playable), bool(state.done)
     methods = tuple(spec.key for spec in RECALIBRATORS if spec.key not in LEFT_OUT)
@@ -246,7 +248,7 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    state = State.open(options.state or Path(tempfile.mkdtemp()) / "arena.jsonl")
+    state = ArenaState.open(options.state or Path(tempfile.mkdtemp()) / "arena.jsonl")
     studied = carry_out(
         options.folder, state, options.jobs, options.limit, with_peers=not options.no_peers
     )

@@ -89,7 +89,10 @@ QUESTIONS = {
     "the ECE of `calviz audit`": ("`audit --html`", ("metrics/binned.py", "ece")),
     "its sums per bin": ("`audit --html`", ("sample/binning.py", "bin_events")),
     "the diagram of the report": ("`audit --html`", ("figures/drawing/reliability.py", "draw")),
-    "what a finding of `calviz audit` checks": ("`audit --html`", ("checks/run_checks.py", "find")),
+    "what a finding of `calviz audit` checks": (
+        "`audit --html`",
+        ("checks/support/run_checks.py", "find"),
+    ),
     "where *Compare* fits temperature": (
         "the same with one metric, the ECE",
         ("recalibrators/temperature.py", "_fit"),

@@ -18,8 +18,9 @@ import numpy as np
 from _harness import machine, run_study, write_section
 from scipy.special import expit, softmax
 
-from calviz.checks import find, verdict
-from calviz.checks._verdict_evidence import collect_evidence
+from calviz.checks import find
+from calviz.checks.verdict.evidence import collect_evidence
+from calviz.checks.verdict.sentence import verdict
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 

@@ -8,8 +8,8 @@ from typing import Any, get_args
 import numpy.typing as npt
 
 from calviz.checks import find
-from calviz.checks import verdict as verdict_on
-from calviz.checks.explained import explained
+from calviz.checks.verdict.plain_words import explained
+from calviz.checks.verdict.sentence import verdict as verdict_on
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.options import check_choice, check_whole
@@ -138,11 +138,11 @@ def evaluate(
         clusters=clusters,
         weights=sample_weight,
     )
-    resampling = Resampling(
-        ci, _default(noise_floor, ci), level, interval, sample.resamples, sample.seed
-    )
+    noise_floor = ci if noise_floor is None else noise_floor
+    resampling = Resampling(ci, noise_floor, level, interval, sample.resamples, sample.seed)
     everything = metrics is None
-    judging = _default(findings, everything)
+    with_classes = everything if classes is None else classes
+    judging = everything if findings is None else findings
     for_verdict = _with_enough_resamples(sample)
     return Evaluation(
         name=sample.data.name,
@@ -152,7 +152,7 @@ def evaluate(
         split=sample.split,
         reduction=sample.reduction.key,
         metrics=measured_with_error_bars(sample, specs, options, resampling),
-        classes=sample.once(_classes) if _default(classes, everything) else (),
+        classes=sample.once(_classes) if with_classes else (),
         findings=for_verdict.once(find) if judging else (),
         verdict=for_verdict.once(verdict_on) if judging else None,
     )
@@ -291,10 +291,6 @@ def conventions(
             "the ECE of other libraries is not available for weighted rows: none of their functions takes weights."
         )
     return sample.once(measure, noise=noise)
-
-
-def _default(choice: bool | None, otherwise: bool) -> bool:
-    return otherwise if choice is None else choice
 
 
 def _with_enough_resamples(sample: Sample) -> Sample:

@@ -7,7 +7,16 @@ and judged by `calviz.comparison` and `calviz.analysis`; result types are in `ca
 
 from calviz.arena.boards import judge
 from calviz.arena.run import Rules, play_all
-from calviz.arena.saved import State
-from calviz.arena.sources import ArenaInput, Loaded, find, results_in
+from calviz.arena.saved import ArenaState
+from calviz.arena.sources import ArenaInput, LoadedSource, find, results_in
 
-__all__ = ["ArenaInput", "Loaded", "Rules", "State", "find", "judge", "play_all", "results_in"]
+__all__ = [
+    "ArenaInput",
+    "ArenaState",
+    "LoadedSource",
+    "Rules",
+    "find",
+    "judge",
+    "play_all",
+    "results_in",
+]

@@ -19,7 +19,7 @@ RESAMPLES = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class Benchmark:
     """A benchmark: its experiments and their resampling units.
 
     Attributes
@@ -43,12 +43,12 @@ class Averages:
 
     Attributes
     ----------
-    groups : tuple of Group
+    groups : tuple of Benchmark
     size : int
         Number of experiments, n.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[Benchmark, ...]
     size: int
 
     @classmethod
@@ -63,7 +63,7 @@ class Averages:
             codes = {name: code for code, name in enumerate(dict.fromkeys(sets))}
             few = len(codes) < FEWEST_DATA_SETS
             units = np.arange(len(rows)) if few else np.array([codes[name] for name in sets])
-            groups.append(Group(np.array(rows), units, "experiments" if few else "data sets"))
+            groups.append(Benchmark(np.array(rows), units, "experiments" if few else "data sets"))
         return cls(tuple(groups), len(experiments))
 
     @property

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calviz.analysis import evaluate
-from calviz.arena.saved import Key, State
-from calviz.arena.sources import Loaded, Member, Playable
+from calviz.arena.saved import ArenaState, Key
+from calviz.arena.sources import LoadedSource, ModelInFile, Playable
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.plan import specs_of
 from calviz.comparison.rows import Division, Rows
@@ -35,8 +35,8 @@ from calviz.results.arena import SCORES, Experiment, MethodScore, ResultTable
 from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
 
 #: Called as ``progress(name, done, total, problem)`` after each file; `problem` is "" if there was none.
-Progress = Callable[[str, int, int, str], object]
-Options = Mapping[str, Mapping[str, Any]]
+ArenaProgress = Callable[[str, int, int, str], object]
+MethodOptions = Mapping[str, Mapping[str, Any]]
 #: Number of submitted sources per worker: few, so that a stop does not wait for many.
 _AHEAD = 2
 
@@ -60,7 +60,7 @@ class Rules:
     methods: tuple[str, ...] | str = "all"
     division: Division = field(default_factory=Division)
     drawn: bool = False
-    options: Options = field(default_factory=dict)
+    options: MethodOptions = field(default_factory=dict)
 
     @property
     def specs(self) -> list[RecalibratorSpec]:
@@ -69,7 +69,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SourceOutcome:
     """Outcome of one source: its experiments, or the problem if there are none."""
 
     name: str
@@ -77,7 +77,7 @@ class Outcome:
     problem: str = ""
 
 
-def play(source: Playable, rules: Rules, finished: frozenset[Key] = frozenset()) -> Outcome:
+def play(source: Playable, rules: Rules, finished: frozenset[Key] = frozenset()) -> SourceOutcome:
     """Run the experiments of one source; finished results are not computed again and only have placeholders in the outcome."""
     try:
         members = list(source.members())
@@ -86,16 +86,16 @@ def play(source: Playable, rules: Rules, finished: frozenset[Key] = frozenset())
         raise
     except CalvizError as error:
         text = str(error)
-        names = (source.name, "" if isinstance(source, Loaded) else source.path.name)
+        names = (source.name, "" if isinstance(source, LoadedSource) else source.path.name)
         named = any(name and name in text for name in names)
-        return Outcome(source.name, problem=text if named else f"{source.name}: {text}")
+        return SourceOutcome(source.name, problem=text if named else f"{source.name}: {text}")
     except MemoryError as error:
-        return Outcome(source.name, problem=reason_of(error))
-    return Outcome(source.name, tuple(results))
+        return SourceOutcome(source.name, problem=reason_of(error))
+    return SourceOutcome(source.name, tuple(results))
 
 
 def _experiment(
-    member: Member, rules: Rules, finished: frozenset[Key]
+    member: ModelInFile, rules: Rules, finished: frozenset[Key]
 ) -> tuple[Experiment, dict[Key, MethodScore]]:
     data = member.data
     if not rules.division.given and not rules.drawn:
@@ -138,7 +138,7 @@ def _score(
         return MethodScore(spec.key, reason=reason_of(error))
 
 
-def _check_splits(data: Dataset, member: Member) -> None:
+def _check_splits(data: Dataset, member: ModelInFile) -> None:
     usual = (usual_split(data.split_names, names) for names in (FIT_SPLITS, EVAL_SPLITS))
     if None in usual:
         have = ", ".join(data.split_names[:6]) or "none"
@@ -154,7 +154,7 @@ def experiment_digest(data: Dataset, division: Division) -> str:
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-def method_key(method: str, options: Options) -> str:
+def method_key(method: str, options: MethodOptions) -> str:
     """Return a method with its parameters, as it is named in a state."""
     parameters = options.get(method, {})
     return f"{method} {sorted(parameters.items())!r}" if parameters else method
@@ -164,9 +164,9 @@ def play_all(
     sources: Sequence[Playable],
     rules: Rules = Rules(),
     *,
-    state: State | None = None,
+    state: ArenaState | None = None,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: ArenaProgress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> tuple[ResultTable, tuple[str, ...]]:
     """Run all experiments.
@@ -175,7 +175,7 @@ def play_all(
     ----------
     sources : sequence of Playable
     rules : Rules
-    state : State, optional
+    state : ArenaState, optional
         Saves results as they come, and provides those of an earlier run.
     jobs : int, optional
         Number of parallel workers; if left out, the number of available cores. Files are run in processes, predictions in
@@ -237,18 +237,18 @@ def _outcomes(
     finished: frozenset[Key],
     workers: int,
     stop: Callable[[], bool],
-) -> Generator[Outcome, None, None]:
+) -> Generator[SourceOutcome, None, None]:
     if workers == 1:
         yield from _one_by_one(sources, rules, finished, stop)
         return
-    if any(isinstance(source, Loaded) for source in sources):
+    if any(isinstance(source, LoadedSource) for source in sources):
         ending = threading.Event()
 
         def check(_: str) -> None:
             if ending.is_set() or stop():
                 raise Stopped
 
-        def work(source: Playable) -> Outcome:
+        def work(source: Playable) -> SourceOutcome:
             with watching(check):
                 return play(source, rules, finished)
 
@@ -282,7 +282,7 @@ def _outcomes(
 
 def _one_by_one(
     sources: Iterable[Playable], rules: Rules, finished: frozenset[Key], stop: Callable[[], bool]
-) -> Iterator[Outcome]:
+) -> Iterator[SourceOutcome]:
     def check(_: str) -> None:
         if stop():
             raise Stopped
@@ -298,14 +298,14 @@ def _one_by_one(
 
 
 def _in_turn(
-    submit: Callable[[Playable], Future[Outcome]],
+    submit: Callable[[Playable], Future[SourceOutcome]],
     sources: Iterable[Playable],
     workers: int,
     stop: Callable[[], bool],
-) -> Iterator[Outcome]:
+) -> Iterator[SourceOutcome]:
     """Yield outcomes as they finish; only a few sources are submitted ahead, so that a stop does not wait for many."""
     left = iter(sources)
-    waiting: set[Future[Outcome]] = set()
+    waiting: set[Future[SourceOutcome]] = set()
     while True:
         while len(waiting) < workers * _AHEAD and not stop():
             source = next(left, None)
@@ -337,5 +337,5 @@ def _begin(rules: Rules, finished: frozenset[Key]) -> None:
     _RULES, _FINISHED = rules, finished
 
 
-def _play(source: Playable) -> Outcome:
+def _play(source: Playable) -> SourceOutcome:
     return play(source, _RULES, _FINISHED)

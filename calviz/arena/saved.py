@@ -30,7 +30,7 @@ def looks_saved(head: bytes) -> bool:
 
 
 @dataclass
-class State:
+class ArenaState:
     """Finished results, in a file that each finished experiment is appended to.
 
     Attributes

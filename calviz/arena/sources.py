@@ -26,7 +26,7 @@ _OWN = (".json", *hdf5.SUFFIXES)
 
 
 @dataclass(frozen=True)
-class Member:
+class ModelInFile:
     """One model in a file.
 
     Attributes
@@ -65,11 +65,11 @@ class PredictionFile:
         """Name for messages."""
         return self.model if self.dataset == self.model else f"{self.dataset}/{self.model}"
 
-    def members(self) -> Iterator[Member]:
+    def members(self) -> Iterator[ModelInFile]:
         """Read the models of the file."""
         models = read(self.path, options=self.reading).models
         for model, data in models.items():
-            yield Member(data, FILES, self.dataset, self.model if len(models) == 1 else model)
+            yield ModelInFile(data, FILES, self.dataset, self.model if len(models) == 1 else model)
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,14 @@ class Hdf5Member:
         """Name for messages."""
         return f"{self.dataset}/{self.model}"
 
-    def members(self) -> Iterator[Member]:
+    def members(self) -> Iterator[ModelInFile]:
         """Yield the single model."""
         data = hdf5.read_member(self.path, self.dataset, self.model)
-        yield Member(data, self.benchmark, self.dataset, self.model)
+        yield ModelInFile(data, self.benchmark, self.dataset, self.model)
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedSource:
     """Predictions in memory."""
 
     dataset: str
@@ -105,13 +105,13 @@ class Loaded:
         """Name for messages."""
         return self.model
 
-    def members(self) -> Iterator[Member]:
+    def members(self) -> Iterator[ModelInFile]:
         """Yield the single model."""
-        yield Member(self.data, FILES, self.dataset, self.model)
+        yield ModelInFile(self.data, FILES, self.dataset, self.model)
 
 
 #: A source of experiments that `run` can run.
-Playable = PredictionFile | Hdf5Member | Loaded
+Playable = PredictionFile | Hdf5Member | LoadedSource
 
 
 @dataclass(frozen=True, eq=False)

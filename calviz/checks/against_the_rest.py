@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._one_vs_rest import means_off
+from calviz.checks.support.one_vs_rest import means_off
 from calviz.core.finding import Finding
 from calviz.sample.class_ranges import class_ranges
 from calviz.sample.sample import Sample

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.checks._class_sides import most_if_several, named_sides
+from calviz.checks.support.class_sides import most_if_several, named_sides
 from calviz.core.errors import NotAvailable
 from calviz.core.finding import Finding
 from calviz.sample.class_ranges import class_ranges

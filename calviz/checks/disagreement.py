@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._one_vs_rest import one_vs_rest
-from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, collect_evidence
+from calviz.checks.support.one_vs_rest import one_vs_rest
+from calviz.checks.verdict.evidence import MIN_ROWS, Evidence, collect_evidence
 from calviz.core.finding import Finding
 from calviz.results.gaps import SLIGHT
 from calviz.sample.false_alarm_levels import FILE

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.checks._verdict_evidence import MIN_ROWS
+from calviz.checks.verdict.evidence import MIN_ROWS
 from calviz.core.finding import Finding
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, collect_evidence
-from calviz.checks.verdict import nothing_found, strongest
+from calviz.checks.verdict.evidence import MIN_ROWS, Evidence, collect_evidence
+from calviz.checks.verdict.sentence import nothing_found, strongest
 from calviz.core.finding import Finding
 from calviz.results.gaps import SLIGHT, gap_decimals, share_decimals
 from calviz.results.verdict import mcs_decimals

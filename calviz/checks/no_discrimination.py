@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from calviz.checks._verdict_evidence import MIN_ROWS
 from calviz.checks.kernels.label_shuffling import LabelShuffling, label_shuffling
+from calviz.checks.verdict.evidence import MIN_ROWS
 from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._verdict_evidence import MIN_ROWS
+from calviz.checks.verdict.evidence import MIN_ROWS
 from calviz.core.finding import Finding
 from calviz.results.gaps import SLIGHT, gap_decimals, share_decimals
 from calviz.results.slices import where_words

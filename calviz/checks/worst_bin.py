@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._verdict_evidence import MIN_ROWS, collect_evidence
+from calviz.checks.verdict.evidence import MIN_ROWS, collect_evidence
 from calviz.core.finding import Finding
 from calviz.results.gaps import gap_decimals
 from calviz.sample.sample import Sample

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from calviz.core.errors import NotAvailable, OptionError
 
 if TYPE_CHECKING:
-    from calviz.sample.cutoff import Confusion
+    from calviz.sample.cutoff import CutoffCounts
     from calviz.sample.sample import Sample
 
 
@@ -41,7 +41,7 @@ class DecisionOptions:
         if self.cutoff is not None:
             self._cells(sample)
 
-    def _cells(self, sample: Sample) -> Confusion:
+    def _cells(self, sample: Sample) -> CutoffCounts:
         from calviz.sample.cutoff import at_cutoff, decidable
 
         try:

@@ -12,7 +12,7 @@ from calviz.cli.output_options import write_json
 from calviz.cli.text import say, sentence
 from calviz.core.atomic_files import write_output
 from calviz.core.errors import CalvizError, InputError
-from calviz.report.junit import Gate, Outcome, to_junit
+from calviz.report.junit import CaseOutcome, Gate, to_junit
 
 if TYPE_CHECKING:
     from calviz.cli.audits import Audit, AuditOptions
@@ -85,7 +85,7 @@ def _gates(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
         crossing = threshold.crossed(audit.evaluation)
         if crossing:
             say(f"{source}: {crossing}.")
-        outcome: Outcome = "failure" if crossing else "passed"
+        outcome: CaseOutcome = "failure" if crossing else "passed"
         yield Gate(audit.file, model, str(threshold), outcome, crossing or "")
 
 

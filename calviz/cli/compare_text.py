@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from calviz.results.comparison import Comparison
-    from calviz.results.comparison_table import Column
+    from calviz.results.comparison_table import ComparisonColumn
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -53,7 +53,9 @@ def print_comparison(comparison: Comparison) -> None:
     print_remarks(comparison.remarks(columns))
 
 
-def _table(comparison: Comparison, columns: Sequence[Column], criterion: str | None) -> Table:
+def _table(
+    comparison: Comparison, columns: Sequence[ComparisonColumn], criterion: str | None
+) -> Table:
     against = () if criterion is None else ("against uncalibrated",)
     more: dict[str, list[str]] = {}
     for m in comparison.ready:

@@ -24,7 +24,7 @@ FINE, CROSSED, WRONG = 0, 1, 2
 INTERRUPTED, PIPE_CLOSED = 130, 141
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A click group whose commands are the files of `calviz.cli.commands`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -100,7 +100,7 @@ def _abandon_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@click.group("calviz", cls=Group, invoke_without_command=True)
+@click.group("calviz", cls=CommandGroup, invoke_without_command=True)
 @click.version_option(__version__, prog_name="calviz", message="%(prog)s %(version)s")
 @click.pass_context
 def main(ctx: click.Context) -> None:

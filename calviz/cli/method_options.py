@@ -10,7 +10,7 @@ import click
 
 from calviz.core.errors import OptionError
 
-Options = dict[str, dict[str, Any]]
+ParsedOptions = dict[str, dict[str, Any]]
 
 
 def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,7 +24,7 @@ def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def parse(texts: Iterable[str]) -> Options:
+def parse(texts: Iterable[str]) -> ParsedOptions:
     """Parse the texts of ``--option`` into parameters by method.
 
     Raises
@@ -32,7 +32,7 @@ def parse(texts: Iterable[str]) -> Options:
     OptionError
         If a text has another form, or names an unknown method or parameter.
     """
-    parameters: Options = {}
+    parameters: ParsedOptions = {}
     for text in texts:
         target, is_set, value = text.partition("=")
         method, dot, name = target.rpartition(".")

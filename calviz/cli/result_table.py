@@ -13,14 +13,14 @@ from calviz.specs.metric import METRICS
 from calviz.text.escape import terminal_text
 
 if TYPE_CHECKING:
-    from calviz.results.comparison_table import Column, Mark, Remark
+    from calviz.results.comparison_table import ComparisonColumn, Mark, Remark
 
 _STYLES: dict[Mark | None, str] = {"best": "bold", "second": "underline", None: ""}
 
 
 def result_table(
     heading: str,
-    columns: Sequence[Column],
+    columns: Sequence[ComparisonColumn],
     rows: Mapping[str, Sequence[str]],
     more: Sequence[str] = (),
 ) -> Table:
@@ -30,7 +30,7 @@ def result_table(
     ----------
     heading : str
         Heading of the first column: what is compared.
-    columns : sequence of Column
+    columns : sequence of ComparisonColumn
     rows : mapping of str to sequence of str
         Further cells to the right of the metrics, by row.
     more : sequence of str
@@ -45,7 +45,7 @@ def result_table(
     return table
 
 
-def _value(column: Column, row: str) -> Text:
+def _value(column: ComparisonColumn, row: str) -> Text:
     result = column.results.get(row)
     if result is None or not result.available:
         return Text("-")

@@ -17,15 +17,15 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import profile_layout
-from calviz.data.profiling.sources import Files, find, scan
+from calviz.data.profiling.sources import TableFiles, find, scan
 from calviz.data.sampling.blocks import predictions_of
-from calviz.profiles.layout import Layout
+from calviz.profiles.layout import ProfileColumns
 
 #: Size of a block in entries (rows x score columns).
 BLOCK = 4_000_000
 
 #: Function from a block and its layout to the rows to write, and to additional columns of these.
-Marks = Callable[[Any, Layout], tuple[Any, dict[str, Any]]]
+RowMarks = Callable[[Any, ProfileColumns], tuple[Any, dict[str, Any]]]
 
 
 def apply_to_files(
@@ -35,7 +35,7 @@ def apply_to_files(
     *,
     model: str | None = None,
     options: ReadingOptions | None = None,
-    marks: Marks | None = None,
+    marks: RowMarks | None = None,
 ) -> tuple[Path, ...]:
     """Write each file as Parquet with calibrated scores; all other columns stay unchanged.
 
@@ -69,7 +69,7 @@ def apply_to_files(
 
     files, target = find(sources), Path(folder)
     names = target_names(sources, folder)
-    first = Files(files.paths[:1], files.kind, files.hive)
+    first = TableFiles(files.paths[:1], files.kind, files.hive)
     layout = profile_layout(
         nw.from_native(scan(first, "polars")), options or ReadingOptions(), model=model
     )
@@ -78,7 +78,7 @@ def apply_to_files(
     for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
         checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
         try:
-            _apply(Files((path,), files.kind), layout, record, target / name, marks)
+            _apply(TableFiles((path,), files.kind), layout, record, target / name, marks)
         except InputError as error:
             raise error.in_file(path.name) from None
         written.append(target / name)
@@ -100,7 +100,9 @@ def target_names(
     return names
 
 
-def _apply(file: Files, layout: Layout, record: Any, out: Path, marks: Marks | None) -> None:
+def _apply(
+    file: TableFiles, layout: ProfileColumns, record: Any, out: Path, marks: RowMarks | None
+) -> None:
     import polars as pl
     import pyarrow.parquet as pq
 
@@ -133,7 +135,7 @@ def _apply(file: Files, layout: Layout, record: Any, out: Path, marks: Marks | N
             raise InputError("there are no rows", remedy="give files with at least one")
 
 
-def _predictions(block: Any, layout: Layout, before: int) -> Dataset:
+def _predictions(block: Any, layout: ProfileColumns, before: int) -> Dataset:
     """Return the scores of a block as predictions, with dummy labels, which a map does not use."""
     scores = block.select(layout.columns).to_numpy()
     try:
@@ -143,7 +145,7 @@ def _predictions(block: Any, layout: Layout, before: int) -> Dataset:
         raise error.but(row=row, repairs=()) from None  # no repair is made block by block
 
 
-def _with_scores(block: Any, calibrated: Dataset, layout: Layout) -> Any:
+def _with_scores(block: Any, calibrated: Dataset, layout: ProfileColumns) -> Any:
     """Return the block with calibrated scores in place of its own."""
     import polars as pl
 
@@ -161,7 +163,7 @@ def _with_scores(block: Any, calibrated: Dataset, layout: Layout) -> Any:
     return block.with_columns(pl.Series(name, scores[:, k]) for k, name in enumerate(names))
 
 
-def _scores(data: Dataset, layout: Layout) -> np.ndarray[Any, Any]:
+def _scores(data: Dataset, layout: ProfileColumns) -> np.ndarray[Any, Any]:
     if not isinstance(data, Predictions):
         return np.asarray(data.confidence)[:, None]
     return np.asarray(data.probs[:, -1:] if len(layout.scores) == 1 else data.probs)

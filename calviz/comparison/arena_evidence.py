@@ -41,7 +41,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Group:
+class ExperimentGroup:
     """Experiments with similar numbers of classes and calibration rows.
 
     Attributes
@@ -98,7 +98,7 @@ class Group:
         )
 
 
-def evidence(classes: int, rows: int) -> Group:
+def evidence(classes: int, rows: int) -> ExperimentGroup:
     """Return the experiments that are most similar to the data.
 
     Parameters
@@ -111,10 +111,10 @@ def evidence(classes: int, rows: int) -> Group:
 
 
 @cache
-def _groups() -> tuple[Group, ...]:
+def _groups() -> tuple[ExperimentGroup, ...]:
     record = json.loads(files(__package__).joinpath(_FILE).read_text(encoding="utf-8"))
     return tuple(
-        Group(
+        ExperimentGroup(
             source=group["source"],
             experiments=group["experiments"],
             classes=(group["classes"][0], group["classes"][1]),

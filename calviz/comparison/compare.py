@@ -30,7 +30,7 @@ from calviz.sample.reduce import predicted_classes
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
 
-Progress = Callable[[MethodResult, int, int], object]
+CompareProgress = Callable[[MethodResult, int, int], object]
 Activity = Callable[[str, str], object]
 
 
@@ -53,7 +53,7 @@ def compare(
     refits: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: CompareProgress | None = None,
     activity: Activity | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Comparison:
@@ -121,7 +121,7 @@ def carry_out(
     data: Dataset | RowSample,
     *,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: CompareProgress | None = None,
     activity: Activity | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Comparison:

@@ -19,7 +19,7 @@ from calviz.core.errors import OptionError
 from calviz.core.predictions import Dataset
 from calviz.core.progress import Stopped
 from calviz.core.reduction import Reduction
-from calviz.results.comparison import Verdict
+from calviz.results.comparison import DifferenceVerdict
 from calviz.results.learning_curve import LearningCurve, LearningPoint
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED
@@ -81,7 +81,7 @@ def learning_curve(
     settings: dict[str, Any] = {"reduction": resolved, "bins": bins, "scheme": scheme}
     before = evaluate(judged_before, metrics, ci=True, noise_floor=True, seed=seed, **settings)
     values_of: dict[tuple[str, int, str], list[float]] = {}
-    verdicts: dict[tuple[str, int, str], Verdict] = {}
+    verdicts: dict[tuple[str, int, str], DifferenceVerdict] = {}
     failures: dict[str, str] = {}
 
     def curve() -> LearningCurve:
@@ -135,7 +135,7 @@ def learning_curve(
 
 def _beyond_noise(
     sets: Mapping[str, Dataset], metrics: Sequence[str], seed: int, settings: Mapping[str, Any]
-) -> Iterator[tuple[str, Verdict]]:
+) -> Iterator[tuple[str, DifferenceVerdict]]:
     """Yield each metric with the verdict on the first set against the second."""
     first, second = sets
     if sets[first].n < 2:
@@ -148,7 +148,7 @@ def _beyond_noise(
 
 def _points(
     values_of: Mapping[tuple[str, int, str], list[float]],
-    verdicts: Mapping[tuple[str, int, str], Verdict],
+    verdicts: Mapping[tuple[str, int, str], DifferenceVerdict],
 ) -> tuple[LearningPoint, ...]:
     return tuple(
         LearningPoint(

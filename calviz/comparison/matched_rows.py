@@ -16,10 +16,10 @@ from calviz.core.predictions import Dataset
 from calviz.results.model_comparison import Alignment
 from calviz.text.words import counted, shorten
 
-Models = Mapping[str, Dataset]
+NamedModels = Mapping[str, Dataset]
 
 
-def align(models: Models) -> Alignment:
+def align(models: NamedModels) -> Alignment:
     """Align models to the same rows, in the order of the first one.
 
     Rows are matched by identifier if every model has identifiers; those that occur more than once in
@@ -54,7 +54,7 @@ def align(models: Models) -> Alignment:
     return Alignment(_same_columns(models), "identifier", tuple(notes + notes_on_labels))
 
 
-def _check_order(models: Models) -> str:
+def _check_order(models: NamedModels) -> str:
     """Return a sentence on why rows may be matched by their order; raises InputError if they may not."""
     (name, first), *others = models.items()
     remedy = "add a column with identifiers to every file"
@@ -129,7 +129,7 @@ def _by_identifier(
     return {name: rows[order] for name, rows in rows_of.items()}, [matched, *notes]
 
 
-def _same_labels(models: Models) -> tuple[Models, list[str]]:
+def _same_labels(models: NamedModels) -> tuple[NamedModels, list[str]]:
     """Leave out the rows whose true label differs between the models that have labels."""
     labels_of = {name: m.labels for name, m in models.items() if m.labels is not None}
     if len(labels_of) < 2:
@@ -152,7 +152,7 @@ def _same_labels(models: Models) -> tuple[Models, list[str]]:
     ]
 
 
-def _same_columns(models: Models) -> Models:
+def _same_columns(models: NamedModels) -> NamedModels:
     """Give all models the splits, groups, clusters, weights and times of the first model that has them, and the ids of the first."""
     splits = next((m.splits for m in models.values() if m.splits is not None), None)
     groups = next((m.groups for m in models.values() if m.groups), {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from calviz.comparison.arena_evidence import Group, evidence
+from calviz.comparison.arena_evidence import ExperimentGroup, evidence
 from calviz.core.predictions import Dataset, Predictions
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, FitFacts
 
@@ -74,7 +74,7 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
     return Suggestion(tuple(methods), usual, left_out, impossible)
 
 
-def _rank(key: str, group: Group) -> str:
+def _rank(key: str, group: ExperimentGroup) -> str:
     return (
         f"it wins less often on such data: number {group.ranking.index(key) + 1} of {len(group.ranking)} methods in "
         f"{group.experiments:,} experiments ({group.source}; {group.like})."

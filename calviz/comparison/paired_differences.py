@@ -26,11 +26,12 @@ from calviz.core.bins import Scheme
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
 from calviz.numerics.threads import one_blas_thread
-from calviz.results.comparison import Difference, Verdict
+from calviz.results.comparison import Difference, DifferenceVerdict
 from calviz.results.comparison_table import badness
 from calviz.results.evaluation import Interval
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.sample import Sample
+from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import METRICS
 
 #: Number of resamples per simulated population of an inverted metric.
@@ -91,7 +92,7 @@ class Paired:
         # All comparisons of one metric share the critical value, so that their order does not matter.
         z = self._critical(metric, pairs) if len(pairs) > 1 else Z
         adjusted = self._worse(metric, one, other, z) if z > Z else worse
-        verdict: Verdict = "tied"
+        verdict: DifferenceVerdict = "tied"
         if adjusted.high < 0:
             verdict = "better"
         elif adjusted.low > 0:
@@ -152,11 +153,9 @@ class Paired:
         apart = np.asarray(a - b)
         return float(apart.std(ddof=1)) if apart.ndim else 0.0
 
+    @once_per_view
     def _critical(self, metric: str, pairs: Pairs) -> float:
-        cache: dict[tuple[str, Pairs], float] = self.__dict__.setdefault("_criticals", {})
-        if (metric, pairs) not in cache:
-            cache[metric, pairs] = critical(self._draws[metric], pairs)
-        return cache[metric, pairs]
+        return critical(self._draws[metric], pairs)
 
     @cached_property
     def all_pairs(self) -> Pairs:

@@ -8,12 +8,12 @@ have some probability in the other. The observed labels show whether that probab
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Dataset, Predictions
+from calviz.sample.view_caches import once_per_view
 
 #: Added to the observed and to the expected number of rows before their ratio is taken (Laplace smoothing).
 ADDED = 1
@@ -43,11 +43,11 @@ class RareLosses:
             rows = np.random.default_rng(0).choice(first.n, most, replace=False)
             self._rows = np.sort(rows)
 
-    @lru_cache(maxsize=64)  # noqa: B019 - lives as long as one comparison
+    @once_per_view
     def _probabilities(self, name: str) -> FloatArray:
         return np.asarray(self._sets[name].probs[self._rows], dtype=np.float64)
 
-    @lru_cache(maxsize=256)  # noqa: B019 - as above
+    @once_per_view
     def variance(self, one: str, other: str) -> float:
         """Variance missing from the resamples of the mean loss of `one` minus that of `other`, over n rows.
 

@@ -16,10 +16,10 @@ from calviz.comparison.rows import LEAST_ROWS
 from calviz.core.errors import InputError, OptionError
 from calviz.core.options import DEFAULT_SAMPLE_ROWS
 from calviz.data.reading import options_of
-from calviz.data.sampling.blocks import Block
+from calviz.data.sampling.blocks import SampledBlock
 from calviz.data.sampling.hashes import rehashed
 from calviz.data.sampling.sample import FIT, JUDGED, RowSample, sample_rows
-from calviz.profiles.layout import Layout
+from calviz.profiles.layout import ProfileColumns
 from calviz.specs.recalibrator import RECALIBRATORS
 
 
@@ -131,12 +131,12 @@ class _Marks:
         self._taken = sample.drawn.taken()
         self.column = "split"
 
-    def __call__(self, table: Any, layout: Layout) -> tuple[Any, dict[str, Any]]:
+    def __call__(self, table: Any, layout: ProfileColumns) -> tuple[Any, dict[str, Any]]:
         """Return the rows of a block to write, and the columns that mark them."""
         if "split" in table.columns:
             self.column = "calviz_split"
         # The split may be in the name of a folder, and is not needed here.
-        block = Block.of(table, replace(layout, split=None))
+        block = SampledBlock.of(table, replace(layout, split=None))
         copies = block.copies
         fits, _ = self._taken(rehashed(block.hashes, 0), copies)
         divided = (fits > 0) & (fits < copies)

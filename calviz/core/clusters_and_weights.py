@@ -38,17 +38,16 @@ def with_rows(
     InputError
         If a column does not exist or cannot be used.
     """
-    new: Any = data.renamed(data.name)
-    new.__dict__.pop("_fingerprint", None)
+    columns: dict[str, Any] = {}
     if clusters is not None:
-        column = _column(data, clusters) if isinstance(clusters, str) else Factor.of(clusters)
-        new.__dict__["clusters"] = column
+        columns["clusters"] = (
+            _column(data, clusters) if isinstance(clusters, str) else Factor.of(clusters)
+        )
     if weights is not None:
-        new.__dict__["weights"] = np.asarray(weights)
+        columns["weights"] = np.asarray(weights)
     if times is not None:
-        new.__dict__["times"] = np.asarray(times)
-    new._check_columns(new.n)
-    result: D = new
+        columns["times"] = np.asarray(times)
+    result: D = data._with(columns)  # type: ignore[assignment]
     return result
 
 

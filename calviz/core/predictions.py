@@ -16,7 +16,7 @@ from calviz.core.constructors import Constructors
 from calviz.core.errors import InputError, shortened
 from calviz.core.labels import checked_labels
 from calviz.core.probabilities import (
-    RowSums,
+    RowSumDeviation,
     as_float,
     check_finite,
     check_unit_interval,
@@ -123,9 +123,9 @@ class Predictions(Constructors, RowColumns):
         object.__setattr__(self, "class_names", names)
 
     @property
-    def row_sums(self) -> RowSums:
+    def row_sums(self) -> RowSumDeviation:
         """How far the row sums are from 1 (for a selection of rows, those of the whole data)."""
-        sums: RowSums = self.__dict__["_row_sums"]
+        sums: RowSumDeviation = self.__dict__["_row_sums"]
         return sums
 
     @property

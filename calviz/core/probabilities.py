@@ -24,7 +24,7 @@ _ROW_SUM_EXACT = 1e-4
 
 
 @dataclass(frozen=True)
-class RowSums:
+class RowSumDeviation:
     """How far the row sums of probabilities are from 1.
 
     Attributes
@@ -119,7 +119,7 @@ def row_sums(block: FloatArray) -> FloatArray:
         return block @ np.ones(block.shape[1], dtype=block.dtype)
 
 
-def checked_row_sums(probs: FloatArray) -> RowSums:
+def checked_row_sums(probs: FloatArray) -> RowSumDeviation:
     """Row sums of probabilities, shape (n, K); raises InputError if a number is outside [0, 1] or a row does not sum to 1."""
     worst, worst_row, off, inexact = 0.0, 0, 0, 0
     low, high = np.inf, -np.inf
@@ -143,4 +143,4 @@ def checked_row_sums(probs: FloatArray) -> RowSums:
             remedy="normalise the rows, or declare them as logits",
             repairs=(RENORMALISE,),
         )
-    return RowSums(inexact, low, high)
+    return RowSumDeviation(inexact, low, high)

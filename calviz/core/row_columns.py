@@ -186,9 +186,13 @@ class RowColumns:
         ids: npt.NDArray[Any] | None,
     ) -> Self:
         """Return the same data with other splits, groups and ids; the other arrays are shared."""
+        return self._with({"splits": splits, "groups": groups, "ids": ids})
+
+    def _with(self, columns: Mapping[str, Any]) -> Self:
+        """Return the same data with some columns replaced, by attribute."""
         new = self.renamed(self.name)
-        new.__dict__.pop("_fingerprint", None)
-        new.__dict__.update(splits=splits, groups=groups, ids=ids)
+        new.__dict__.pop("_fingerprint", None)  # the name does not change it, columns do
+        new.__dict__.update(columns)
         new._check_columns(new.n)
         return new
 

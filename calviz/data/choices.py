@@ -20,6 +20,7 @@ from calviz.core.finding import Finding
 from calviz.core.limits import MAX_ROWS
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.loaded import ReadingOptions
+from calviz.data.notices import Notice
 from calviz.data.table import Table
 
 #: How many distinct numbers of choices are listed in a message.
@@ -134,7 +135,7 @@ def table_of(questions: Questions, tool: str, notices: Sequence[Finding] = ()) -
         f"the rows have different numbers of choices ({numbers}): the top choice of each row is judged; each choice by itself is judged "
         f"by choices='each' (--choices each), the questions of one number alone by choices='{questions.numbers[-1]}'"
     )
-    findings = [*notices, Finding("DATA012", "info", text)]
+    findings = [*notices, Notice.LOGS_AND_HINTS.finding("info", text)]
     return _top_choice_rows(questions, tool, findings, next(iter(questions.scores)))
 
 
@@ -176,7 +177,7 @@ def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOpt
     left_out = len(questions.counts) - rows.size
     if left_out:
         text = f"{left_out:,} of {len(questions.counts):,} questions do not have {choice} choices and are left out"
-        notices.append(Finding("DATA012", "info", text))
+        notices.append(Notice.LOGS_AND_HINTS.finding("info", text))
     result = _question_rows(questions.take(rows), table.format, notices)
     by_name = requested == name and name in result
     return result, replace(options, scores=(name,)) if by_name else options
@@ -240,7 +241,7 @@ def _choice_rows(questions: Questions, tool: str, notices: Sequence[Finding], na
         "which are the clusters; both add up to 1 in each question, so accuracy and mean gap of these rows mean nothing: look at the "
         "diagram and the ECE"
     )
-    findings = [*notices, Finding("DATA012", "info", text)]
+    findings = [*notices, Notice.LOGS_AND_HINTS.finding("info", text)]
     return _table(questions, columns, _rows_of(others, rows), tool, findings, _RIGHT)
 
 

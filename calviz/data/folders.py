@@ -16,6 +16,7 @@ from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.answers import Answer, as_table
 from calviz.data.loaded import short
+from calviz.data.notices import Notice
 from calviz.data.table import Table
 
 _AROUND = re.compile(r"^samples_|(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?$", re.IGNORECASE)
@@ -99,12 +100,12 @@ class Logs:
         notices = [finding for _, findings in runs.values() for finding in findings]
         if repeated:
             text = f"{repeated} log{'s' if repeated > 1 else ''} of a task that was run again later {'were' if repeated > 1 else 'was'} left out"
-            notices.append(Finding("DATA012", "info", text))
+            notices.append(Notice.LOGS_AND_HINTS.finding("info", text))
         # lm-evaluation-harness writes its result files into the same folder.
         left_out = [name for name in self.others if not name.startswith("results")]
         if left_out:
             text = f"left out, not {'logs' if len(left_out) > 1 else 'a log'}: {short(', '.join(left_out), 80)}"
-            notices.append(Finding("DATA012", "info", text))
+            notices.append(Notice.LOGS_AND_HINTS.finding("info", text))
         formats = " and ".join(dict.fromkeys(entry.label.split(" (")[0] for _, entry in self._logs))
         count = f"{len(runs)} log{'s' if len(runs) > 1 else ''} of {formats}"
         all_answers = [answer for answers, _ in runs.values() for answer in answers]

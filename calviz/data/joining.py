@@ -14,12 +14,12 @@ import numpy.typing as npt
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.factor import Factor
-from calviz.core.finding import Finding
 from calviz.data.file_bytes import Source
 from calviz.data.format import format_of
 from calviz.data.loaded import ReadingOptions, known_columns, short
+from calviz.data.notices import Notice
 from calviz.data.recognition import column_names
-from calviz.data.recognition.table_view import View
+from calviz.data.recognition.table_view import TableView
 from calviz.data.table import MISSING, SAMPLE_ROWS, Column, Fetched, Table
 
 _FRACTION = re.compile(r"([+-]?\d+)\.0+")
@@ -117,7 +117,7 @@ def join(
     notices = list(table.notices)
     if len(keys) > matched:
         text = f"{len(keys) - matched:,} of {len(keys):,} rows of {source.name} have no predictions, and are left out"
-        notices.append(Finding("DATA013", "info", text))
+        notices.append(Notice.UNUSED_VALUES.finding("info", text))
     columns = tuple(_column(truth[name], values) for name, values in joined.items())
     joined_table = JoinedTable(
         format=f"{table.format} with labels of {source.name} by '{short(on)}'",
@@ -142,7 +142,7 @@ def _identifier(table: Table, truth: Table, on: str | None, file: str, other: st
                 )
         return on
     plain = ReadingOptions()
-    views = View(table, plain), View(truth, plain)
+    views = TableView(table, plain), TableView(truth, plain)
     for usual in column_names.IDS:
         first, second = (view.plain.get(usual) for view in views)
         if first is not None and first == second:
@@ -153,7 +153,7 @@ def _identifier(table: Table, truth: Table, on: str | None, file: str, other: st
 
 
 def _label(truth: Table, on: str) -> str:
-    named = View(truth, ReadingOptions()).named(column_names.LABELS, {on})
+    named = TableView(truth, ReadingOptions()).named(column_names.LABELS, {on})
     if named is not None:
         return named
     others = [c.name for c in truth.columns if c.name != on and c.type != "other"]

@@ -20,10 +20,11 @@ from calviz.data.folders import Logs, Together
 from calviz.data.format import format_of
 from calviz.data.joining import LabelFile, join
 from calviz.data.loaded import Loaded, ReadingOptions, Recognition
+from calviz.data.notices import Notice
 from calviz.data.profile_files import facts_in
 from calviz.data.profile_files import loaded as loaded_profile
 from calviz.data.profile_files import of_table as profile_of
-from calviz.data.recognition.layout import Layout
+from calviz.data.recognition.layout import ColumnRoles
 from calviz.data.recognition.recognise import recognise
 from calviz.data.table import Table
 
@@ -192,7 +193,7 @@ def _stem(name: str) -> str:
     return Path(stem).stem or name
 
 
-def _recognition(table: Table, layout: Layout, built: Built) -> Recognition:
+def _recognition(table: Table, layout: ColumnRoles, built: Built) -> Recognition:
     data = next(iter(built.models.values()))
     scores = layout.scores[0].columns if layout.scores else ()
     if layout.confidence is not None:
@@ -218,6 +219,8 @@ def _recognition(table: Table, layout: Layout, built: Built) -> Recognition:
     )
 
 
-def _notices(table: Table, layout: Layout, built: Built) -> tuple[Finding, ...]:
-    made = tuple(Finding("DATA010", "warning", f"changed as asked: {what}") for what in built.made)
+def _notices(table: Table, layout: ColumnRoles, built: Built) -> tuple[Finding, ...]:
+    made = tuple(
+        Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in built.made
+    )
     return (*table.notices, *layout.notices, *built.notices, *made)

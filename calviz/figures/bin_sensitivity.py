@@ -33,7 +33,7 @@ MOST_RESAMPLES = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Floor:
+class FloorByBins:
     """Distribution of the ECE of a calibrated model, per number of bins, shape (M,) each.
 
     Attributes
@@ -93,7 +93,7 @@ class BinSensitivity(Figure):
     level: float
     counts: IntArray
     ece: dict[Placed, FloatArray]
-    floor: dict[Placed, Floor]
+    floor: dict[Placed, FloorByBins]
 
     @classmethod
     def compute(
@@ -146,7 +146,7 @@ class BinSensitivity(Figure):
         )
         redrawing = sample.but(resamples=min(MOST_RESAMPLES, sample.resamples)).redrawing
         ece: dict[Placed, FloatArray] = {}
-        floor: dict[Placed, Floor] = {}
+        floor: dict[Placed, FloorByBins] = {}
         for placed in get_args(Placed):
             sweep = sample.view(bin_sweep, scheme=placed, most=most)
             ece[placed] = sweep.ece()
@@ -219,10 +219,10 @@ class BinSensitivity(Figure):
 @takes_weights
 def _floor(
     sample: Sample, *, scheme: Placed, most: int, level: float, seed: int, resamples: int
-) -> Floor:
+) -> FloorByBins:
     sweep = sample.view(bin_sweep, scheme=scheme, most=most)
     redrawn_ece = sweep.under_calibration(stream(seed, "under_calibration"), resamples)
-    return Floor(redrawn_ece.mean(axis=0), np.quantile(redrawn_ece, level, axis=0))
+    return FloorByBins(redrawn_ece.mean(axis=0), np.quantile(redrawn_ece, level, axis=0))
 
 
 def _verdict(inside: float) -> str:

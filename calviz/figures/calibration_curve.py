@@ -16,7 +16,7 @@ from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
-from calviz.sample.flexible_curve import Band, CurveKind, band
+from calviz.sample.flexible_curve import Band, FlexibleKind, band
 from calviz.sample.flexible_curve import curve as fitted
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
@@ -33,7 +33,7 @@ from calviz.text.words import (
 )
 
 #: Name of each kind of curve.
-NAMES: dict[CurveKind, str] = {
+NAMES: dict[FlexibleKind, str] = {
     "spline": "spline of the log-odds",
     "loess": "loess (span 0.75)",
     "logistic": "logistic line",
@@ -76,7 +76,7 @@ class CalibrationCurve(Figure):
     reduction: Reduction
     n: int
     level: float
-    kind: CurveKind
+    kind: FlexibleKind
     band: Band
     inner: tuple[float, float]
     distance: float
@@ -87,7 +87,7 @@ class CalibrationCurve(Figure):
         data: Dataset | Sample,
         *,
         reduction: Reduction | str | None = None,
-        curve: CurveKind = "spline",
+        curve: FlexibleKind = "spline",
         level: float = 0.95,
         seed: int | None = None,
         split: str | None = None,
@@ -115,7 +115,7 @@ class CalibrationCurve(Figure):
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        check_choice("curve", curve, get_args(CurveKind))
+        check_choice("curve", curve, get_args(FlexibleKind))
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
         view = sample.view(steps)
         base = view.merged()

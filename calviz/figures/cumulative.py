@@ -41,11 +41,11 @@ from calviz.text.words import (
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Panel = Literal["a", "b", "c", "d", "gap"]
+CumulativePanel = Literal["a", "b", "c", "d", "gap"]
 Estimate = Literal["smooth", "isotonic"]
 
 #: The panels of the paper's figure.
-FOUR: tuple[Panel, ...] = ("a", "b", "c", "d")
+FOUR: tuple[CumulativePanel, ...] = ("a", "b", "c", "d")
 
 
 @figure(
@@ -272,7 +272,7 @@ class Cumulative(Figure):
         theme: Theme = "light",
         caption: bool | str = False,
         width: int | None = None,
-        panels: Sequence[Panel] = FOUR,
+        panels: Sequence[CumulativePanel] = FOUR,
         selected: tuple[float, float] | None = None,
         beside: Sequence[Overlay[Cumulative]] = (),
     ) -> go.Figure:
@@ -290,10 +290,10 @@ class Cumulative(Figure):
         beside : sequence of Overlay
             Plots of other rows, such as a subset of these: their probability is drawn in panel d, their gap in panel "gap".
         """
-        unknown = [p for p in panels if p not in get_args(Panel)]
+        unknown = [p for p in panels if p not in get_args(CumulativePanel)]
         if unknown or not panels:
             raise OptionError(
-                f"'panels' must be among {', '.join(get_args(Panel))}; got {panels!r}."
+                f"'panels' must be among {', '.join(get_args(CumulativePanel))}; got {panels!r}."
             )
         return self._plotly_figure(
             theme, caption, width, panels=tuple(panels), selected=selected, beside=tuple(beside)

@@ -38,7 +38,7 @@ PREDICTIONS_PER_COST = 1_000
 
 
 @dataclass(frozen=True)
-class Rule:
+class RuleResult:
     """Result of a rule on the evaluated rows: keep predictions from a threshold on, refer the others.
 
     Attributes
@@ -86,11 +86,11 @@ class Decision(Figure):
         Level of the band and the intervals.
     n : int
         Number of rows on which costs are measured.
-    face : Rule
+    face : RuleResult
         The rule that treats confidences as true probabilities (`Costs.face_value`).
-    best : Rule
+    best : RuleResult
         The rule of least cost on the rows on which it was chosen.
-    keep_all, refer_all : Rule
+    keep_all, refer_all : RuleResult
         Keep every prediction; refer every prediction.
     excess : float
         Cost at face value minus cost of the best rule: what miscalibration costs per prediction. Negative
@@ -113,10 +113,10 @@ class Decision(Figure):
     costs: Costs
     level: float
     n: int
-    face: Rule
-    best: Rule
-    keep_all: Rule
-    refer_all: Rule
+    face: RuleResult
+    best: RuleResult
+    keep_all: RuleResult
+    refer_all: RuleResult
     excess: float
     excess_interval: Interval | None
     threshold: FloatArray
@@ -223,7 +223,7 @@ class Decision(Figure):
             return None if values is None else error_bars.interval(values, level)
 
         results = [
-            Rule(
+            RuleResult(
                 threshold=float(rules[i]),
                 kept=round(float(kept[i])),
                 referred=n - round(float(kept[i])),
@@ -260,7 +260,7 @@ class Decision(Figure):
         )
 
     @property
-    def rules(self) -> dict[str, Rule]:
+    def rules(self) -> dict[str, RuleResult]:
         """The four rules by name."""
         return {
             "confidence at face value": self.face,
@@ -386,7 +386,7 @@ class Decision(Figure):
         )
 
 
-def _condition(rule: Rule) -> str:
+def _condition(rule: RuleResult) -> str:
     if math.isinf(rule.threshold):
         return "nothing is kept"
     if rule.threshold == 0:

@@ -21,7 +21,7 @@ from calviz.specs.metric import METRICS
 from calviz.text.escape import plotly_text
 from calviz.text.words import counted, decimal, listed, shorten
 
-Score = Literal["brier", "nll"]
+PlaneScore = Literal["brier", "nll"]
 #: Left, low, right and high end of a name, in pixels from the lower left corner of the panel.
 Box = tuple[float, float, float, float]
 
@@ -56,14 +56,14 @@ class MiscalibrationPlane(Figure):
 
     split: str | None
     rows: int
-    score: Score
+    score: PlaneScore
     models: tuple[str, ...]
     miscalibration: FloatArray
     discrimination: FloatArray
     uncertainty: FloatArray
 
     @classmethod
-    def compute(cls, comparison: ModelComparison, *, score: Score = "nll") -> Self:
+    def compute(cls, comparison: ModelComparison, *, score: PlaneScore = "nll") -> Self:
         """Decompose the score of every model on their common rows.
 
         Raises
@@ -71,7 +71,7 @@ class MiscalibrationPlane(Figure):
         OptionError
             If the score is unknown.
         """
-        check_choice("score", score, get_args(Score))
+        check_choice("score", score, get_args(PlaneScore))
         measured = [m.name for m in comparison if m.ok]
         models = comparison.alignment.models
         parts = np.array(

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from calviz.core.errors import OptionError
 from calviz.figures.base import Figure, facts
-from calviz.results.comparison import Difference, Verdict
+from calviz.results.comparison import Difference, DifferenceVerdict
 from calviz.results.model_comparison import ModelComparison
 from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.text.metric_values import scale_of
@@ -64,7 +64,7 @@ class ModelDifferences(Figure):
         }
         return cls(comparison, metric, against, tuple(differences), tuple(differences.values()))
 
-    def side(self, difference: Difference) -> Verdict:
+    def side(self, difference: Difference) -> DifferenceVerdict:
         """Whether a model is better or worse than the reference beyond noise, or tied with it."""
         return difference.verdict
 
@@ -99,7 +99,7 @@ class ModelDifferences(Figure):
 
     def describe(self) -> str:
         """Say in plain words what it shows."""
-        by_side: dict[Verdict, list[str]] = {"better": [], "tied": [], "worse": []}
+        by_side: dict[DifferenceVerdict, list[str]] = {"better": [], "tied": [], "worse": []}
         for name, d in zip(self.models, self.differences, strict=True):
             by_side[self.side(d)].append(name)
         words = {

@@ -15,7 +15,7 @@ from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.uncertainty_ranking import (
-    Ranking,
+    RankedBy,
     area_under_risk,
     errors_along,
     ranking_steps,
@@ -42,7 +42,7 @@ POINTS = 400
 
 
 @dataclass(frozen=True)
-class Choice:
+class ReferralChoice:
     """Result of keeping the predictions ranked highest and referring the others to an expert.
 
     Attributes
@@ -117,7 +117,7 @@ class RiskCoverage(Figure):
 
     name: str
     split: str | None
-    ranking: Ranking
+    ranking: RankedBy
     n_classes: int
     level: float
     steps: Steps
@@ -133,7 +133,7 @@ class RiskCoverage(Figure):
         cls,
         data: Dataset | Sample,
         *,
-        ranking: Ranking = "confidence",
+        ranking: RankedBy = "confidence",
         level: float = 0.95,
         band: bool = True,
         seed: int | None = None,
@@ -217,7 +217,7 @@ class RiskCoverage(Figure):
             return (1 - rank) * math.log(max(self.n_classes, 2))
         return rank
 
-    def at_coverage(self, coverage: float) -> Choice:
+    def at_coverage(self, coverage: float) -> ReferralChoice:
         """Keep this share of the predictions.
 
         Parameters
@@ -232,7 +232,7 @@ class RiskCoverage(Figure):
             return self._nothing("Nothing is kept: every row goes to an expert.")
         return self._choice(kept)
 
-    def at_threshold(self, threshold: float) -> Choice:
+    def at_threshold(self, threshold: float) -> ReferralChoice:
         """Keep the predictions whose confidence or margin is at least, or whose entropy is at most, a threshold."""
         value = self.steps.score
         if self.ranking == "entropy":
@@ -247,7 +247,7 @@ class RiskCoverage(Figure):
             )
         return self._choice(kept, threshold)
 
-    def at_risk(self, risk: float, *, others: bool = True) -> Choice:
+    def at_risk(self, risk: float, *, others: bool = True) -> ReferralChoice:
         """Keep as many predictions as possible with an error rate of at most `risk`.
 
         The threshold is chosen on the evaluated rows, so the risk on other rows is likely to be a little larger.
@@ -285,7 +285,7 @@ class RiskCoverage(Figure):
         redraws = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
         return error_bars.interval(coverage_at(redraws, risk), self.level)
 
-    def _choice(self, kept: int, threshold: float | None = None) -> Choice:
+    def _choice(self, kept: int, threshold: float | None = None) -> ReferralChoice:
         ranking = ranked(self.steps)
         errors = float(errors_along(self.steps, np.array([float(kept)]))[0])
         at = int(np.searchsorted(ranking.rows, kept - 1e-9))
@@ -293,7 +293,7 @@ class RiskCoverage(Figure):
         lowest = self.steps.scores_at(np.array([self.steps.size - 1 - at]))
         limit = self.threshold_of(float(lowest[0]))
         # For weighted or clustered rows, scale counts to the effective sample size.
-        drawing = self.steps.__dict__.get(error_bars.DRAWN_BY)
+        drawing = error_bars.drawn_by(self.steps)
         effective_share = (
             1.0 if drawing is None else float(drawing.sample.view(event_sums).effective[0]) / self.n
         )
@@ -319,7 +319,7 @@ class RiskCoverage(Figure):
                 f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
                 "no row goes to an expert."
             )
-        return Choice(
+        return ReferralChoice(
             coverage=kept / self.n,
             kept=kept,
             referred=referred,
@@ -330,9 +330,9 @@ class RiskCoverage(Figure):
             sentence=sentence,
         )
 
-    def _nothing(self, sentence: str) -> Choice:
+    def _nothing(self, sentence: str) -> ReferralChoice:
         nan = math.nan
-        return Choice(0.0, 0, self.n, nan, nan, nan, None, sentence)
+        return ReferralChoice(0.0, 0, self.n, nan, nan, nan, None, sentence)
 
     @property
     def _most(self) -> str:

@@ -15,7 +15,7 @@ from calviz.figures.base import named, score_lines
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
-from calviz.sample.cutoff import Confusion
+from calviz.sample.cutoff import CutoffCounts
 from calviz.sample.error_bars import interval, resampled
 from calviz.sample.ranking import average_precision, chance_of_order, ranked
 from calviz.sample.sample import Sample
@@ -26,7 +26,7 @@ from calviz.text.words import counted, decimal, level_text, percent
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Panel = Literal["roc", "precision-recall"]
+RocPanel = Literal["roc", "precision-recall"]
 #: Maximum number of points drawn per curve.
 POINTS = 400
 
@@ -127,8 +127,8 @@ class Roc(ScoreFigure):
         theme: Theme = "light",
         caption: bool | str = False,
         width: int | None = None,
-        panel: Panel = "roc",
-        at: Confusion | None = None,
+        panel: RocPanel = "roc",
+        at: CutoffCounts | None = None,
         beside: Sequence[Overlay[Roc]] = (),
     ) -> go.Figure:
         """Draw one of the curves.
@@ -138,19 +138,19 @@ class Roc(ScoreFigure):
         theme, caption, width
             See `Figure.plot`.
         panel : {"roc", "precision-recall"}
-        at : Confusion, optional
+        at : CutoffCounts, optional
             Decisions at a cutoff to mark.
         beside : sequence of Overlay
             The same curve in other states.
         """
-        check_choice("panel", panel, get_args(Panel))
+        check_choice("panel", panel, get_args(RocPanel))
         return self._plotly_figure(theme, caption, width, panel=panel, at=at, beside=tuple(beside))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; the areas: one line each."""
         return *score_lines(self.name, self.split, self.n, self.reduction), self.reading()
 
-    def area_words(self, panel: Panel) -> str:
+    def area_words(self, panel: RocPanel) -> str:
         """Write the area under a curve with its interval."""
         roc = panel == "roc"
         value, ends = (

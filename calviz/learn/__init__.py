@@ -4,21 +4,21 @@ Entries on metrics, recalibrators and findings come from the registries; the tex
 registered. The glossary, the guide and the list of publications are written here by hand.
 """
 
-from calviz.learn.entries import Entry, Kind, entries, entry
-from calviz.learn.glossary import GLOSSARY, Term
-from calviz.learn.guide import LIMITS, QUESTIONS, Question
-from calviz.learn.sources import SOURCES, Source, sources_in
+from calviz.learn.entries import EntryKind, LearnEntry, entries, entry
+from calviz.learn.glossary import GLOSSARY, GlossaryTerm
+from calviz.learn.guide import LIMITS, QUESTIONS, MetricQuestion
+from calviz.learn.sources import SOURCES, Publication, sources_in
 
 __all__ = [
     "GLOSSARY",
     "LIMITS",
     "QUESTIONS",
     "SOURCES",
-    "Entry",
-    "Kind",
-    "Question",
-    "Source",
-    "Term",
+    "EntryKind",
+    "GlossaryTerm",
+    "LearnEntry",
+    "MetricQuestion",
+    "Publication",
     "entries",
     "entry",
     "sources_in",

@@ -1,16 +1,17 @@
-"""The whole content of the page Learn as one Markdown document: ``python -m calviz.learn.document``."""
+"""The content of the page Learn, and the notices about files, as one Markdown document: ``python -m calviz.learn.document``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.learn.entries import Entry, Kind, entries
+from calviz.data.notices import Notice
+from calviz.learn.entries import EntryKind, LearnEntry, entries
 from calviz.learn.glossary import GLOSSARY
 from calviz.learn.guide import LIMITS, QUESTIONS
 from calviz.learn.sources import SOURCES
 from calviz.specs.metric import METRICS
 
-_TITLES: dict[Kind, str] = {
+_TITLES: dict[EntryKind, str] = {
     "metric": "Metrics",
     "recalibrator": "Recalibrators",
     "finding": "Findings",
@@ -40,6 +41,11 @@ def _lines() -> Iterator[str]:
     for kind, title in _TITLES.items():
         yield from _chapter(title, [e for e in entries() if e.kind == kind])
     yield ""
+    yield "## Notices about a file"
+    for notice in Notice:
+        yield ""
+        yield f"**{notice.value}**: {notice.title}"
+    yield ""
     yield "## Glossary"
     yield ""
     for term in GLOSSARY:
@@ -51,7 +57,7 @@ def _lines() -> Iterator[str]:
         yield f"- *{source.short}.* {source.full}"
 
 
-def _chapter(title: str, chapter: list[Entry]) -> Iterator[str]:
+def _chapter(title: str, chapter: list[LearnEntry]) -> Iterator[str]:
     yield ""
     yield f"## {title}"
     family = ""
@@ -74,7 +80,7 @@ def _chapter(title: str, chapter: list[Entry]) -> Iterator[str]:
             yield "; ".join(facts) + f". Source: {e.reference}."
 
 
-def _first(chapter: list[Entry], family: str) -> int:
+def _first(chapter: list[LearnEntry], family: str) -> int:
     """Position of the first entry of a family."""
     return next(i for i, e in enumerate(chapter) if e.family == family)
 

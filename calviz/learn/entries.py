@@ -12,11 +12,11 @@ from calviz.specs.metric import DIRECTION_WORDS, METRICS, Direction, Parameter
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import range_end
 
-Kind = Literal["metric", "recalibrator", "finding"]
+EntryKind = Literal["metric", "recalibrator", "finding"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class LearnEntry:
     """The documentation of a metric, a recalibrator or a finding.
 
     Attributes
@@ -35,7 +35,7 @@ class Entry:
     """
 
     key: str
-    kind: Kind
+    kind: EntryKind
     title: str
     family: str
     summary: str
@@ -51,10 +51,10 @@ def _better(direction: Direction) -> str:
     return f"{DIRECTION_WORDS[direction]} is better"
 
 
-def _metrics() -> Iterator[Entry]:
+def _metrics() -> Iterator[LearnEntry]:
     for m in METRICS:
         low, high = m.bounds
-        yield Entry(
+        yield LearnEntry(
             m.key,
             "metric",
             m.label,
@@ -67,13 +67,13 @@ def _metrics() -> Iterator[Entry]:
         )
 
 
-def _recalibrators() -> Iterator[Entry]:
+def _recalibrators() -> Iterator[LearnEntry]:
     for r in RECALIBRATORS:
         keeps = "keeps" if r.accuracy_preserving else "may change"
         facts = [f"{keeps} the predicted class", f"computes with {r.needs}"]
         if r.confidence_only:
             facts.append("works on confidence-only data")
-        yield Entry(
+        yield LearnEntry(
             r.key,
             "recalibrator",
             r.label,
@@ -86,18 +86,18 @@ def _recalibrators() -> Iterator[Entry]:
         )
 
 
-def _findings() -> Iterator[Entry]:
+def _findings() -> Iterator[LearnEntry]:
     for c in CHECKS:
         title = c.title[:1].upper() + c.title[1:]
-        yield Entry(c.key, "finding", title, "Findings", "", "", (), c.reference)
+        yield LearnEntry(c.key, "finding", title, "Findings", "", "", (), c.reference)
 
 
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[LearnEntry, ...]:
     """Return all entries: metrics, then recalibrators, then findings."""
     return (*_metrics(), *_recalibrators(), *_findings())
 
 
-def entry(key: str) -> Entry:
+def entry(key: str) -> LearnEntry:
     """Return the entry of a key.
 
     Raises

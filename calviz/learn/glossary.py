@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Term:
+class GlossaryTerm:
     """A term and its meaning in this project."""
 
     word: str
@@ -14,7 +14,7 @@ class Term:
 
 
 GLOSSARY = tuple(
-    Term(word, meaning)
+    GlossaryTerm(word, meaning)
     for word, meaning in (
         (
             "Accuracy-preserving",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Question:
+class MetricQuestion:
     """A question, the metrics that answer it, and advice on reading them.
 
     Attributes
@@ -24,49 +24,49 @@ class Question:
 
 #: Questions and the metrics that answer them: advice, written by hand.
 QUESTIONS = (
-    Question(
+    MetricQuestion(
         "Is the model over- or underconfident, and by how much?",
         ("mcs", "ks_signed"),
         "MCS is mean confidence minus accuracy, whatever the bins. It can be 0 while some scores are "
         "too high and others too low; KS is then well above it.",
     ),
-    Question(
+    MetricQuestion(
         "How far are the probabilities off?",
         ("ece", "ce_l1_unbiased", "ks", "smece", "kde_ece"),
         "Quote ECE because everybody does, with its bins and its noise floor; beside it KS and smECE, "
         "which need no choice of bins. The cross-fitted mean gap is not biased upwards. If they disagree, look at the diagram.",
     ),
-    Question(
+    MetricQuestion(
         "Is it miscalibrated at all, or is this noise?",
         ("ks", "kuiper", "atb", "tcal", "spiegelhalter_z", "ece_debiased", "skce"),
         "Read the verdict: it combines several tests and adjusts for their number; the p-value of a single metric does not. "
         "With 200 rows a perfect model shows an ECE of several points. The debiased ECE² is near 0 for a "
         "calibrated model at any number of rows.",
     ),
-    Question(
+    MetricQuestion(
         "Where is the worst gap?",
         ("mce",),
         "The largest gap of any bin: noisy, as it may rest on few rows. Check the number of rows in that bin.",
     ),
-    Question(
+    MetricQuestion(
         "Are all classes' probabilities right, not only the top one?",
         ("classwise_ece", "tace", "ks_classwise", "brier", "nll"),
         "With many classes most probabilities are near 0 and pull the mean down; TACE leaves them out.",
     ),
-    Question(
+    MetricQuestion(
         "For which classes is it too sure, or not sure enough?",
         ("wsmcs", "over_mcs", "under_mcs", "over_share", "under_share"),
         "These condition on the true class, so even a perfect model shows over- and underconfident classes: they count signs, "
         "whether beyond noise or not. The Class-wise page and the findings call a class off only if it lies outside "
         "the range of a calibrated model; base actions on the view by predicted class.",
     ),
-    Question(
+    MetricQuestion(
         "Which of two models has the better probabilities?",
         ("nll", "brier"),
         "Proper scores: no model gains by reporting anything but its true belief. Use the paired "
         "difference, and ECE only to explain it.",
     ),
-    Question(
+    MetricQuestion(
         "Would recalibration help, and how much?",
         (
             "brier_miscalibration",
@@ -80,19 +80,19 @@ QUESTIONS = (
         "calibration part the gain of a smooth map on rows that it was not fitted to. A slope "
         "below 1 means that scores are too extreme: temperature scaling is the usual remedy.",
     ),
-    Question(
+    MetricQuestion(
         "Can I let it decide the clear cases, and refer the rest?",
         ("aurc", "accuracy_at_90_coverage", "auroc_failure"),
         "These depend only on the ranking of the rows. A model can be badly calibrated and still rank well.",
     ),
-    Question(
+    MetricQuestion(
         "On which tasks can I trust a language model, and above which confidence?",
         ("mcs", "ece", "accuracy", "coverage_at_risk"),
         "Open its logs (lm-evaluation-harness, Inspect) together. The page Slices shows which tasks are off, adjusted for their number: one "
         "temperature seldom fits all. The page Risk-coverage gives, for each task, the confidence above which the model is right often enough. "
         "On the command line: calviz audit LOGS --by task --risk 0.1.",
     ),
-    Question(
+    MetricQuestion(
         "What do medical reviewers ask for?",
         (
             "auroc",
@@ -106,7 +106,7 @@ QUESTIONS = (
         "call essential: the report preset clinical. Hosmer-Lemeshow is still asked for, but with enough rows it rejects "
         "every model.",
     ),
-    Question(
+    MetricQuestion(
         "What does a validation of credit ratings ask for?",
         ("somers_d", "oe_ratio", "brier", "spiegelhalter_z"),
         "The accuracy ratio (Somers' Dxy, Gini), and for each rating grade whether there are more defaults than its probability explains: "

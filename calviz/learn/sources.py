@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Source:
+class Publication:
     """A publication.
 
     Attributes
@@ -22,7 +22,7 @@ class Source:
 
 
 SOURCES = tuple(
-    Source(short, full)
+    Publication(short, full)
     for short, full in (
         (
             "Ao et al. 2023",
@@ -285,6 +285,6 @@ SOURCES = tuple(
 )
 
 
-def sources_in(text: str) -> tuple[Source, ...]:
+def sources_in(text: str) -> tuple[Publication, ...]:
     """Return the publications that a text cites."""
     return tuple(source for source in SOURCES if source.short in text)

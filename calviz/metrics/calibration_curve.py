@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.sample.flexible_curve import CurveKind
+from calviz.sample.flexible_curve import FlexibleKind
 from calviz.sample.flexible_curve import curve as fitted
 from calviz.sample.logistic_recalibration import NO_FIT
 from calviz.sample.sample import Sample
@@ -39,7 +39,7 @@ class CurveOf(StepsWithParams):
 
 
 @over_steps(lambda view, drawn, *_: CurveOf(drawn, view.params))
-def with_curve(sample: Sample, *, curve: CurveKind = "spline") -> CurveOf:
+def with_curve(sample: Sample, *, curve: FlexibleKind = "spline") -> CurveOf:
     """Steps of the sample's own reduction, with a kind of curve."""
     return CurveOf(sample.view(steps), {"curve": curve})
 

@@ -18,7 +18,7 @@ from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
-from calviz.sample.view_caches import once_per_view
+from calviz.sample.view_caches import latest, once_per_view
 from calviz.specs.metric import metric
 
 
@@ -172,7 +172,7 @@ def sweep_steps(
 
 def _cuts_of(base: Steps, upto: FloatArray, bins: int) -> IntArray:
     """Return `_cuts`, cached on the steps that determine them: all blocks of resamples need the same ones."""
-    kept: dict[int, IntArray] = base.__dict__.setdefault("_cuts", {})
+    kept: dict[int, IntArray] = latest(base, "cuts by bins", None, dict)
     if bins not in kept:
         kept[bins] = _cuts(upto, bins)
     return kept[bins]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from calviz.core.arrays import FloatArray
-from calviz.sample.cutoff import Confusion, at_cutoff, net_benefit_of
+from calviz.sample.cutoff import CutoffCounts, at_cutoff, net_benefit_of
 from calviz.specs.metric import metric
 
 
@@ -20,7 +20,7 @@ from calviz.specs.metric import metric
     view=at_cutoff,
     tail="two-sided",
 )
-def net_benefit(view: Confusion) -> FloatArray:
+def net_benefit(view: CutoffCounts) -> FloatArray:
     """True positives per row when acting on scores of at least the cutoff t (0.5 by default), less false positives per row at the exchange rate t / (1 - t) that the cutoff implies.
 
     Acting on no row has a net benefit of 0, acting on all rows the share of hits less the share of misses times t / (1 - t): a model

@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from calviz.core.arrays import FloatArray
-from calviz.sample.cross_fitted_classes import HeldOutLoss, Part, Score, held_out
+from calviz.sample.cross_fitted_classes import CrossFittedScore, HeldOutLoss, LossPart, held_out
 from calviz.specs.metric import metric
 
 _parts = partial(
@@ -18,7 +18,7 @@ _parts = partial(
 )
 
 
-def _rows_of(score: Score, part: Part) -> partial[HeldOutLoss]:
+def _rows_of(score: CrossFittedScore, part: LossPart) -> partial[HeldOutLoss]:
     return partial(held_out, score=score, part=part)
 
 

@@ -9,7 +9,7 @@ from calviz.core.blocks import row_blocks
 from calviz.core.probabilities import EPSILON
 from calviz.numerics.scores import Scores, log_softmax
 from calviz.numerics.temperature import fit_temperature
-from calviz.numerics.zero_floor import Floor
+from calviz.numerics.zero_floor import ZeroFloor
 
 #: Largest automatic floor.
 MOST = 0.01
@@ -21,7 +21,7 @@ CANDIDATES = (1e-15, 1e-12, 1e-9, 1e-6, 1e-3)
 FOLDS, ENTRIES, ROWS = 5, 60_000, 500
 
 
-def automatic_floor(probs: FloatArray, labels: IntArray) -> Floor:
+def automatic_floor(probs: FloatArray, labels: IntArray) -> ZeroFloor:
     """Choose the zero floor from the calibration rows.
 
     An exact 0 counts as half of the smallest positive score, at most `MOST`. Where that score is an underflow (below
@@ -37,14 +37,14 @@ def automatic_floor(probs: FloatArray, labels: IntArray) -> Floor:
     """
     lowest = float(probs.min())
     if lowest > 0:
-        return Floor(min(lowest / 2, EPSILON), clips=False)
+        return ZeroFloor(min(lowest / 2, EPSILON), clips=False)
     smallest = 1.0
     for rows in row_blocks(probs):
         block = probs[rows]
         smallest = min(smallest, float(np.min(block, where=block > 0, initial=1)))
     if smallest < UNDERFLOW and true_zeros(probs, labels):
-        return Floor(chosen_floor(probs, labels))
-    return Floor(min(smallest / 2, MOST))
+        return ZeroFloor(chosen_floor(probs, labels))
+    return ZeroFloor(min(smallest / 2, MOST))
 
 
 def true_zeros(probs: FloatArray, labels: IntArray) -> int:
@@ -76,7 +76,7 @@ def chosen_floor(probs: FloatArray, labels: IntArray) -> float:
     candidates = sorted({*CANDIDATES, 1 / (k * (n + 1))})
     losses = np.zeros(len(candidates))
     for at, value in enumerate(candidates):
-        logs = np.log(Floor(value).raise_zeros(array.copy()))
+        logs = np.log(ZeroFloor(value).raise_zeros(array.copy()))
         for number in range(int(fold.max()) + 1):
             fitting, held_out = fold != number, fold == number
             optimum = fit_temperature(Scores(logs[fitting], "logits", "logits"), y[fitting])

@@ -10,7 +10,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import for_row_blocks
 from calviz.core.probabilities import row_sums
-from calviz.numerics.zero_floor import NO_FLOOR, Floor
+from calviz.numerics.zero_floor import NO_FLOOR, ZeroFloor
 
 Form = Literal["probabilities", "logits", "log-probabilities"]
 
@@ -66,18 +66,18 @@ class Scores:
         What `array` holds.
     wanted : {"probabilities", "logits", "log-probabilities"}
         What blocks hold. If logits are wanted and probabilities given, they are replaced by their logarithms.
-    floor : Floor or float
+    floor : ZeroFloor or float
         Zero floor that is applied before taking logarithms of probabilities; a number is a floor that clips.
     """
 
     array: FloatArray
     given: Form
     wanted: Form
-    floor: Floor | float = NO_FLOOR
+    floor: ZeroFloor | float = NO_FLOOR
 
     def raise_zeros(self, block: FloatArray) -> FloatArray:
         """Apply the zero floor to the probabilities of a block, shape (b, K), in place."""
-        floor = self.floor if isinstance(self.floor, Floor) else Floor(self.floor)
+        floor = self.floor if isinstance(self.floor, ZeroFloor) else ZeroFloor(self.floor)
         return floor.raise_zeros(block)
 
     @property

@@ -92,7 +92,7 @@ def fit_temperature(
     for i, rows in enumerate(levels):
         step = max(1, n // rows)
         thinned_weights = None if weights is None else weights[::step]
-        problem = _Problem(scores.every(step), labels[::step], loss, thinned_weights)
+        problem = _TemperatureProblem(scores.every(step), labels[::step], loss, thinned_weights)
         problem.bend = bend
         if i == 0:
             beta = problem.best_of_grid(low, high) if loss == "mse" else 1.0 / scale
@@ -115,7 +115,7 @@ def _scale(scores: Scores) -> float:
     return scale if scale > 0 and math.isfinite(scale) else 1.0
 
 
-class _Problem:
+class _TemperatureProblem:
     def __init__(
         self, scores: Scores, labels: IntArray, loss: Loss, weights: FloatArray | None = None
     ) -> None:
@@ -151,7 +151,9 @@ class _Problem:
         # Valleys are wide: few rows, in their own dtype, are enough to tell them apart.
         step = max(1, 2 * self.scores.shape[0] // FIRST_ROWS)
         thinned_weights = None if self.weights is None else self.weights[::step]
-        thinned = _Problem(self.scores.every(step), self.labels[::step], self.loss, thinned_weights)
+        thinned = _TemperatureProblem(
+            self.scores.every(step), self.labels[::step], self.loss, thinned_weights
+        )
         thinned.dtype = self.scores.array.dtype.type
         return float(grid[int(np.argmin([thinned.at(b).value for b in grid]))])
 

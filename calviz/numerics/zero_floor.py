@@ -17,7 +17,7 @@ def smallest_normal(dtype: npt.DTypeLike) -> float:
 
 
 @dataclass(frozen=True)
-class Floor:
+class ZeroFloor:
     """How zeros, and very small scores, are replaced before logarithms are taken.
 
     Attributes
@@ -62,7 +62,7 @@ class Floor:
 
 
 #: Zeros count as the smallest normal number.
-NO_FLOOR = Floor()
+NO_FLOOR = ZeroFloor()
 
 
 def check_floor(given: object) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from calviz.core.cells import FEW_SCORES, FINE_CELLS
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.profiles.expressions import inside, missing, tree
-from calviz.profiles.layout import UNITS, Layout
+from calviz.profiles.layout import UNITS, ProfileColumns
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -44,7 +44,7 @@ GROUP = "group:"
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _RowExpressions:
     """Derived values of each row, as expressions.
 
     Attributes
@@ -74,7 +74,7 @@ class _Rows:
     log: Any = None
 
 
-def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, by_score: bool = False) -> Any:
+def cells_of(frame: nw.LazyFrame[Any], layout: ProfileColumns, *, by_score: bool = False) -> Any:
     """Return the sums of a lazy frame, still lazy: a row per occurring split, group, time, cell and hit, to be passed to `cells_from_sums`.
 
     Unusable rows have the key -1. Sums are weighted by frequency weights; rows with a weight of 0 are dropped after they were
@@ -83,7 +83,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, by_score: bool = False
     Parameters
     ----------
     frame : narwhals.LazyFrame
-    layout : Layout
+    layout : ProfileColumns
     by_score : bool
         Whether to keep separate sums for every distinct score.
 
@@ -142,7 +142,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, by_score: bool = False
     return table.with_columns(**columns).group_by(*by).agg(**sums)
 
 
-def has_few_scores(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
+def has_few_scores(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> bool:
     """Whether there are few enough distinct scores to keep each separate; checks the first rows, then all if necessary."""
     import narwhals as nw
 
@@ -156,7 +156,7 @@ def has_few_scores(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
     return distinct(table.head(2 * FEW_SCORES)) <= FEW_SCORES and distinct(table) <= FEW_SCORES
 
 
-def row_columns(layout: Layout, single: bool) -> dict[str, Any]:
+def row_columns(layout: ProfileColumns, single: bool) -> dict[str, Any]:
     """Expressions for score, hit, and whether the label is one of the classes, for a single score column."""
     import narwhals as nw
 
@@ -169,7 +169,7 @@ def row_columns(layout: Layout, single: bool) -> dict[str, Any]:
     }
 
 
-def cells_from_sums(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
+def cells_from_sums(table: pl.DataFrame, layout: ProfileColumns) -> tuple[pl.DataFrame, int]:
     """Convert the sums of any engine to cells with the columns of `Profile.cells`; also return the number of unusable rows."""
     import polars as pl
 
@@ -202,7 +202,7 @@ def cells_from_sums(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, 
     return table.drop("key"), unusable
 
 
-def faults_of(frame: nw.LazyFrame[Any], layout: Layout) -> dict[int, int]:
+def faults_of(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> dict[int, int]:
     """Count the rows by fault; a row with several faults counts for the first one."""
     import narwhals as nw
 
@@ -214,7 +214,7 @@ def faults_of(frame: nw.LazyFrame[Any], layout: Layout) -> dict[int, int]:
     return {int(fault): int(n) for fault, n in sorted(counts, reverse=True) if fault < 0}
 
 
-def first_fault(frame: nw.LazyFrame[Any], layout: Layout) -> tuple[int, int]:
+def first_fault(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> tuple[int, int]:
     """Return the 0-based number of the first unusable row of a lazy polars frame, and its fault code."""
     import narwhals as nw
 
@@ -224,11 +224,11 @@ def first_fault(frame: nw.LazyFrame[Any], layout: Layout) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
-def _with_helpers(frame: nw.LazyFrame[Any], rows: _Rows) -> nw.LazyFrame[Any]:
+def _with_helpers(frame: nw.LazyFrame[Any], rows: _RowExpressions) -> nw.LazyFrame[Any]:
     return frame.with_columns(**rows.helpers) if rows.helpers else frame
 
 
-def _fault(rows: _Rows) -> Any:
+def _fault(rows: _RowExpressions) -> Any:
     """Expression for the code of the first fault of a row; 0 if it has none."""
     import narwhals as nw
 
@@ -238,7 +238,7 @@ def _fault(rows: _Rows) -> Any:
     return code.cast(nw.Int32)
 
 
-def is_single(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
+def is_single(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> bool:
     """Whether all scores are in single precision."""
     import narwhals as nw
 
@@ -246,7 +246,7 @@ def is_single(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
     return all(schema[name] == nw.Float32 for name in layout.scores)
 
 
-def keys_of_rows(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
+def keys_of_rows(layout: ProfileColumns, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
     """Expressions for split, groups, true class and time of each row, as far as the layout has them."""
     import narwhals as nw
 
@@ -282,7 +282,7 @@ def cell_of(score: Any, single: bool, intervals: int) -> Any:
     return (nearest.cast(nw.Int32) * 2 + side).clip(0, 2 * intervals)
 
 
-def _rows(layout: Layout, single: bool) -> _Rows:
+def _rows(layout: ProfileColumns, single: bool) -> _RowExpressions:
     if layout.confidence:
         rows = _confidences(layout)
     else:
@@ -299,28 +299,28 @@ def _rows(layout: Layout, single: bool) -> _Rows:
     return rows
 
 
-def _with_fault(rows: _Rows, wrong: Any, usable: Any, code: int) -> _Rows:
+def _with_fault(rows: _RowExpressions, wrong: Any, usable: Any, code: int) -> _RowExpressions:
     return replace(rows, usable=rows.usable & usable, faults=(*rows.faults, (wrong, code)))
 
 
-def counts_of(layout: Layout) -> Any:
+def counts_of(layout: ProfileColumns) -> Any:
     """Expression for the frequency or importance weight of each row."""
     import narwhals as nw
 
     return nw.col(layout.count or layout.weight or "").cast(nw.Float64)
 
 
-def _confidences(layout: Layout) -> _Rows:
+def _confidences(layout: ProfileColumns) -> _RowExpressions:
     import narwhals as nw
 
     label, score = nw.col(layout.label), nw.col(layout.scores[0]).cast(nw.Float64)
     hit = label == layout.classes[1]
     known = hit | (label == layout.classes[0])
     faults = ((label.is_null(), -1), (~known, -2), (missing(score), -3), (~inside(score), -4))
-    return _Rows(score, hit, None, None, known & inside(score), faults)
+    return _RowExpressions(score, hit, None, None, known & inside(score), faults)
 
 
-def _two_classes(layout: Layout, single: bool) -> _Rows:
+def _two_classes(layout: ProfileColumns, single: bool) -> _RowExpressions:
     """Rows by the score of the positive class; the other class has 1 minus the score, unless it has a column of its own."""
     import narwhals as nw
 
@@ -336,7 +336,7 @@ def _two_classes(layout: Layout, single: bool) -> _Rows:
         other = nw.lit(1.0) - positive
         other = other.cast(nw.Float32).cast(nw.Float64) if single else other
         true = nw.when(hit).then(positive).otherwise(other)
-        return _Rows(positive, hit, true, None, known & inside(positive), tuple(faults))
+        return _RowExpressions(positive, hit, true, None, known & inside(positive), tuple(faults))
     other = nw.col(layout.scores[0]).cast(nw.Float64)
     true = nw.when(hit).then(positive).otherwise(other)
     square = other * other + positive * positive + 1.0 - true * 2.0
@@ -345,10 +345,10 @@ def _two_classes(layout: Layout, single: bool) -> _Rows:
     usable = known & inside(positive) & inside(other) & sums_to_one
     logs = [nw.col(name) for name in layout.logs]
     log = nw.when(hit).then(logs[1]).otherwise(logs[0]) if logs else None
-    return _Rows(positive, hit, true, square, usable, tuple(faults), log=log)
+    return _RowExpressions(positive, hit, true, square, usable, tuple(faults), log=log)
 
 
-def _top_label(layout: Layout) -> _Rows:
+def _top_label(layout: ProfileColumns) -> _RowExpressions:
     """Rows by the score of the class with the largest probability; ties go to the first class."""
     import narwhals as nw
 
@@ -380,7 +380,7 @@ def _top_label(layout: Layout) -> _Rows:
         (~in_range, -4),
         (~sums_to_one, -5),
     )
-    return _Rows(
+    return _RowExpressions(
         top,
         best == index,
         true,
@@ -392,7 +392,7 @@ def _top_label(layout: Layout) -> _Rows:
     )
 
 
-def _index(layout: Layout) -> tuple[Any, Any]:
+def _index(layout: ProfileColumns) -> tuple[Any, Any]:
     """Expressions for the index of the true class, and for whether the label is one of the classes."""
     import narwhals as nw
 

@@ -17,7 +17,7 @@ from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
 from calviz.profiles.aggregate import GROUP, SUMS
 from calviz.profiles.class_cells import CLASS_SUMS, intervals_of
-from calviz.profiles.profile import VERSION, Facts, Profile, class_keys_of, keys_of
+from calviz.profiles.profile import VERSION, Profile, ProfileFacts, class_keys_of, keys_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,12 +70,12 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return check_place(target, f"'{shortened(str(target))}'")
 
 
-def columns_of(facts: Facts) -> tuple[str, ...]:
+def columns_of(facts: ProfileFacts) -> tuple[str, ...]:
     """The columns of the file of a profile with these facts."""
     return (*["class"] * facts.each_class, *keys_of(facts), *SUMS, "low", "high")
 
 
-def read_facts(text: bytes) -> tuple[Facts, int]:
+def read_facts(text: bytes) -> tuple[ProfileFacts, int]:
     """Parse facts and number of rows from the metadata of a file.
 
     Raises
@@ -105,9 +105,9 @@ def read_facts(text: bytes) -> tuple[Facts, int]:
         ) from None
 
 
-def _facts(content: dict[str, Any]) -> Facts:
+def _facts(content: dict[str, Any]) -> ProfileFacts:
     content = {"true_class": False, "each_class": False, **content}
-    if set(content) != {f.name for f in fields(Facts)}:
+    if set(content) != {f.name for f in fields(ProfileFacts)}:
         raise KeyError
     for name in ("class_names", "groups", "skipped"):
         content[name] = tuple(content[name])
@@ -120,14 +120,14 @@ def _facts(content: dict[str, Any]) -> Facts:
         raise TypeError
     if content["reduction"] == "positive" and len(content["class_names"]) != 2:
         raise ValueError
-    return Facts(**content)
+    return ProfileFacts(**content)
 
 
 _FLAGS = ("single", "split", "true_class", "each_class")
 _REDUCTIONS = ("positive", "top-label")
 
 
-def profile_from_columns(facts: Facts, rows: int, columns: dict[str, Any]) -> Profile:
+def profile_from_columns(facts: ProfileFacts, rows: int, columns: dict[str, Any]) -> Profile:
     """Make a profile from the columns of a file, after checking that they are consistent.
 
     Raises
@@ -189,6 +189,6 @@ def _classes_agree(cells: pl.DataFrame, rows: int, n_classes: int) -> bool:
     return bool((rows_of_class == rows).all()) and int(n[cells["hit"].to_numpy()].sum()) == rows
 
 
-def group_names(facts: Facts) -> tuple[str, ...]:
+def group_names(facts: ProfileFacts) -> tuple[str, ...]:
     """The group columns of a file."""
     return tuple(f"{GROUP}{name}" for name in facts.groups)

@@ -17,7 +17,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.probabilities import SCORE_SLACK
 from calviz.core.progress import checkpoint
 from calviz.profiles.aggregate import EPSILON, TINY, is_single, keys_of_rows, row_columns
-from calviz.profiles.layout import Layout
+from calviz.profiles.layout import ProfileColumns
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -40,7 +40,7 @@ class _LeftToEngine(Exception):
     """Raised if there are unusable rows or too many groups, which are left to the engine."""
 
 
-def cells_in_blocks(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame | None:
+def cells_in_blocks(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> pl.DataFrame | None:
     """Return the same sums as ``cells_of(frame, layout).collect()`` for a polars frame, by distinct score if there are few.
 
     Returns None in cases left to the engine: several score columns, frequency weights, many groups, unusable rows, and other

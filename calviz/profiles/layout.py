@@ -22,7 +22,7 @@ UNITS: dict[TimeUnit, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class ProfileColumns:
     """The columns from which a profile is made.
 
     Attributes

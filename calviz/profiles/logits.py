@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calviz.profiles.expressions import tree
-from calviz.profiles.layout import Layout
+from calviz.profiles.layout import ProfileColumns
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -20,7 +20,7 @@ def probability_columns(classes: int) -> tuple[str, ...]:
     return tuple(f"{_PREFIX}p {k}" for k in range(classes))
 
 
-def with_probabilities(frame: nw.LazyFrame[Any], layout: Layout) -> nw.LazyFrame[Any]:
+def with_probabilities(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> nw.LazyFrame[Any]:
     """Add the softmax of the logits in ``layout.scores`` and its logarithm in ``layout.logs`` to a frame, still lazy.
 
     Returns the same frame if there are no logits.

@@ -27,7 +27,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class ProfileFacts:
     """Facts about a profile; profiles can be merged if they agree on all but `name` and `skipped`.
 
     Attributes
@@ -74,7 +74,7 @@ class Profile:
 
     Attributes
     ----------
-    facts : Facts
+    facts : ProfileFacts
     cells : polars.DataFrame
         A row per occurring split, group, time, cell and hit, and per score if there are few (`FEW_SCORES`). Keys: ``split``,
         ``group:NAME``, ``time``, ``true`` (a class), if present, ``cell``, ``hit``. Values: the number of rows ``n``; sums of scores,
@@ -85,7 +85,7 @@ class Profile:
         a hit is a row whose label is the class, and there are fewer cells (`calviz.profiles.class_cells.intervals_of`).
     """
 
-    facts: Facts
+    facts: ProfileFacts
     cells: pl.DataFrame = field(repr=False)
     class_cells: pl.DataFrame | None = field(default=None, repr=False)
 
@@ -210,18 +210,18 @@ def _blocks(tables: Sequence[pl.DataFrame], keys: list[str]) -> list[IntArray]:
     return [part.astype(np.intp) for part in np.split(number, ends)]
 
 
-def block_keys(facts: Facts) -> list[str]:
+def block_keys(facts: ProfileFacts) -> list[str]:
     """The columns that divide the rows into blocks: split, groups and time."""
     names = ["split"] * facts.split + [f"{GROUP}{name}" for name in facts.groups]
     return names + ["time"] * (facts.every is not None)
 
 
-def keys_of(facts: Facts) -> list[str]:
+def keys_of(facts: ProfileFacts) -> list[str]:
     """The key columns of `Profile.cells`."""
     return [*block_keys(facts), *["true"] * facts.true_class, "cell", "hit"]
 
 
-def class_keys_of(facts: Facts) -> list[str]:
+def class_keys_of(facts: ProfileFacts) -> list[str]:
     """The key columns of `Profile.class_cells`."""
     return [*block_keys(facts), "class", "cell", "hit"]
 
@@ -252,7 +252,7 @@ def merge(profiles: Iterable[Profile]) -> Profile:
     )
 
 
-def summed_classes(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame:
+def summed_classes(tables: Sequence[pl.DataFrame], facts: ProfileFacts) -> pl.DataFrame:
     """Sum tables of cells of each class; each key occurs once, in sorted order."""
     import polars as pl
 
@@ -262,7 +262,7 @@ def summed_classes(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame
     return table.sort(keys).select(*keys, *CLASS_SUMS, "low", "high")
 
 
-def summed(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame:
+def summed(tables: Sequence[pl.DataFrame], facts: ProfileFacts) -> pl.DataFrame:
     """Sum tables of cells; each key occurs once, in sorted order, or once per score if there are few scores."""
     import polars as pl
 
@@ -291,7 +291,7 @@ _WORDS = {
 }
 
 
-def _check_alike(one: Facts, other: Facts) -> None:
+def _check_alike(one: ProfileFacts, other: ProfileFacts) -> None:
     for name, words in _WORDS.items():
         a, b = getattr(one, name), getattr(other, name)
         if a != b:

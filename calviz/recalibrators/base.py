@@ -18,7 +18,7 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
 from calviz.numerics.scores import Scores
 from calviz.numerics.threads import one_blas_thread
-from calviz.numerics.zero_floor import NO_FLOOR, Floor, check_floor, smallest_normal
+from calviz.numerics.zero_floor import NO_FLOOR, ZeroFloor, check_floor, smallest_normal
 from calviz.recalibrators.bases.score_checks import check_logits, check_probabilities
 from calviz.recalibrators.maps import numpy_source
 from calviz.recalibrators.maps.frames import transform_frame
@@ -62,7 +62,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     floor: FloorChoice
     #: Value that an exact probability of 0 counts as in logarithms; 0 where no logarithms of probabilities are taken.
     floor_: float
-    #: Whether smaller positive probabilities are raised to `floor_` too, so that order is kept (see `Floor`).
+    #: Whether smaller positive probabilities are raised to `floor_` too, so that order is kept (see `ZeroFloor`).
     floor_clips_: bool
     warnings_: tuple[str, ...]
 
@@ -328,7 +328,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return labels
 
-    def _find_floor(self, array: FloatArray, labels: IntArray) -> Floor:
+    def _find_floor(self, array: FloatArray, labels: IntArray) -> ZeroFloor:
         choice = getattr(self, "floor", None)
         check_floor(choice)
         if self.input == "logits" or not self._takes_logarithms():
@@ -336,7 +336,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if choice == "auto":
             floor = automatic_floor(array, labels)
             return replace(floor, value=floor.least(array.dtype))
-        return Floor(smallest_normal(array.dtype) if choice is None else float(choice))
+        return ZeroFloor(smallest_normal(array.dtype) if choice is None else float(choice))
 
     def _warn_of_zeros(self, array: FloatArray, labels: IntArray) -> None:
         effect = self._effect_of_zeros()
@@ -363,8 +363,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Scores(array, self.input, self.needs, self._floor)
 
     @property
-    def _floor(self) -> Floor:
-        return Floor(self.floor_, self.floor_clips_)
+    def _floor(self) -> ZeroFloor:
+        return ZeroFloor(self.floor_, self.floor_clips_)
 
     # ---------------------------------------------------------------- saving and export
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from calviz import __version__
 from calviz.arena.saved import record
-from calviz.report.json import Record, interval_record
+from calviz.report.json import JsonRecord, interval_record
 from calviz.results.arena import SCORES
 from calviz.results.evaluation import Interval
 from calviz.results.leaderboard import Arena, CriticalDifference, Leaderboard, Standing
 
 
-def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) -> Record:
+def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) -> JsonRecord:
     """Convert an arena to plain values for `calviz.report.json.to_json`; the result can be loaded again.
 
     Parameters
@@ -41,7 +41,7 @@ def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) ->
     }
 
 
-def _board(board: Leaderboard) -> Record:
+def _board(board: Leaderboard) -> JsonRecord:
     return {
         "experiments": len(board.table),
         "methods": {s.method: _standing(s) for s in board},
@@ -52,7 +52,7 @@ def _board(board: Leaderboard) -> Record:
     }
 
 
-def _standing(s: Standing) -> Record:
+def _standing(s: Standing) -> JsonRecord:
     worse = s.worse_than_none
     return {
         "winrate": dict(s.winrate),
@@ -70,11 +70,11 @@ def _standing(s: Standing) -> Record:
     }
 
 
-def _intervals(intervals: Mapping[str, Interval | None]) -> Record:
+def _intervals(intervals: Mapping[str, Interval | None]) -> JsonRecord:
     return {key: interval_record(interval) for key, interval in intervals.items()}
 
 
-def _critical(c: CriticalDifference) -> Record:
+def _critical(c: CriticalDifference) -> JsonRecord:
     return {
         "ranks": dict(c.ranks),
         "blocks": c.blocks,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pandas as pd
 
 from calviz.figures import CriticalRanks, Winrates
-from calviz.report.blocks import Block, Chart, Format, Note, Table, Text, chart
+from calviz.report.blocks import Block, CellFormat, Chart, Note, TableBlock, Text, chart
 from calviz.report.chart_caption import WIDTH
 from calviz.report.document import Part, Report, WrittenSection, bind
 from calviz.report.section import Section
@@ -69,7 +69,7 @@ def _section(key: str, title: str, blocks: Sequence[Block]) -> WrittenSection:
     return WrittenSection(Section(key, title, 0, title, lambda subject: ()), tuple(blocks))
 
 
-def board_table(board: Leaderboard) -> Table:
+def board_table(board: Leaderboard) -> TableBlock:
     """Table of a leaderboard: texts for people, and numbers with all digits."""
     rows = list(board)
     labels = {score: METRICS[score].label for score in SCORES}
@@ -97,7 +97,7 @@ def board_table(board: Leaderboard) -> Table:
                 for s, none in zip(rows, is_baseline, strict=True)
             ]
     columns["time"] = [seconds_text(s.seconds) for s in rows]
-    return Table(
+    return TableBlock(
         "leaderboard",
         "Leaderboard",
         pd.DataFrame(columns),
@@ -107,7 +107,7 @@ def board_table(board: Leaderboard) -> Table:
     )
 
 
-def ranges_table(parts: Sequence[Leaderboard]) -> Table:
+def ranges_table(parts: Sequence[Leaderboard]) -> TableBlock:
     """Table of the first methods in each range of calibration rows and of classes."""
     shown: dict[str, list[str]] = {
         "range": [part.title for part in parts],
@@ -123,7 +123,7 @@ def ranges_table(parts: Sequence[Leaderboard]) -> Table:
     numbers = pd.concat(
         [part.frame().reset_index().assign(range=part.title) for part in parts], ignore_index=True
     )
-    return Table(
+    return TableBlock(
         "ranges",
         "By calibration rows and by classes",
         pd.DataFrame(shown),
@@ -138,7 +138,7 @@ def _winrates(board: Leaderboard) -> Chart:
     def written(value: float) -> str:
         return decimal(value, 3)
 
-    formats: dict[str, tuple[str, Format]] = {"method": ("method", shorten)}
+    formats: dict[str, tuple[str, CellFormat]] = {"method": ("method", shorten)}
     for score in SCORES:
         label = METRICS[score].label
         formats |= {

@@ -110,7 +110,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TableBlock:
     """A table.
 
     Attributes
@@ -173,7 +173,7 @@ class Chart:
         The plotly figure as JSON.
     caption : tuple of str
         Lines on the origin of the data that a saved image may include.
-    table : Table
+    table : TableBlock
     """
 
     key: str
@@ -181,14 +181,14 @@ class Chart:
     alt: str
     drawing: str
     caption: tuple[str, ...]
-    table: Table
+    table: TableBlock
     kind: ClassVar[str] = "chart"
 
 
-Block = Text | Facts | Cards | Findings | Terms | Table | Chart
+Block = Text | Facts | Cards | Findings | Terms | TableBlock | Chart
 
 #: Function that formats a value of a column as text.
-Format = Callable[[Any], str]
+CellFormat = Callable[[Any], str]
 
 
 def chart(
@@ -197,7 +197,7 @@ def chart(
     key: str,
     title: str,
     caption: Sequence[str],
-    formats: Mapping[str, tuple[str, Format]],
+    formats: Mapping[str, tuple[str, CellFormat]],
     rows: Sequence[int] | None = None,
     **drawing: Any,
 ) -> Chart:
@@ -224,22 +224,16 @@ def chart(
         if pd.api.types.is_numeric_dtype(frame[name])
     ]
     some = "" if rows is None else f" ({len(selected):,} of {len(frame):,} points)"
-    table = Table(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
-    return Chart(
-        key, title, figure.describe(), drawing_json(figure, **drawing), tuple(caption), table
-    )
+    table = TableBlock(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
+    drawn = plain_json(figure.plot(theme="light", **drawing))
+    return Chart(key, title, figure.describe(), drawn, tuple(caption), table)
 
 
-def formatted(frame: pd.DataFrame, formats: Mapping[str, tuple[str, Format]]) -> pd.DataFrame:
+def formatted(frame: pd.DataFrame, formats: Mapping[str, tuple[str, CellFormat]]) -> pd.DataFrame:
     """Write columns of a frame as texts, under the heading and in the format of each."""
     return pd.DataFrame(
         {heading: [write(v) for v in frame[name]] for name, (heading, write) in formats.items()}
     )
-
-
-def drawing_json(figure: Figure, **drawing: Any) -> str:
-    """Draw a figure in the light theme, as compact JSON that is the same on every machine."""
-    return plain_json(figure.plot(theme="light", **drawing))
 
 
 def plain_json(plotted: go.Figure) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from calviz import __version__
-from calviz.report.json import Record, compared_metric, interval_record
+from calviz.report.json import JsonRecord, compared_metric, interval_record
 from calviz.results.comparison import BASIS_WORDS, Comparison, MethodResult, RowsUsed
 
 
-def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Record:
+def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> JsonRecord:
     """Convert a comparison to plain values for `calviz.report.json.to_json`.
 
     Parameters
@@ -39,11 +39,11 @@ def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Rec
     }
 
 
-def _rows(used: RowsUsed) -> Record:
+def _rows(used: RowsUsed) -> JsonRecord:
     return {"split": used.split, "rows": used.rows, "how": used.how}
 
 
-def _method(m: MethodResult) -> Record:
+def _method(m: MethodResult) -> JsonRecord:
     return {
         "ok": m.ok,
         "reason": m.reason,

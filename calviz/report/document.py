@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.report.blocks import Block, Chart, Note, Table
+from calviz.report.blocks import Block, Chart, Note, TableBlock
 from calviz.report.section import SECTIONS, Section, in_order
 from calviz.report.subject import Subject
 
 #: Called before each section is made, with its title, the number done and the total number.
-Progress = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 
 #: Title of a report on several models if none is given.
 DEFAULT_TITLE = "Calibration of several models"
@@ -77,7 +77,7 @@ class Report:
         """The notes, paragraph by paragraph."""
         return tuple(p.strip() for p in re.split(r"\n\s*\n", self.notes) if p.strip())
 
-    def tables(self) -> Iterator[tuple[str, Table]]:
+    def tables(self) -> Iterator[tuple[str, TableBlock]]:
         """Iterate over all tables, including those of charts, with their file names without suffix."""
         for number, part in enumerate(self.parts, start=1):
             folder = f"{number:02d}-" if len(self.parts) > 1 else ""
@@ -111,11 +111,11 @@ class Report:
         return to_zip(self)
 
 
-def _tables(written: Iterable[WrittenSection]) -> Iterator[Table]:
+def _tables(written: Iterable[WrittenSection]) -> Iterator[TableBlock]:
     for section in written:
         for block in section.blocks:
             table = block.table if isinstance(block, Chart) else block
-            if isinstance(table, Table):
+            if isinstance(table, TableBlock):
                 yield table
 
 
@@ -127,7 +127,7 @@ def compose(
     author: str = "",
     notes: str = "",
     date: str | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> Report:
     """Compute a report.
 
@@ -157,7 +157,7 @@ def make_part(
     subject: Subject,
     *,
     sections: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> Part:
     """Compute the sections about one subject; the part keeps no arrays of its rows."""
     chosen = chosen_sections(sections)

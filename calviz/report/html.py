@@ -15,7 +15,7 @@ from markupsafe import Markup
 from calviz import __version__
 from calviz.figures.drawing.bullet import Bullet, Scale, shared_scale, svg
 from calviz.figures.drawing.style import PALETTES
-from calviz.report.blocks import MOST_ROWS, Chart, Table
+from calviz.report.blocks import MOST_ROWS, Chart, TableBlock
 from calviz.report.document import Report
 from calviz.results.evaluation import MetricResult
 from calviz.results.verdict import Verdict
@@ -157,7 +157,7 @@ def _one_formula(formula: str) -> Markup:
     return Markup(text)
 
 
-def _bullets(table: Table) -> list[Markup]:
+def _bullets(table: TableBlock) -> list[Markup]:
     """Drawings for the rows of a table; the rows also hold the numbers, for readers who cannot see drawings."""
     shown = table.bullets[:MOST_ROWS]
     scale = shared_scale(shown) if table.one_scale else None

@@ -14,7 +14,7 @@ from calviz.results.evaluation import ClassRow, Evaluation, Interval, MetricResu
 from calviz.specs.convention import Conventions
 from calviz.specs.metric import METRICS
 
-Record = dict[str, Any]
+JsonRecord = dict[str, Any]
 
 
 def audit_record(
@@ -23,7 +23,7 @@ def audit_record(
     file: str,
     notices: Iterable[Finding] = (),
     **extra: Any,
-) -> Record:
+) -> JsonRecord:
     """Convert one evaluation to plain values, ready for JSON.
 
     Parameters
@@ -56,15 +56,15 @@ def audit_record(
         "findings": [_finding(f) for f in (*notices, *evaluation.findings)],
         **extra,
     }
-    converted: Record = plain(record)
+    converted: JsonRecord = plain(record)
     return converted
 
 
-def convention_records(conventions: Conventions) -> list[Record]:
+def convention_records(conventions: Conventions) -> list[JsonRecord]:
     """Convert the ECE of other libraries to plain values, ready for JSON."""
-    records: list[Record] = []
+    records: list[JsonRecord] = []
     for v in conventions:
-        record: Record = {
+        record: JsonRecord = {
             "key": v.convention.key,
             "library": v.convention.library,
             "version": v.convention.version,
@@ -87,9 +87,9 @@ def to_json(value: Any) -> str:
     return json.dumps(plain(value), indent=2, allow_nan=False) + "\n"
 
 
-def compared_metric(result: MetricResult) -> Record:
+def compared_metric(result: MetricResult) -> JsonRecord:
     """Convert a metric of a comparison, without noise floor and parameters."""
-    record: Record = {
+    record: JsonRecord = {
         "value": result.value,
         "interval": interval_record(result.interval),
         **_missing_value(result),
@@ -104,20 +104,20 @@ def interval_record(interval: Interval | None) -> list[float] | None:
     return None if interval is None else list(interval)
 
 
-def noise_floor_record(floor: NoiseFloor | None) -> Record | None:
+def noise_floor_record(floor: NoiseFloor | None) -> JsonRecord | None:
     """Convert a noise floor to plain values; None without one."""
     return None if floor is None else asdict(floor)
 
 
-def _missing_value(result: MetricResult) -> Record:
+def _missing_value(result: MetricResult) -> JsonRecord:
     """Entry with the reason why there is no value; empty if there is one."""
     if math.isfinite(result.value):
         return {}
     return {"reason": result.reason or METRICS[result.key].undefined}
 
 
-def _metric(result: MetricResult) -> Record:
-    record: Record = {
+def _metric(result: MetricResult) -> JsonRecord:
+    record: JsonRecord = {
         "value": result.value,
         "interval": interval_record(result.interval),
         "interval_method": result.interval_method,
@@ -134,7 +134,7 @@ def _metric(result: MetricResult) -> Record:
     return record
 
 
-def _class(row: ClassRow) -> Record:
+def _class(row: ClassRow) -> JsonRecord:
     return {
         "class": row.name,
         "rows": row.rows,
@@ -146,7 +146,7 @@ def _class(row: ClassRow) -> Record:
     }
 
 
-def _finding(finding: Finding) -> Record:
+def _finding(finding: Finding) -> JsonRecord:
     return {"code": finding.code, "severity": finding.severity, "message": finding.message}
 
 

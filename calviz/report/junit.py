@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 
 from calviz.core.errors import visible
 
-Outcome = Literal["passed", "failure", "error"]
+CaseOutcome = Literal["passed", "failure", "error"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Gate:
     file: str
     model: str
     name: str
-    outcome: Outcome = "passed"
+    outcome: CaseOutcome = "passed"
     text: str = ""
 
 

@@ -16,7 +16,7 @@ from calviz.report.blocks import (
     Heading,
     Lead,
     Note,
-    Table,
+    TableBlock,
     Terms,
     Text,
 )
@@ -87,7 +87,7 @@ def _block(block: Block) -> Iterator[str]:
             yield "\n".join(
                 f"- **{_(t.name)}:** {_(t.meaning)} ({_(t.source)})" for t in block.terms
             )
-        case Table():
+        case TableBlock():
             yield _table(block.shown, list(block.right))
         case Chart():
             yield f"**{_(block.title)}.** {_(block.alt)}"

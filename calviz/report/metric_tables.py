@@ -12,7 +12,7 @@ from calviz.specs.metric import DIRECTION_WORDS, FAMILIES, METRICS, Metric
 from calviz.text.metric_values import Written, name_of, precision_words
 from calviz.text.words import p_number
 
-Results = Mapping[str, MetricResult]
+ResultsByKey = Mapping[str, MetricResult]
 #: Heading of the column on how close the numbers of a profile are to those of its rows.
 OF_ROWS = "of the rows"
 #: Columns of numbers, right-aligned.
@@ -25,7 +25,7 @@ def families() -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(names)))
 
 
-def texts(results: Results) -> pd.DataFrame:
+def texts(results: ResultsByKey) -> pd.DataFrame:
     """Table of results as texts, one row per metric, formatted like the cards."""
     table = pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
     if any(r.exact is not None for r in results.values()):
@@ -34,7 +34,7 @@ def texts(results: Results) -> pd.DataFrame:
     return table
 
 
-def written_columns(results: Results) -> pd.DataFrame:
+def written_columns(results: ResultsByKey) -> pd.DataFrame:
     """The same for a table grouped by family: without empty columns and without notes."""
     table = texts(results).drop(columns=["family", "note"])
     return table.loc[:, (table != "").any()]
@@ -59,7 +59,7 @@ def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
     }
 
 
-def numbers(results: Results) -> pd.DataFrame:
+def numbers(results: ResultsByKey) -> pd.DataFrame:
     """Table of results as fractions, one row per metric."""
     table = pd.DataFrame(
         {

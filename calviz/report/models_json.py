@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from calviz import __version__
-from calviz.report.json import Record, compared_metric, interval_record
+from calviz.report.json import JsonRecord, compared_metric, interval_record
 from calviz.results.comparison import BASIS_WORDS
 from calviz.results.model_comparison import ModelComparison, ModelResult
 
 
-def models_record(comparison: ModelComparison, **extra: Any) -> Record:
+def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
     """Convert a comparison of models to plain values for `calviz.report.json.to_json`.
 
     Parameters
@@ -50,7 +50,7 @@ def models_record(comparison: ModelComparison, **extra: Any) -> Record:
     }
 
 
-def _model(m: ModelResult) -> Record:
+def _model(m: ModelResult) -> JsonRecord:
     return {
         "ok": m.ok,
         "reason": m.reason,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from calviz import __version__
-from calviz.report.json import Record, interval_record, noise_floor_record, plain
+from calviz.report.json import JsonRecord, interval_record, noise_floor_record, plain
 from calviz.results.evaluation import MetricResult
 from calviz.results.over_time import OverTime
 
 
-def over_time_record(result: OverTime, *, file: str, digest: str) -> Record:
+def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
     """Convert all measurements over time, period by period, to plain values."""
     difference = result.difference
-    record: Record = plain(
+    record: JsonRecord = plain(
         {
             "calviz": __version__,
             "file": file,
@@ -57,7 +57,7 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> Record:
     return record
 
 
-def _measured(result: MetricResult) -> Record:
+def _measured(result: MetricResult) -> JsonRecord:
     return {
         "value": result.value,
         "interval": interval_record(result.interval),

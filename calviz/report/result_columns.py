@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calviz.results.comparison_table import TIED_SIGN, Column, Mark
+from calviz.results.comparison_table import TIED_SIGN, ComparisonColumn, Mark
 
 
 def metric_columns(
-    columns: Sequence[Column], rows: Sequence[str]
+    columns: Sequence[ComparisonColumn], rows: Sequence[str]
 ) -> tuple[dict[str, list[str]], dict[tuple[int, str], Mark]]:
     """Return the texts by heading, and the marks of the cells.
 
     Parameters
     ----------
-    columns : sequence of Column
+    columns : sequence of ComparisonColumn
     rows : sequence of str
         Names of what is compared, in the order of the table.
     """

@@ -11,7 +11,7 @@ from calviz.report.subject import Subject
 from calviz.specs.registry import Registry
 
 #: Fields of `Subject` that hold results of long computations.
-Work = Literal["comparison", "learning", "models", "slices"]
+NeededWork = Literal["comparison", "learning", "models", "slices"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Section:
     make: Callable[[Subject], Iterable[Block]]
     shared: bool = False
     brief: bool = False
-    shows_result: Work | None = None
+    shows_result: NeededWork | None = None
 
 
 SECTIONS: Registry[Section] = Registry("section")

@@ -11,7 +11,7 @@ from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.advice import Advice
-from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
+from calviz.results.comparison_table import ComparisonColumn, Remark, ordered, remarks_on_values
 from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import Interval, MetricResult
 from calviz.specs.metric import METRICS, RANKED_BY
@@ -39,7 +39,7 @@ def gain_words(sign: str = "≥") -> str:
     )
 
 
-Verdict = Literal["better", "worse", "tied"]
+DifferenceVerdict = Literal["better", "worse", "tied"]
 
 #: What "beyond noise" means, for captions: one wording everywhere.
 AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
@@ -79,7 +79,7 @@ class Difference:
 
     value: float
     interval: Interval
-    verdict: Verdict
+    verdict: DifferenceVerdict
     adjusted: Interval | None = None
 
     @property
@@ -90,7 +90,11 @@ class Difference:
     @property
     def turned(self) -> Difference:
         """The difference with the two sets exchanged."""
-        verdicts: dict[Verdict, Verdict] = {"better": "worse", "worse": "better", "tied": "tied"}
+        verdicts: dict[DifferenceVerdict, DifferenceVerdict] = {
+            "better": "worse",
+            "worse": "better",
+            "tied": "tied",
+        }
         adjusted = None if self.adjusted is None else self.adjusted.turned
         return Difference(-self.value, self.interval.turned, verdicts[self.verdict], adjusted)
 
@@ -283,7 +287,9 @@ class Comparison(Displayed):
             self.directions[metric],
         )
 
-    def column(self, metric: str, results: Mapping[str, MetricResult] | None = None) -> Column:
+    def column(
+        self, metric: str, results: Mapping[str, MetricResult] | None = None
+    ) -> ComparisonColumn:
         """Return a metric of the judged methods as a column of a table.
 
         Parameters
@@ -294,13 +300,13 @@ class Comparison(Displayed):
         """
         if results is None:
             results = {m.key: m.metrics[metric] for m in self.ready if metric in m.metrics}
-        return Column.of(metric, results, self.tied.get(metric, ()))
+        return ComparisonColumn.of(metric, results, self.tied.get(metric, ()))
 
-    def columns(self, metrics: Iterable[str]) -> tuple[Column, ...]:
+    def columns(self, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
         """Return a column for each measured metric."""
         return tuple(self.column(key) for key in metrics if key in self.directions)
 
-    def remarks(self, columns: Iterable[Column]) -> tuple[Remark, ...]:
+    def remarks(self, columns: Iterable[ComparisonColumn]) -> tuple[Remark, ...]:
         """Return the remarks below a table: about values, exact zeros, failures, and warnings of the fits."""
         zeros: dict[str, list[str]] = {}
         warnings: dict[str, list[str]] = {}

@@ -28,7 +28,7 @@ def marks_words(best: str = "best") -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ComparisonColumn:
     """One metric of all compared items.
 
     Attributes
@@ -51,7 +51,7 @@ class Column:
     @classmethod
     def of(
         cls, key: str, results: Mapping[str, MetricResult], tied: tuple[str, ...] = ()
-    ) -> Column:
+    ) -> ComparisonColumn:
         """Make a column that marks the best, those `tied` with it, and the best of the others."""
         ranking = ordered(results, METRICS[key].direction)
         first = ranking[:1] + tuple(row for row in ranking[1:] if row in tied)
@@ -103,7 +103,7 @@ class Remark:
     metric: str | None = None
 
 
-def remarks_on_values(columns: Iterable[Column]) -> Iterator[Remark]:
+def remarks_on_values(columns: Iterable[ComparisonColumn]) -> Iterator[Remark]:
     """Yield the notes on values, column by column."""
     for column in columns:
         for row, result in column.results.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
-from calviz.results.comparison import RowsUsed, Verdict
+from calviz.results.comparison import DifferenceVerdict, RowsUsed
 from calviz.results.comparison_table import badness
 from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import MetricResult
@@ -46,7 +46,7 @@ class LearningPoint:
     low: float
     high: float
     repeats: int
-    verdict: Verdict | None = None
+    verdict: DifferenceVerdict | None = None
 
 
 @dataclass(frozen=True)

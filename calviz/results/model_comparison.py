@@ -10,7 +10,7 @@ from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.comparison import Comparison, Difference
-from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
+from calviz.results.comparison_table import ComparisonColumn, Remark, ordered, remarks_on_values
 from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import METRICS
@@ -176,17 +176,17 @@ class ModelComparison(Displayed):
             if d is None or d.verdict != "better"
         )
 
-    def column(self, metric: str) -> Column:
+    def column(self, metric: str) -> ComparisonColumn:
         """Return a metric of the evaluated models as a column of a table."""
         results = {m.name: m.metrics[metric] for m in self if m.ok and metric in m.metrics}
         tied = self.tied_with_best(metric) if metric in self.pairs else ()
-        return Column.of(metric, results, tied)
+        return ComparisonColumn.of(metric, results, tied)
 
-    def columns(self, metrics: Iterable[str]) -> tuple[Column, ...]:
+    def columns(self, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
         """Return a column for each measured metric."""
         return tuple(self.column(key) for key in metrics if key in self.directions)
 
-    def remarks(self, columns: Iterable[Column]) -> tuple[Remark, ...]:
+    def remarks(self, columns: Iterable[ComparisonColumn]) -> tuple[Remark, ...]:
         """Return the remarks below a table: about values, and why a model has none."""
         failed = (Remark("failed", (m.name,), m.reason or "") for m in self if not m.ok)
         return (*remarks_on_values(columns), *failed)

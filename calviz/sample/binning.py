@@ -38,6 +38,7 @@ from calviz.sample.sums_per_bin import (
     sums_of_equal_width,
     weighted_sums,
 )
+from calviz.sample.view_caches import latest
 from calviz.specs.metric import Redrawn, Reweighted
 
 __all__ = [
@@ -361,11 +362,11 @@ def bin_of_rows(events: BinaryEvents, edges: FloatArray) -> IntArray:
     """The bin of each row, shape (n,); cached with the events, since several callers use the same edges."""
     if edges.size <= 2:
         return np.zeros(events.n, dtype=np.intp)
-    kept: tuple[FloatArray, IntArray] | None = events.__dict__.get("_bin_of_rows")
-    if kept is None or not np.array_equal(kept[0], edges):
-        bin_of = assign(events.score, edges).astype(np.min_scalar_type(edges.size))
-        kept = events.__dict__["_bin_of_rows"] = edges, bin_of
-    return kept[1].astype(np.intp)
+
+    def bin_of() -> npt.NDArray[Any]:
+        return assign(events.score, edges).astype(np.min_scalar_type(edges.size))
+
+    return latest(events, "bin_of_rows", edges.tobytes(), bin_of).astype(np.intp)
 
 
 def effective_rows(

@@ -26,7 +26,7 @@ _TINY = 1e-300
 _NEAR = 0.1
 
 
-class _Ranked(NamedTuple):
+class _RankedCells(NamedTuple):
     """Cells from the largest score down, shape (cells,) each: rows and errors kept before each cell, and hits and misses in it."""
 
     rows: FloatArray
@@ -36,11 +36,11 @@ class _Ranked(NamedTuple):
     several: BoolArray
 
 
-def _ranked(table: CellTable) -> _Ranked:
+def _ranked(table: CellTable) -> _RankedCells:
     """Order the cells of a table from the largest score down, as rows are kept."""
     hits, misses = table.hits[::-1], table.misses[::-1]
     size = hits + misses
-    return _Ranked(
+    return _RankedCells(
         np.cumsum(size) - size, np.cumsum(misses) - misses, hits, misses, table.several[::-1]
     )
 

@@ -48,8 +48,8 @@ _PRODUCTS = 6
 #: With logits beyond this, the probabilities are used instead, as sums of such logits would overflow.
 LARGEST_LOGIT = 1e30
 
-Score = Literal["nll", "brier"]
-Part = Literal["calibration", "refinement"]
+CrossFittedScore = Literal["nll", "brier"]
+LossPart = Literal["calibration", "refinement"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class Folds:
 
         return sum_over_blocks(self.data.probs, work) / self.data.n
 
-    def of_rows(self, score: Score) -> FloatArray:
+    def of_rows(self, score: CrossFittedScore) -> FloatArray:
         """One of the two losses of each row, shape (n,)."""
         out = np.empty(self.data.n)
 
@@ -213,8 +213,8 @@ class Folds:
         rng: np.random.Generator,
         resamples: int,
         *,
-        score: Score,
-        part: Part,
+        score: CrossFittedScore,
+        part: LossPart,
         rows: RowDraws | None = None,
     ) -> FloatArray:
         """The mean with redrawn labels and new fits, shape (B,).
@@ -402,7 +402,7 @@ def _redrawn(_: Sample, view: HeldOutLoss) -> Redrawn:
 
 @needs_rows
 @reweighted_by(reweighted_losses, redrawn=_redrawn, weighted=True, grouped=True)
-def held_out(sample: Sample, *, score: Score, part: Part) -> HeldOutLoss:
+def held_out(sample: Sample, *, score: CrossFittedScore, part: LossPart) -> HeldOutLoss:
     """Mean loss of the held-out probabilities of all classes, or how much lower it is than that of the original ones.
 
     Parameters

@@ -25,7 +25,7 @@ CUTOFF = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Confusion:
+class CutoffCounts:
     """Number of rows by decision and outcome; rows whose score is at least the cutoff are decided for.
 
     Attributes
@@ -51,7 +51,7 @@ class Confusion:
     @classmethod
     def of(
         cls, cells: FloatArray, params: Mapping[str, float], events: BinaryEvents | None = None
-    ) -> Confusion:
+    ) -> CutoffCounts:
         """From tp, fp, fn and tn along the first axis, shape (4, ...)."""
         tp, fp, fn, tn = cells
         return cls(tp, fp, fn, tn, params, events)
@@ -61,13 +61,13 @@ class Confusion:
         """All rows, shape (...)."""
         return np.asarray(self.tp + self.fp + self.fn + self.tn)
 
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Confusion:
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> CutoffCounts:
         """Rows drawn with replacement: multinomial over the four cells, which is exact."""
         cells = np.array([self.tp, self.fp, self.fn, self.tn], dtype=np.float64)
         drawn = rng.multinomial(int(cells.sum()), cells / cells.sum(), size=resamples)
-        return Confusion.of(drawn.T.astype(np.float64), self.params)
+        return CutoffCounts.of(drawn.T.astype(np.float64), self.params)
 
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Confusion:
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> CutoffCounts:
         """Hits redrawn from the scores."""
         assert self.events is not None
         view = make_steps(self.events)
@@ -78,7 +78,7 @@ class Confusion:
             rows.append(float(part.n))
             drawn = part.under_calibration(rng, resamples) if part.size else None
             hits.append(np.zeros(resamples) if drawn is None else drawn.n_hits)
-        return Confusion(hits[1], rows[1] - hits[1], hits[0], rows[0] - hits[0], self.params)
+        return CutoffCounts(hits[1], rows[1] - hits[1], hits[0], rows[0] - hits[0], self.params)
 
     @property
     def net_benefit(self) -> float:
@@ -180,33 +180,33 @@ def _cells(events: BinaryEvents, cutoff: float) -> IntArray:
     return np.asarray(2 * below + ~events.hit, dtype=np.intp)
 
 
-def _reweighted(sample: Sample, view: Confusion) -> Reweighted:
+def _reweighted(sample: Sample, view: CutoffCounts) -> Reweighted:
     sums_of = RowSums(_cells(sample.scored, view.params["cutoff"]), 4, None)
 
-    def reweighted(weights: RowWeights) -> Callable[[float | None], Confusion]:
+    def reweighted(weights: RowWeights) -> Callable[[float | None], CutoffCounts]:
         sums = sums_of(weights)[0]
-        return lambda _: Confusion.of(sums, view.params)
+        return lambda _: CutoffCounts.of(sums, view.params)
 
     return reweighted
 
 
-def _redrawn(sample: Sample, view: Confusion) -> Redrawn:
+def _redrawn(sample: Sample, view: CutoffCounts) -> Redrawn:
     """See `calviz.specs.metric.Reweighting`."""
     side = _cells(sample.scored, view.params["cutoff"]) // 2
     hits_of = HitSums(sample.scored, side, 2)
     decided = np.array([view.tp + view.fp, view.fn + view.tn])[:, None]
 
-    def draw(rng: np.random.Generator, rows: Any, size: int) -> Confusion:
+    def draw(rng: np.random.Generator, rows: Any, size: int) -> CutoffCounts:
         hits = hits_of(rng, rows, size)
         misses = decided - hits
-        return Confusion(hits[0], misses[0], hits[1], misses[1], view.params)
+        return CutoffCounts(hits[0], misses[0], hits[1], misses[1], view.params)
 
     return draw
 
 
 @reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
-def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> Confusion:
+def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> CutoffCounts:
     """Decisions at a cutoff of the score of the sample's own reduction."""
     at = checked_cutoff(cutoff)
     counts = RowSums(_cells(sample.scored, at), 4, None).once(sample.weights)[0]
-    return Confusion.of(counts, {"cutoff": at}, sample.scored)
+    return CutoffCounts.of(counts, {"cutoff": at}, sample.scored)

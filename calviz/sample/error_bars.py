@@ -9,7 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.results.evaluation import Interval, NoiseFloor
-from calviz.sample.view_caches import held_bytes
+from calviz.sample.view_caches import latest
 from calviz.specs.metric import IntervalMethod, Tail
 
 V = TypeVar("V", bound=Any)
@@ -28,8 +28,7 @@ class Redrawing(TypedDict):
     resamples: int
 
 
-#: Attribute of a view of weighted or clustered rows that holds how it is drawn (`calviz.sample.clusters_and_weights.Drawing`).
-DRAWN_BY = "_drawn_by"
+_DRAWN_BY = "_drawn_by"
 #: Resampled views up to this size, in bytes, are cached.
 KEPT_RESAMPLE_BYTES = 1 << 22
 
@@ -56,19 +55,26 @@ def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
     NotAvailable
         If the view cannot be drawn in this way.
     """
-    kept: dict[Draw, tuple[tuple[int, int], V]] = view.__dict__.setdefault("_resampled", {})
-    key = (seed, resamples)
-    if draw in kept and kept[draw][0] == key:
-        return kept[draw][1]
-    drawn = redraw(view, draw, stream(seed, draw), resamples)
-    if held_bytes(drawn, beside=view) <= KEPT_RESAMPLE_BYTES:
-        kept[draw] = key, drawn
-    return drawn
+
+    def drawn() -> V:
+        return redraw(view, draw, stream(seed, draw), resamples)
+
+    return latest(view, draw, (seed, resamples), drawn, most_bytes=KEPT_RESAMPLE_BYTES)
+
+
+def drawn_by(view: Any) -> Any:
+    """How a view of weighted or clustered rows is drawn (`calviz.sample.clusters_and_weights.Drawing`); None for other views."""
+    return view.__dict__.get(_DRAWN_BY)
+
+
+def set_drawn_by(view: Any, drawing: Any) -> None:
+    """Tell a view how it is drawn, unless it was told."""
+    view.__dict__.setdefault(_DRAWN_BY, drawing)
 
 
 def redraw(view: V, draw: Draw, rng: np.random.Generator, resamples: int) -> V:
     """``view.bootstrap`` or ``view.under_calibration``, or their replacement for a view of weighted or clustered rows."""
-    own = view.__dict__.get(DRAWN_BY)
+    own = drawn_by(view)
     drawn: V = (
         getattr(view, draw)(rng, resamples) if own is None else own.draw(view, draw, rng, resamples)
     )

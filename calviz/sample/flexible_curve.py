@@ -17,7 +17,7 @@ from calviz.sample.steps import Steps
 from calviz.sample.view_caches import once_per_view
 
 #: How a calibration curve is fitted.
-CurveKind = Literal["spline", "loess", "logistic"]
+FlexibleKind = Literal["spline", "loess", "logistic"]
 
 #: Knots of the spline, and the strength of its penalty on the squared second derivative, with the log-odds in standard deviations:
 #: of the values tried, those that come nearest to curves of many shapes at 200 to 50,000 rows. Fixed rather than chosen from the
@@ -48,7 +48,7 @@ class Band:
     high: FloatArray
 
 
-def curve(view: Steps, kind: CurveKind) -> FloatArray:
+def curve(view: Steps, kind: FlexibleKind) -> FloatArray:
     """The fitted probability at the scores of the steps, shape (..., G).
 
     The curve of a sample is fitted to its merged steps and can be evaluated at any of its steps; each resample is fitted separately.
@@ -67,7 +67,7 @@ def curve(view: Steps, kind: CurveKind) -> FloatArray:
     return _spline(view, of_sample) if kind == "spline" else _loess(view, of_sample)
 
 
-def band(view: Steps, kind: CurveKind, *, level: float = 0.95, points: int = 201) -> Band:
+def band(view: Steps, kind: FlexibleKind, *, level: float = 0.95, points: int = 201) -> Band:
     """The curve from the lowest to the highest score, with its band.
 
     The band of the spline and of the logistic line is a Wald band of the log-odds, with the inverse of the penalised information

@@ -108,17 +108,12 @@ def request_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> Me
     return MetricRequest(metric.key, tuple(sorted(params.items())))
 
 
-def view_of(sample: Sample, request: MetricRequest) -> Any:
-    """The view that the metric is a function of."""
-    return sample.view(METRICS[request.key].view, **dict(request.params))
-
-
 @takes_weights
 def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
     """Compute a metric without error bars."""
     m = METRICS[request.key]
     try:
-        view = view_of(sample, request)
+        view = sample.view(m.view, **dict(request.params))
         value = float(m.value(view))
     except NotAvailable as error:
         return MetricResult(m.key, math.nan, params=dict(request.params), reason=str(error))
@@ -170,7 +165,7 @@ def measured_with_error_bars(
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
     for m in metrics:
         if values[m.key].available and not bars[m.key].keys() >= resampling.wanted:
-            view = view_of(sample, requests[m.key])
+            view = sample.view(m.view, **dict(requests[m.key].params))
             sharing.setdefault(id(view), (view, []))[1].append(m)
     for view, family in sharing.values():
         for m, drawn in _error_bars(sample, view, family, values, bars, resampling):

@@ -23,7 +23,7 @@ from calviz.profiles.profile import Profile
 from calviz.results.slices import Where, rows_where, where_words
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, reweighted
 from calviz.sample.clusters_and_weights import Drawing
-from calviz.sample.error_bars import DRAWN_BY, RESAMPLES, Redrawing
+from calviz.sample.error_bars import RESAMPLES, Redrawing, set_drawn_by
 from calviz.sample.reduce import reduce
 from calviz.sample.row_draws import RowDraws
 from calviz.sample.view_caches import held_bytes
@@ -242,8 +242,7 @@ class Sample:
     def _drawable(self, make: Callable[..., T], view: T) -> None:
         """Tell a view of weighted or clustered rows how it is to be drawn."""
         if not self.data.alike and hasattr(view, "under_calibration"):
-            drawing = Drawing(self, self.row_draws, reweighting_of(make))
-            view.__dict__.setdefault(DRAWN_BY, drawing)
+            set_drawn_by(view, Drawing(self, self.row_draws, reweighting_of(make)))
 
     def _refuse_weights(self, make: Callable[..., Any]) -> None:
         if self.data.cells is not None:

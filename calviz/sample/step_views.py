@@ -15,7 +15,7 @@ from calviz.sample.row_draws import MOST_GROUPS, RowWeights
 from calviz.sample.row_sums import HitSums, RowSums
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps, most_steps
-from calviz.sample.view_caches import kept_draw
+from calviz.sample.view_caches import kept_draw, latest
 from calviz.specs.metric import (
     Redrawn,
     Reweighting,
@@ -29,8 +29,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
     """The merged step of each row, shape (n,); cached with the steps."""
-    kept: dict[str, IntArray] = view.__dict__.setdefault("_group_of_rows", {})
-    if not kept:
+
+    def group_of_rows() -> IntArray:
         last = view.score
         if view.merged() is not view:
             most = most_steps(float(view.n))
@@ -44,8 +44,9 @@ def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
             last = last[np.flatnonzero(np.append(group[1:] != group[:-1], True))]
         # A step holds the scores up to its own. Rows of weight 0 have no step of their own.
         group_of_row = np.searchsorted(last, events.score.astype(np.float64))
-        kept[""] = np.minimum(group_of_row, last.size - 1).astype(np.int32)
-    return kept[""]
+        return np.minimum(group_of_row, last.size - 1).astype(np.int32)
+
+    return latest(view, "group_of_rows", None, group_of_rows)
 
 
 def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:

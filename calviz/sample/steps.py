@@ -212,12 +212,19 @@ class SampleSteps(Steps):
     """The steps of a sample itself, stored in as few bytes as possible.
 
     Each access to a column makes a copy in double precision; sums and searches go through `blocks` instead.
+
+    Attributes
+    ----------
+    columns : tuple of ndarray
+        Scores, rows and hits per step, shape (G,) each.
     """
 
+    columns: tuple[FloatArray, IntArray, IntArray]
+
     def __init__(self, score: FloatArray, count: IntArray, hits: IntArray) -> None:
-        columns: Any = (score, count, hits)
+        # The attributes of frozen steps, of which score, count and hits are properties here.
         self.__dict__.update(
-            columns=columns,
+            columns=(score, count, hits),
             merged_square=None,
             params={},
             whole=None,
@@ -242,27 +249,25 @@ class SampleSteps(Steps):
 
     def scores_at(self, steps: IntArray) -> FloatArray:
         """See `Steps`; shape (S,)."""
-        column: FloatArray = self.__dict__["columns"][0]
-        return column[steps].astype(np.float64)
+        return self.columns[0][steps].astype(np.float64)
 
     def _column(self, which: int) -> FloatArray:
-        column: FloatArray = self.__dict__["columns"][which]
-        return column.astype(np.float64)
+        return self.columns[which].astype(np.float64)
 
     @property
     def size(self) -> int:
         """Number of steps, G."""
-        return int(self.__dict__["columns"][0].shape[0])
+        return int(self.columns[0].shape[0])
 
     @property
     def n(self) -> FloatArray:
         """Total number of rows, shape ()."""
-        return np.asarray(self.__dict__["columns"][1].sum(dtype=np.float64))
+        return np.asarray(self.columns[1].sum(dtype=np.float64))
 
     @property
     def n_hits(self) -> FloatArray:
         """Total number of hits, shape ()."""
-        return np.asarray(self.__dict__["columns"][2].sum(dtype=np.float64))
+        return np.asarray(self.columns[2].sum(dtype=np.float64))
 
     def blocks(self, *, descending: bool = False) -> Iterator[Steps]:
         """Yield blocks of neighbouring steps; see `Steps`."""
@@ -281,7 +286,7 @@ class SampleSteps(Steps):
 
     def _block(self, start: int) -> Steps:
         rows = slice(start, start + STEP_BLOCK)
-        score, count, hits = (c[rows].astype(np.float64) for c in self.__dict__["columns"])
+        score, count, hits = (c[rows].astype(np.float64) for c in self.columns)
         return Steps(score, count, hits, whole=self)
 
 

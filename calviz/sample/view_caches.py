@@ -1,10 +1,11 @@
-"""Caches on views: results and draws that several metrics need from one view are computed once."""
+"""Caches on immutable values, such as views: results and draws that several metrics need from one of them are computed once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Hashable, Mapping
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from calviz.core.predictions import ConfidencePredictions, Predictions
 
 V = TypeVar("V")
 R = TypeVar("R")
+P = ParamSpec("P")
 
 
 #: If the cached results of a view exceed this many bytes together, the oldest large ones are dropped: metrics that share a
@@ -20,24 +22,28 @@ KEPT_RESULT_BYTES = 1 << 24
 _MISSING: Any = object()
 
 
-def once_per_view(function: Callable[[V], R]) -> Callable[[V], R]:
-    """Cache the result of ``function(view)`` on the (immutable) view itself; large results may be dropped again."""
-    key = f"{function.__module__}.{function.__qualname__}"
+def once_per_view(function: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]:
+    """Cache the results of ``function(view, ...)`` on the (immutable) view itself, one per further arguments, which are hashable.
+
+    Large results may be dropped again.
+    """
+    name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
-    def call(view: V) -> R:
+    def call(view: V, /, *args: P.args, **kwargs: P.kwargs) -> R:
         # Several threads may use the same view; at worst each computes the result.
-        kept: dict[str, Any] = view.__dict__.setdefault("_once_per_view", {})
+        kept: dict[Hashable, Any] = view.__dict__.setdefault("_once_per_view", {})
+        key = (name, *args, *kwargs.items())
         result: R = kept.get(key, _MISSING)
         if result is _MISSING:
-            result = kept[key] = function(view)
-            sizes = {name: _size(value) for name, value in list(kept.items())}
-            for name in list(sizes)[:-1]:
+            result = kept[key] = function(view, *args, **kwargs)
+            sizes = {other: _size(value) for other, value in list(kept.items())}
+            for other in list(sizes)[:-1]:
                 if sum(sizes.values()) <= KEPT_RESULT_BYTES:
                     break
-                if sizes[name] > KEPT_RESULT_BYTES // 16:
-                    kept.pop(name, None)
-                    del sizes[name]
+                if sizes[other] > KEPT_RESULT_BYTES // 16:
+                    kept.pop(other, None)
+                    del sizes[other]
         return result
 
     return call
@@ -68,18 +74,35 @@ def held_bytes(value: Any, *, beside: Any = None) -> int:
     return bytes_of(value)
 
 
+def latest(
+    owner: Any, name: str, key: Hashable, make: Callable[[], R], *, most_bytes: float = math.inf
+) -> R:
+    """``make()``, or its last result if that was made for the same key; only the latest one of each name is cached with `owner`.
+
+    A result of which more than `most_bytes` are not held by `owner` anyway is not cached.
+    """
+    kept: dict[str, tuple[Hashable, Any]] = owner.__dict__.setdefault("_latest", {})
+    before = kept.get(name)
+    if before is not None and before[0] == key:
+        result: R = before[1]
+        return result
+    result = make()
+    if most_bytes == math.inf or held_bytes(result, beside=owner) <= most_bytes:
+        kept[name] = key, result
+    return result
+
+
 def kept_draw(owner: Any, name: str, rng: np.random.Generator, draw: Callable[[], R]) -> R:
     """``draw()``, or its earlier result from the same state of `rng`, cached with `owner`.
 
     Views that consist of the same summary (the steps, the steps with a kernel, ...) start from the
     same seed and so share their resamples. `rng` is left in the state in which ``draw()`` leaves it.
     """
-    key = f"_draw_{name}"
-    before = repr(rng.bit_generator.state)
-    kept = owner.__dict__.get(key)
-    if kept is None or kept[0] != before:
-        result = draw()
-        owner.__dict__[key] = kept = (before, result, rng.bit_generator.state)
-    rng.bit_generator.state = kept[2]
-    shared: R = kept[1]
-    return shared
+
+    def draw_and_state() -> tuple[R, Any]:
+        return draw(), rng.bit_generator.state
+
+    drawn, rng.bit_generator.state = latest(
+        owner, name, repr(rng.bit_generator.state), draw_and_state
+    )
+    return drawn

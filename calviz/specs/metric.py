@@ -151,7 +151,7 @@ Tail = Literal["upper", "two-sided"]
 #: comparisons of recalibrators elsewhere (`calviz.compare`, the terminal, reports); "models", for comparisons of models in the
 #: terminal; "rivals", for what `calviz.compare_models` measures by default, the page that compares models, and reports; "drawn",
 #: for the figures of differences and learning curves in a report.
-Table = Literal["fits", "methods", "models", "rivals", "drawn"]
+TableKind = Literal["fits", "methods", "models", "rivals", "drawn"]
 
 #: How values are written: a share in %, a difference of shares in percentage points, or the number itself.
 Unit = Literal["percent", "points", "plain"]
@@ -258,7 +258,7 @@ class Metric:
     note : callable, optional
         ``note(view)`` returns a sentence to show beside the value, if something about it has to be known, or None.
     tables : tuple of str
-        The tables of few metrics that include it (`Table`); they have the order of the registry.
+        The tables of few metrics that include it (`TableKind`); they have the order of the registry.
     paired : bool
         Whether it has paired differences, if its view can be recomputed from row weights (`reweighted_by`). False where
         each value is a fit, because each resample would need one.
@@ -298,7 +298,7 @@ class Metric:
     closed_interval: Callable[[Any, float], tuple[float, float] | None] | None = field(default=None)
     undefined: str = "undefined on these rows."
     note: Callable[[Any], str | None] | None = field(default=None)
-    tables: tuple[Table, ...] = ()
+    tables: tuple[TableKind, ...] = ()
     paired: bool = True
     criterion: int | None = None
     rare_losses: bool = False
@@ -344,12 +344,12 @@ class MetricRegistry(Registry[Metric]):
         is_listed = entry.family in FAMILIES
         return FAMILIES.index(entry.family) if is_listed else len(FAMILIES), entry.value.__module__
 
-    def in_table(self, table: Table) -> tuple[str, ...]:
+    def in_table(self, table: TableKind) -> tuple[str, ...]:
         """Keys of the metrics of a table with room for only a few."""
         return tuple(m.key for m in self if table in m.tables)
 
     def selection(
-        self, metrics: Iterable[str] | Literal["all"] | None, table: Table
+        self, metrics: Iterable[str] | Literal["all"] | None, table: TableKind
     ) -> tuple[str, ...] | None:
         """Keys of the metrics that a comparison measures: by default those of a table; None stands for all metrics."""
         if metrics is None:
@@ -391,7 +391,7 @@ def metric(
     closed_interval: Callable[[V, float], tuple[float, float] | None] | None = None,
     undefined: str = Metric.undefined,
     note: Callable[[V], str | None] | None = None,
-    tables: tuple[Table, ...] = (),
+    tables: tuple[TableKind, ...] = (),
     paired: bool = True,
     criterion: int | None = None,
     rare_losses: bool = False,

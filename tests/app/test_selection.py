@@ -10,11 +10,11 @@ from calviz.sample.sample import Sample
 from calviz.ui.pinned.state import Pin, decode_pin
 from calviz.ui.selection.rules import (
     Bins,
-    Cell,
+    CellRule,
     Covered,
     Labelled,
     Predicted,
-    Slice,
+    SliceRule,
     decode_rule,
     rows_of,
 )
@@ -25,8 +25,8 @@ RULES = st.one_of(
     st.builds(lambda a, b: Bins(min(a, b), max(a, b)), st.integers(0, 999), st.integers(0, 999)),
     st.builds(Predicted, NAMES),
     st.builds(Labelled, NAMES),
-    st.builds(Cell, NAMES, NAMES),
-    st.builds(Slice, st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=2).map(tuple)),
+    st.builds(CellRule, NAMES, NAMES),
+    st.builds(SliceRule, st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=2).map(tuple)),
     st.builds(
         Covered,
         st.sampled_from(["kept", "referred"]),
@@ -67,8 +67,8 @@ def _sample():
         (Bins(5, 6), [0, 2, 4]),  # scores 0.7, 0.9, 0.6, 0.8, 0.55; bins are closed on the right
         (Predicted("cat"), [0, 1, 4]),
         (Labelled("dog"), [1, 2]),
-        (Cell("dog", "cat"), [1]),
-        (Slice((("place", "s"),)), [2, 3]),
+        (CellRule("dog", "cat"), [1]),
+        (SliceRule((("place", "s"),)), [2, 3]),
         (Covered("kept", "confidence", 40), [1, 3]),
         (Covered("referred", "margin", 40), [0, 2, 4]),
     ],

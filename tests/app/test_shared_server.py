@@ -275,7 +275,7 @@ def test_results_of_samples_are_everybodys_and_those_of_files_need_their_session
         return object()
 
     def looking_at(sample):
-        entry = open_files.Entry("digits", "Digits", None, sample=sample)
+        entry = open_files.OpenFile("digits", "Digits", None, sample=sample)
         return Settings(entry, "model", None, Reduction(), 15, "equal-width")
 
     everybodys = results("a", looking_at(SAMPLES[0]))

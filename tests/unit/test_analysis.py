@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 import calviz
-from calviz import checks
+from calviz.checks import find
+from calviz.checks.verdict import sentence
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.results.evaluation import MetricResult
 from calviz.sample.sample import Sample
@@ -247,12 +248,12 @@ def test_confidence_only_data_have_classes_where_they_have_labels():
 def test_findings_and_verdict_are_those_of_the_checks(data):
     sample = Sample(data.split("test"), "top-2", bins=10, seed=2)
     full = calviz.evaluate(data, split="test", reduction="top-2", bins=10, seed=2, resamples=200)
-    assert full.findings == checks.find(sample)
+    assert full.findings == find(sample)
     assert calviz.evaluate(data, ["ece"]).findings == ()
     massed = calviz.evaluate(data, ["ece"], findings=True, scheme="equal-mass", resamples=200)
-    assert massed.findings == checks.find(Sample(data, scheme="equal-mass"))
+    assert massed.findings == find(Sample(data, scheme="equal-mass"))
     found = calviz.verdict(data, split="test", reduction="top-2", bins=10, seed=2)
-    assert found == checks.verdict(sample)
+    assert found == sentence.verdict(sample)
     assert found.sentence.endswith(".")
     with pytest.raises(OptionError, match="'seed' must be a whole number"):
         calviz.verdict(data, seed=-1)

@@ -115,7 +115,7 @@ def _run_experiments(
     state_path: str | None,
     jobs: int | None,
 ) -> tuple[ResultTable, tuple[str, ...]]:
-    from calviz.arena import Rules, State, play_all
+    from calviz.arena import ArenaState, Rules, play_all
 
     def progress(name: str, done: int, total: int, problem: str) -> None:
         if total > 1 or not problem:  # for a single file, the error reports it
@@ -123,7 +123,7 @@ def _run_experiments(
 
     rules = Rules(methods="all" if chosen is None else chosen, division=division, options=options)
     _ = rules.specs  # an unknown method raises before any file is processed
-    state = None if state_path is None else State.open(state_path)
+    state = None if state_path is None else ArenaState.open(state_path)
     if state is not None and state.done:
         say(f"{state.path.name} holds {len(state.done):,} results; these are not computed again.")
     return play_all(inputs.playable, rules, state=state, jobs=jobs, progress=progress)

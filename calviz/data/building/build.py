@@ -24,8 +24,9 @@ from calviz.data.building.logit_agreement import disagreement
 from calviz.data.building.times import as_times
 from calviz.data.file_errors import no_rows
 from calviz.data.loaded import DROP_MISSING, ReadingOptions, short, span
+from calviz.data.notices import Notice
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
-from calviz.data.recognition.layout import Confidence, Layout, Scores
+from calviz.data.recognition.layout import ColumnRoles, Confidence, ScoreColumns
 from calviz.data.table import Fetched, Table
 
 #: Columns with more distinct values than this are not offered to slice by.
@@ -48,13 +49,15 @@ class Built:
     made: list[str] = field(default_factory=list)
 
 
-def build(table: Table, layout: Layout, options: ReadingOptions, name: str) -> Built:
+def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Built:
     """Fetch the columns of a layout and make predictions from them."""
     return _Builder(table, layout, options, name).build()
 
 
 class _Builder:
-    def __init__(self, table: Table, layout: Layout, options: ReadingOptions, name: str) -> None:
+    def __init__(
+        self, table: Table, layout: ColumnRoles, options: ReadingOptions, name: str
+    ) -> None:
         self.table, self.layout, self.options, self.name = table, layout, options, name
         self.notices: list[Finding] = []
         self.offered: list[Repair] = []
@@ -107,7 +110,7 @@ class _Builder:
 
     def _model(
         self,
-        scores: Scores,
+        scores: ScoreColumns,
         array: FloatArray,
         logits: FloatArray | None,
         indices: IntArray,
@@ -140,23 +143,23 @@ class _Builder:
         return predictions
 
     def _logits_beside(
-        self, scores: Scores, array: FloatArray, logits: FloatArray
+        self, scores: ScoreColumns, array: FloatArray, logits: FloatArray
     ) -> dict[str, FloatArray]:
         """Return the logits that the file holds beside the probabilities, if the two agree."""
         probs, others = span(scores.columns), span(scores.logits)
         if scores.kind == "logits":
             text = f"'{probs}' holds the scores, read as logits; not used: {others}"
-            self.notices.append(Finding("DATA003", "info", text))
+            self.notices.append(Notice.SCORE_COLUMNS.finding("info", text))
             return {}
         if problem := disagreement(array, logits):
             text = f"'{probs}' holds the scores; not used: {others}, {problem}"
-            self.notices.append(Finding("DATA003", "warning", text))
+            self.notices.append(Notice.SCORE_COLUMNS.finding("warning", text))
             return {}
         text = f"'{probs}' holds the scores; {others}, which agree with them, are their logits"
-        self.notices.append(Finding("DATA003", "info", text))
+        self.notices.append(Notice.SCORE_COLUMNS.finding("info", text))
         return {"logits": logits}
 
-    def _repaired(self, scores: Scores, array: FloatArray) -> tuple[Scores, FloatArray]:
+    def _repaired(self, scores: ScoreColumns, array: FloatArray) -> tuple[ScoreColumns, FloatArray]:
         repairs = self.options.repair
         if "softmax" in repairs or "sigmoid" in repairs:
             word = "sigmoid" if scores.width == 1 else "softmax"
@@ -169,7 +172,7 @@ class _Builder:
             array = self._normalised(scores, array)
         return scores, array
 
-    def _normalised(self, scores: Scores, array: FloatArray) -> FloatArray:
+    def _normalised(self, scores: ScoreColumns, array: FloatArray) -> FloatArray:
         sums = array.sum(axis=1, dtype=np.float64, keepdims=True)
         if not (np.isfinite(sums).all() and sums.min() > 0 and array.min() >= 0):
             # Negative or missing values cannot be normalised; a later check reports them.
@@ -188,7 +191,7 @@ class _Builder:
         if what not in self.made:
             self.made.append(what)
 
-    def _note_sums(self, predictions: Predictions, scores: Scores) -> None:
+    def _note_sums(self, predictions: Predictions, scores: ScoreColumns) -> None:
         if scores.kind == "logits" or scores.width == 1:
             return
         sums = predictions.row_sums
@@ -197,8 +200,7 @@ class _Builder:
         low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"
         range_ = f"sum to {low}" if low == high else f"sum to {low} … {high}"
         self.notices.append(
-            Finding(
-                "DATA006",
+            Notice.ROW_SUMS.finding(
                 "warning",
                 f"{sums.off:,} of {predictions.n:,} rows {range_} (max deviation "
                 f"{sums.deviation:.2g}); the numbers are for the scores as they are, "
@@ -210,7 +212,7 @@ class _Builder:
 
     # Labels and classes
 
-    def _labels(self, fetched: Fetched, first: Scores, k: int) -> labels.Labels:
+    def _labels(self, fetched: Fetched, first: ScoreColumns, k: int) -> labels.Labels:
         layout, line = self.layout, self.table.line
         if layout.one_hot:
             columns = [as_numbers(fetched.columns[c], c) for c in layout.one_hot]
@@ -246,7 +248,7 @@ class _Builder:
             line=line,
         )
         if decoded.notice:
-            self.notices.append(Finding("DATA007", "info", decoded.notice))
+            self.notices.append(Notice.LABEL_VALUES.finding("info", decoded.notice))
         return decoded
 
     @staticmethod
@@ -257,7 +259,7 @@ class _Builder:
         others = [level for level in names if level != name]
         return (others[0], name) if name in names and len(others) == 1 else ()
 
-    def _class_names(self, first: Scores, k: int, decoded: labels.Labels) -> tuple[str, ...]:
+    def _class_names(self, first: ScoreColumns, k: int, decoded: labels.Labels) -> tuple[str, ...]:
         names = decoded.class_names or self.options.class_names or self.table.class_names
         if len(names) != k:
             names = first.class_names
@@ -328,8 +330,7 @@ class _Builder:
                 unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
         if unused:
             self.notices.append(
-                Finding(
-                    "DATA008",
+                Notice.UNUSED_GROUPS.finding(
                     "info",
                     f"not used as groups because they have one value or too many: {', '.join(unused[:8])}"
                     + (f" and {len(unused) - 8} more" if len(unused) > 8 else ""),
@@ -374,7 +375,7 @@ class _Builder:
                 if self.options.time_column is not None:
                     raise
                 text = f"'{short(layout.time)}' is not used as times: {error}"
-                self.notices.append(Finding("DATA013", "info", text))
+                self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
         return columns
 
     # Confidence-only data
@@ -414,16 +415,16 @@ class _Builder:
             truth = None if truth is None else truth[keep]
             predicted = None if predicted is None else predicted[keep]
             columns = _rows_taken(columns, keep)
-        scores = Scores((layout.score,), (), "probabilities", 1)
+        scores = ScoreColumns((layout.score,), (), "probabilities", 1)
         if layout.log:
             score = np.exp(score)
             text = (
                 f"'{short(layout.score)}' holds logarithms: the confidences are their exponentials"
             )
-            self.notices.append(Finding("DATA011", "info", text))
+            self.notices.append(Notice.CONVERTED.finding("info", text))
         elif "percent" not in self.options.repair and are_percentages(score):
             score = score / 100
-            self.notices.append(Finding("DATA011", "info", PERCENT_WORDS))
+            self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
         problem = diagnose.Problem(self.table, scores, array, lambda row: row)
         try:

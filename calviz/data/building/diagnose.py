@@ -12,7 +12,7 @@ from calviz.core.limits import MAX_CLASSES
 from calviz.core.probabilities import RENORMALISE
 from calviz.data.loaded import DROP_MISSING, PERCENT, SIGMOID, SOFTMAX, short
 from calviz.data.places_in_file import NAMED, join_places, place
-from calviz.data.recognition.layout import Scores
+from calviz.data.recognition.layout import ScoreColumns
 from calviz.data.table import Table
 
 _BLOCK_ROWS = 4_096
@@ -33,14 +33,14 @@ class Problem:
     Parameters
     ----------
     table : Table
-    scores : Scores
+    scores : ScoreColumns
     array : ndarray, shape (n, K)
     original : callable
         Maps a row of `array` to its data row in the file.
     """
 
     def __init__(
-        self, table: Table, scores: Scores, array: FloatArray, original: Callable[[int], int]
+        self, table: Table, scores: ScoreColumns, array: FloatArray, original: Callable[[int], int]
     ) -> None:
         self.table, self.scores, self.array, self.original = table, scores, array, original
 

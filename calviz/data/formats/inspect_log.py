@@ -23,6 +23,7 @@ from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.answers import Answer, open_log
 from calviz.data.formats.jsonl import check_room, parsed_json
+from calviz.data.notices import Notice
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
 
 _HEAD = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:')
@@ -66,7 +67,7 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
     stated = np.array([a.confidence for a in answers if not a.scores])
     if are_percentages(stated):
         answers = [a if a.scores else replace(a, confidence=a.confidence / 100) for a in answers]
-        findings.append(Finding("DATA011", "info", PERCENT_WORDS))
+        findings.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
     if any(a.scores for a in answers) and not all(a.scores for a in answers):
         # Some samples lack logged scores for all choices: evaluate only the given answer in every sample.
         answers = [_top_only(a) for a in answers]
@@ -77,10 +78,9 @@ def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Fin
     status = log.get("status")
     if status != "success":
         text = f"the run ended with the status '{shortened(str(status))}': the log may lack samples"
-        yield Finding("DATA012", "warning", text)
+        yield Notice.LOGS_AND_HINTS.finding("warning", text)
     if left_out:
-        yield Finding(
-            "DATA012",
+        yield Notice.LOGS_AND_HINTS.finding(
             "warning",
             f"{left_out:,} of {count:,} samples have no score, and were left out",
         )

@@ -19,6 +19,7 @@ from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.answers import Answer, lines, open_log
 from calviz.data.formats.jsonl import first_character, parsed_object
+from calviz.data.notices import Notice
 
 #: The first keys of a row, in the order written by the harness.
 _HEAD = re.compile(rb'\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:')
@@ -41,7 +42,7 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
         first = next(iter(filters))
         rows = [(number, row) for number, row in rows if row.get("filter") == first]
         text = f"the log holds the answers of {len(filters)} filters; only those of '{shortened(str(first))}' are read"
-        findings.append(Finding("DATA012", "info", text))
+        findings.append(Notice.LOGS_AND_HINTS.finding("info", text))
     targets = _Targets(rows)
     answers = [targets.answer(number, row, task_column) for number, row in rows]
     return answers, findings + targets.findings(answers)
@@ -169,7 +170,7 @@ class _Targets:
             f"in {self.missed:,} of {len(answers):,} rows the top choice is right and the log's own 'acc' says wrong, or the reverse: "
             "check how the targets are written"
         )
-        return [Finding("DATA012", "warning", text)]
+        return [Notice.LOGS_AND_HINTS.finding("warning", text)]
 
 
 def _by_index(row: Mapping[str, Any]) -> int | None:

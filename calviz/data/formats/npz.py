@@ -21,7 +21,7 @@ from calviz.data.format import FORMATS, Format
 from calviz.data.formats.npy.stored_array import (
     SPLIT,
     ArrayTable,
-    Member,
+    StoredArray,
     column_of,
     half_precision,
 )
@@ -108,7 +108,7 @@ def _check_directory(source: Source) -> None:
     MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
 
 
-def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
+def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> StoredArray:
     name = entry.filename[:-4]
     if entry.flag_bits & 1:
         raise InputError("is encrypted", column=name, remedy="save it without a password")
@@ -141,10 +141,10 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
         except _DAMAGE:
             raise damaged() from None
 
-    return Member(name, header, opened)
+    return StoredArray(name, header, opened)
 
 
-def _class_names(members: dict[str, Member]) -> tuple[str, ...]:
+def _class_names(members: dict[str, StoredArray]) -> tuple[str, ...]:
     for key in list(members):
         if plain(key) in _NAMES and len(members[key].header.shape) == 1:
             member = members.pop(key)
@@ -164,9 +164,9 @@ def _role(key: str) -> tuple[str, str] | None:
     return None
 
 
-def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor] | None:
+def _paired(members: dict[str, StoredArray]) -> tuple[dict[str, list[StoredArray]], Factor] | None:
     """Concatenate arrays such as val_probs, val_labels, test_probs, test_labels to columns with splits; None if there are no such pairs."""
-    splits: dict[str, dict[str, Member]] = {}
+    splits: dict[str, dict[str, StoredArray]] = {}
     for key, member in members.items():
         if pair := _role(key):
             splits.setdefault(pair[0], {})[pair[1]] = member
@@ -183,7 +183,7 @@ def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor
         return None
     first = next(iter(complete.values()))
     shared = [role for role in first if all(role in roles for roles in complete.values())]
-    parts: dict[str, list[Member]] = {}
+    parts: dict[str, list[StoredArray]] = {}
     for role in shared:
         group = [roles[role] for roles in complete.values()]
         if len({m.width for m in group}) > 1:
@@ -195,7 +195,7 @@ def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor
     return parts, Factor(codes=codes, levels=tuple(complete))
 
 
-def _rows(roles: dict[str, Member], scores: set[str]) -> int:
+def _rows(roles: dict[str, StoredArray], scores: set[str]) -> int:
     """Number of rows of one split; raise InputError if scores and labels differ in length."""
     score = next(m for r, m in roles.items() if r in scores)
     label = next(m for r, m in roles.items() if r in LABELS)

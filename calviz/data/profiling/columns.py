@@ -16,7 +16,7 @@ from calviz.data.loaded import ReadingOptions, known_columns
 from calviz.data.recognition import layout as files
 from calviz.data.recognition.recognise import recognise
 from calviz.data.table import SAMPLE_ROWS
-from calviz.profiles.layout import Layout, TimeUnit
+from calviz.profiles.layout import ProfileColumns, TimeUnit
 from calviz.profiles.logits import probability_columns
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def profile_layout(
     each_class: bool = False,
     model: str | None = None,
     summed: bool = False,
-) -> Layout:
+) -> ProfileColumns:
     """Return the columns from which a profile or a row sample is made.
 
     With `summed`, importance weights are refused.
@@ -101,25 +101,27 @@ def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) 
     return {"count" if are_counts else "weight": name}
 
 
-def _of_confidence(table: ArrowRows, columns: files.Confidence, common: dict[str, Any]) -> Layout:
+def _of_confidence(
+    table: ArrowRows, columns: files.Confidence, common: dict[str, Any]
+) -> ProfileColumns:
     if columns.correct is None or columns.log:
         raise InputError(
             "a profile of confidences needs a column that says whether each prediction was right",
             remedy="add one with 0 and 1",
         )
     classes = (False, True) if table[columns.correct].type == "boolean" else (0, 1)
-    return Layout(
+    return ProfileColumns(
         label=columns.correct, scores=(columns.score,), classes=classes, confidence=True, **common
     )
 
 
 def _of_scores(
     table: ArrowRows,
-    roles: files.Layout,
+    roles: files.ColumnRoles,
     options: ReadingOptions,
     model: str | None,
     common: dict[str, Any],
-) -> Layout:
+) -> ProfileColumns:
     scores = _model(roles.scores, model)
     if scores.width > 1 and len(scores.columns) == 1:
         raise InputError(
@@ -135,10 +137,12 @@ def _of_scores(
         head = table.fetch([columns], []).scores[0]
         diagnose.Problem(table, scores, head, lambda row: row).check_logits()
         common, columns = common | {"logits": columns}, probability_columns(k)
-    return Layout(label=roles.label, scores=columns, classes=classes, class_names=names, **common)
+    return ProfileColumns(
+        label=roles.label, scores=columns, classes=classes, class_names=names, **common
+    )
 
 
-def _model(scores: Sequence[files.Scores], model: str | None) -> files.Scores:
+def _model(scores: Sequence[files.ScoreColumns], model: str | None) -> files.ScoreColumns:
     by_model = {s.model: s for s in scores}
     if model is None and len(scores) == 1:
         return scores[0]
@@ -149,7 +153,7 @@ def _model(scores: Sequence[files.Scores], model: str | None) -> files.Scores:
 
 
 def _classes(
-    table: ArrowRows, label: str, scores: files.Scores, k: int, options: ReadingOptions
+    table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingOptions
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the value in the label column for each class, and the class names."""
     column = table[label]

@@ -17,7 +17,7 @@ from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profile_files import read_profile
 from calviz.data.profiling.columns import profile_layout
-from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
+from calviz.data.profiling.sources import Engine, TableFiles, find, no_panic, scan
 from calviz.data.profiling.unusable_rows import unusable
 from calviz.data.reading import options_of
 from calviz.profiles.aggregate import (
@@ -32,9 +32,9 @@ from calviz.profiles.aggregate import (
 from calviz.profiles.class_cells import class_cells_of
 from calviz.profiles.file import write_profile
 from calviz.profiles.in_blocks import cells_in_blocks
-from calviz.profiles.layout import Layout, TimeUnit
+from calviz.profiles.layout import ProfileColumns, TimeUnit
 from calviz.profiles.logits import with_probabilities
-from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed, summed_classes
+from calviz.profiles.profile import VERSION, Profile, ProfileFacts, merge, summed, summed_classes
 
 #: From `WIDE` columns on, polars streams chunks of about `ENTRIES` entries: 1,000 columns take 0.65 instead of 1.07 GB, 100 columns
 #: of logits 0.45 instead of 0.89 GB.
@@ -82,7 +82,7 @@ def profile(
     name : str, optional
         Name of the profile.
     skip_broken : bool
-        Whether to leave out files that cannot be read (`Facts.skipped` names them) rather than raise an error.
+        Whether to leave out files that cannot be read (`ProfileFacts.skipped` names them) rather than raise an error.
     true_class : bool
         Whether to keep separate cells for each true class (for wsECE, wsMCS and the table of classes); with two classes this is
         always so. At most `MOST_CELLS` cells.
@@ -184,7 +184,7 @@ class _Summed:
         return not self.unusable and not self.untimed
 
 
-def _summed(frame: Any, layout: Layout, name: str, engine: Engine = "auto") -> _Summed:
+def _summed(frame: Any, layout: ProfileColumns, name: str, engine: Engine = "auto") -> _Summed:
     facts = _facts(layout, name, is_single(frame, layout))
     blocks = cells_in_blocks(frame, layout) if engine == "auto" else None
     table, unusable = cells_from_sums(_grouped(frame, layout) if blocks is None else blocks, layout)
@@ -196,7 +196,7 @@ def _summed(frame: Any, layout: Layout, name: str, engine: Engine = "auto") -> _
     return sums
 
 
-def _check_size(result: Profile, layout: Layout) -> None:
+def _check_size(result: Profile, layout: ProfileColumns) -> None:
     cells, class_cells = result.cells.height, result.class_cells
     if layout.true_class and cells > MOST_CELLS:
         raise InputError(
@@ -210,7 +210,7 @@ def _check_size(result: Profile, layout: Layout) -> None:
         )
 
 
-def _grouped(frame: Any, layout: Layout) -> Any:
+def _grouped(frame: Any, layout: ProfileColumns) -> Any:
     """Return the sums per cell from the engine, or per distinct score if there are few."""
     if frame.implementation.is_polars():
         return _streamed(frame, layout)
@@ -223,7 +223,7 @@ def _grouped(frame: Any, layout: Layout) -> Any:
     return cells_of(frame, layout, by_score=True).collect("polars").to_native()
 
 
-def _streamed(frame: Any, layout: Layout) -> Any:
+def _streamed(frame: Any, layout: ProfileColumns) -> Any:
     """Do the same with polars, which counts rows quickly; wide frames are streamed in smaller chunks."""
     import narwhals as nw
     import polars as pl
@@ -241,8 +241,8 @@ def _streamed(frame: Any, layout: Layout) -> Any:
         return table(by_score=rows <= FEW_SCORES or has_few_scores(frame, layout))
 
 
-def _facts(layout: Layout, name: str, single: bool) -> Facts:
-    return Facts(
+def _facts(layout: ProfileColumns, name: str, single: bool) -> ProfileFacts:
+    return ProfileFacts(
         name=name,
         reduction=layout.reduction,
         class_names=layout.class_names,
@@ -256,7 +256,7 @@ def _facts(layout: Layout, name: str, single: bool) -> Facts:
     )
 
 
-def _refuse(frame: Any, layout: Layout, sums: _Summed, place: str = "") -> None:
+def _refuse(frame: Any, layout: ProfileColumns, sums: _Summed, place: str = "") -> None:
     """Raise the error that says how many rows cannot be used, and why."""
     faults = {-6: sums.untimed} if sums.untimed else {}
     faults = {**(faults_of(frame, layout) if sums.unusable else {}), **faults}
@@ -276,7 +276,7 @@ class _Run:
     name: str
     skip_broken: bool
 
-    def of_files(self, files: Files, folder: Path | None) -> Profile:
+    def of_files(self, files: TableFiles, folder: Path | None) -> Profile:
         needs("pyarrow")
         layout = self._layout(files)
         profiles: list[Profile] = []
@@ -304,11 +304,11 @@ class _Run:
         _check_size(whole, layout)
         return _with_skipped(whole, skipped)
 
-    def _layout(self, files: Files) -> Layout:
+    def _layout(self, files: TableFiles) -> ProfileColumns:
         import narwhals as nw
 
         for path in files.paths:
-            file = Files((path,), files.kind, files.hive)
+            file = TableFiles((path,), files.kind, files.hive)
             try:
                 with no_panic():
                     frame = nw.from_native(scan(file, self.engine))
@@ -320,12 +320,14 @@ class _Run:
                     raise _broken(path, error) from None
         raise InputError("none of the files can be read", file=files.name)
 
-    def _frame(self, part: Files, layout: Layout, engine: Engine) -> Any:
+    def _frame(self, part: TableFiles, layout: ProfileColumns, engine: Engine) -> Any:
         import narwhals as nw
 
         return with_probabilities(nw.from_native(scan(part, engine, self.memory)).lazy(), layout)
 
-    def _cached_profile(self, part: Files, layout: Layout, folder: Path | None) -> Profile | None:
+    def _cached_profile(
+        self, part: TableFiles, layout: ProfileColumns, folder: Path | None
+    ) -> Profile | None:
         """Return the profile of a part, read from the folder of finished parts or else computed and stored there."""
         if folder is None:
             return self._profile_of_part(part, layout)
@@ -341,12 +343,12 @@ class _Run:
             write_profile(result, path)
         return result
 
-    def _key(self, part: Files, layout: Layout) -> str:
+    def _key(self, part: TableFiles, layout: ProfileColumns) -> str:
         states = [(str(p.absolute()), p.stat().st_size, p.stat().st_mtime_ns) for p in part.paths]
         text = repr((VERSION, asdict(layout), self.name, self.skip_broken, states))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def _profile_of_part(self, part: Files, layout: Layout) -> Profile | None:
+    def _profile_of_part(self, part: TableFiles, layout: ProfileColumns) -> Profile | None:
         try:
             with no_panic():
                 frame = self._frame(part, layout, self.engine)
@@ -363,10 +365,11 @@ class _Run:
             self._refuse(part, layout, sums)
         return sums.profile
 
-    def _one_by_one(self, part: Files, layout: Layout) -> Profile | None:
+    def _one_by_one(self, part: TableFiles, layout: ProfileColumns) -> Profile | None:
         """Profile the files of a part one by one, to find the broken ones and name them or leave them out."""
         by_path = {
-            p: self._profile_of_part(Files((p,), part.kind, part.hive), layout) for p in part.paths
+            p: self._profile_of_part(TableFiles((p,), part.kind, part.hive), layout)
+            for p in part.paths
         }
         profiles = [result for result in by_path.values() if result is not None]
         if not profiles:
@@ -376,12 +379,12 @@ class _Run:
             whole, [path.name for path, result in by_path.items() if result is None]
         )
 
-    def _refuse(self, part: Files, layout: Layout, sums: _Summed) -> None:
+    def _refuse(self, part: TableFiles, layout: ProfileColumns, sums: _Summed) -> None:
         """Raise the error that says how many rows of a part cannot be used, and where the first of them is."""
         whole = self._frame(part, layout, self.engine)
         place = ""
         for path in part.paths:
-            frame = self._frame(Files((path,), part.kind, part.hive), layout, "polars")
+            frame = self._frame(TableFiles((path,), part.kind, part.hive), layout, "polars")
             file_sums = _summed(frame, layout, self.name)
             if file_sums.unusable:
                 row, code = first_fault(frame, layout)

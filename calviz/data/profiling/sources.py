@@ -38,7 +38,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Files:
+class TableFiles:
     """Files of one kind that form one table.
 
     Attributes
@@ -59,7 +59,7 @@ class Files:
         first = self.paths[0]
         return first.stem if len(self.paths) == 1 else first.parent.name or first.stem
 
-    def parts(self) -> Iterator[Files]:
+    def parts(self) -> Iterator[TableFiles]:
         """Yield groups of files of about `PART_BYTES` each."""
         part: list[Path] = []
         size = 0
@@ -67,13 +67,13 @@ class Files:
             part.append(path)
             size += path.stat().st_size
             if size >= PART_BYTES:
-                yield Files(tuple(part), self.kind, self.hive)
+                yield TableFiles(tuple(part), self.kind, self.hive)
                 part, size = [], 0
         if part:
-            yield Files(tuple(part), self.kind, self.hive)
+            yield TableFiles(tuple(part), self.kind, self.hive)
 
 
-def find(sources: Sequence[str | os.PathLike[str]]) -> Files:
+def find(sources: Sequence[str | os.PathLike[str]]) -> TableFiles:
     """Return the files of all sources, sorted by name within each source.
 
     Raises
@@ -92,7 +92,7 @@ def find(sources: Sequence[str | os.PathLike[str]]) -> Files:
             remedy="name those of one kind, such as 'data/*.parquet'",
         )
     hive = any("=" in parent.name for path in paths for parent in path.parents)
-    return Files(tuple(paths), kinds.pop(), hive)
+    return TableFiles(tuple(paths), kinds.pop(), hive)
 
 
 def _paths_of(source: str) -> list[Path]:
@@ -154,7 +154,7 @@ def no_panic() -> Iterator[None]:
         raise RuntimeError(match[1] if match else text) from None
 
 
-def scan(files: Files, engine: str, memory: str | None = None) -> Any:
+def scan(files: TableFiles, engine: str, memory: str | None = None) -> Any:
     """Return a lazy polars frame or a DuckDB relation of the files.
 
     Raises
@@ -180,7 +180,7 @@ def scan(files: Files, engine: str, memory: str | None = None) -> Any:
     return pl.scan_ndjson(paths)
 
 
-def _duckdb(paths: Any, files: Files, memory: str | None) -> Any:
+def _duckdb(paths: Any, files: TableFiles, memory: str | None) -> Any:
     import duckdb
 
     connection = duckdb.connect()

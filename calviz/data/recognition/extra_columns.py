@@ -7,26 +7,27 @@ from collections.abc import Callable, Iterator
 from calviz.core.finding import Finding
 from calviz.core.predictions import INTERVAL
 from calviz.data.building.times import may_be_times
+from calviz.data.notices import Notice
 from calviz.data.recognition import column_names
-from calviz.data.recognition.table_view import View
+from calviz.data.recognition.table_view import TableView
 from calviz.data.table import Column
 
 #: Columns of fractions with more distinct values than this are measurements, not groups.
 _MOST_FRACTIONS = 20
 
 
-def split(view: View) -> str | None:
+def split(view: TableView) -> str | None:
     """The column that names the split of each row."""
     return _role(view, view.options.split_column, column_names.SPLITS)
 
 
-def identifier(view: View) -> str | None:
+def identifier(view: TableView) -> str | None:
     """The column that identifies the rows."""
     return _role(view, view.options.id_column, column_names.IDS, _may_be_id)
 
 
 def _role(
-    view: View,
+    view: TableView,
     option: str | None,
     known: tuple[str, ...],
     fits: Callable[[Column], bool] | None = None,
@@ -45,7 +46,7 @@ def _role(
     return None
 
 
-def time(view: View, used: set[str]) -> str | None:
+def time(view: TableView, used: set[str]) -> str | None:
     """The column with the time of each row: one with a usual name, or the only one whose name has a word for it; it must hold dates."""
     if view.options.time_column is not None:
         return view.options.time_column or None
@@ -71,7 +72,7 @@ def time(view: View, used: set[str]) -> str | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
-def cluster_and_weight_hints(view: View, used: set[str]) -> Iterator[Finding]:
+def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Finding]:
     """Yield hints about columns that may hold clusters or weights, which are never used unless the user says so."""
     options = view.options
     if not view.table.named:
@@ -84,15 +85,13 @@ def cluster_and_weight_hints(view: View, used: set[str]) -> Iterator[Finding]:
         may_cluster = view.table.questions is None or plain != "subject"
         repeats = may_cluster and column.type in ("text", "integer") and _has_repeats(column)
         if options.cluster_column is None and plain in column_names.CLUSTERS and repeats:
-            yield Finding(
-                "DATA012",
+            yield Notice.LOGS_AND_HINTS.finding(
                 "info",
                 f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column "
                 f"'{name}', --cluster), and intervals and p-values take it into account",
             )
         elif options.weight_column is None and plain in column_names.WEIGHTS and column.numeric:
-            yield Finding(
-                "DATA012",
+            yield Notice.LOGS_AND_HINTS.finding(
                 "info",
                 f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)",
             )
@@ -108,7 +107,7 @@ def _may_be_id(column: Column) -> bool:
     return column.type in ("text", "integer") and len(set(column.head.tolist())) == len(column.head)
 
 
-def numbers(view: View, used: set[str]) -> tuple[str, ...]:
+def numbers(view: TableView, used: set[str]) -> tuple[str, ...]:
     """The columns with intervals of calibrated probabilities, as written by calviz."""
     if not view.table.named:
         return ()
@@ -119,7 +118,7 @@ def numbers(view: View, used: set[str]) -> tuple[str, ...]:
     )
 
 
-def groups(view: View, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def groups(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns to slice by, and those left out because they hold too many distinct fractions."""
     if not view.table.named:
         return (), ()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from calviz.core.errors import InputError
 from calviz.data.loaded import short
+from calviz.data.notices import Notice
 from calviz.data.recognition import column_names, first_rows
-from calviz.data.recognition.layout import Scores
-from calviz.data.recognition.table_view import View
+from calviz.data.recognition.layout import ScoreColumns
+from calviz.data.recognition.table_view import TableView
 
 
 def one_hot(
-    view: View, scores: tuple[Scores, ...], used: set[str]
-) -> tuple[tuple[Scores, ...], tuple[str, ...]]:
+    view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]
+) -> tuple[tuple[ScoreColumns, ...], tuple[str, ...]]:
     """Find the 0/1 columns that belong to the score columns, one each; also return the scores, reduced if two are complementary."""
     first = scores[0]
     if view.options.label is not None or len(first.columns) != first.width:
@@ -31,17 +32,17 @@ def one_hot(
     if len(columns) == 2 and all(c.endswith(column_names.OUTCOME) for c in columns):
         # Two complementary forecasts of one event: the first one counts.
         view.note(
-            "DATA004",
+            Notice.COMPLEMENT,
             "info",
             f"'{short(first.columns[0])}' is taken as P(class 1), with its outcome '{short(columns[0])}'; "
             f"'{short(first.columns[1])}' is its complement",
         )
-        one = Scores((first.columns[0],), (), first.kind, 1, first.model)
+        one = ScoreColumns((first.columns[0],), (), first.kind, 1, first.model)
         return (one, *scores[1:]), (columns[0],)
     return scores, tuple(columns)
 
 
-def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
+def label(view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]) -> str:
     """Find the column with the true class: by its name, or as the only candidate."""
     named = view.named(column_names.LABELS, used) if view.table.named else None
     if named is not None and view.table[named].type == "other":
@@ -50,7 +51,7 @@ def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
         return named
     event = view.named(column_names.EVENTS, used) if view.table.named else None
     if event is not None and scores[0].width <= 2 and first_rows.is_zero_one(view.table[event]):
-        view.note("DATA005", "info", f"the column '{short(event)}' is taken as the label")
+        view.note(Notice.LABEL_COLUMN, "info", f"the column '{short(event)}' is taken as the label")
         return event
     free = [
         c
@@ -72,7 +73,7 @@ def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
         if len(candidates) == 1 or (candidates and not view.table.named):
             chosen = candidates[-1] if not view.table.named else candidates[0]
             where = _where(view, chosen.name)
-            view.note("DATA005", "info", f"{where} taken as the label")
+            view.note(Notice.LABEL_COLUMN, "info", f"{where} taken as the label")
             return chosen.name
     plural = "s" if scores[0].width != 1 else ""
     word = "probability" if scores[0].kind == "probabilities" else "logit"
@@ -89,7 +90,7 @@ def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
     )
 
 
-def _where(view: View, name: str) -> str:
+def _where(view: TableView, name: str) -> str:
     if view.table.named:
         return f"the column '{short(name)}' is"
     place = view.table.places[name]

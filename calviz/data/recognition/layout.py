@@ -11,7 +11,7 @@ ScoreKind = Literal["probabilities", "logits"]
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreColumns:
     """The score columns of one model.
 
     Attributes
@@ -49,10 +49,10 @@ class Confidence:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnRoles:
     """The role of every column; `numbers` are carried along with the scores, `unused` ones hold too many distinct fractions to slice by."""
 
-    scores: tuple[Scores, ...] = ()
+    scores: tuple[ScoreColumns, ...] = ()
     confidence: Confidence | None = None
     label: str | None = None
     one_hot: tuple[str, ...] = ()

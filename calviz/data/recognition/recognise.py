@@ -15,12 +15,12 @@ from calviz.data.recognition import (
     score_columns,
     score_values,
 )
-from calviz.data.recognition.layout import Layout
-from calviz.data.recognition.table_view import View
+from calviz.data.recognition.layout import ColumnRoles
+from calviz.data.recognition.table_view import TableView
 from calviz.data.table import Table
 
 
-def recognise(table: Table, options: ReadingOptions) -> Layout:
+def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     """Recognise the columns of a table; options take precedence over guesses.
 
     Raises
@@ -31,7 +31,7 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
         If an option names a column that does not exist.
     """
     _check_options(table, options)
-    view = View(table, options)
+    view = TableView(table, options)
     split, identifier = extra_columns.split(view), extra_columns.identifier(view)
     cluster, weight = options.cluster_column or None, options.weight_column or None
     roles: tuple[str | None, ...] = (
@@ -76,7 +76,7 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     cluster_only = {cluster} if cluster is not None else set[str]()
     groups, unused = extra_columns.groups(view, (used | set(numbers)) - cluster_only)
     view.notices.extend(extra_columns.cluster_and_weight_hints(view, used | cluster_only))
-    return Layout(
+    return ColumnRoles(
         scores=scores,
         confidence=confidence,
         label=label,
@@ -143,7 +143,7 @@ def _check_meanings(options: ReadingOptions) -> None:
                 )
 
 
-def _no_scores(view: View, taken: set[str]) -> InputError:
+def _no_scores(view: TableView, taken: set[str]) -> InputError:
     word = "array" if view.table.arrays else "column"
     text = view.text_scores()
     if text:

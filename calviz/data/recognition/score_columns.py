@@ -7,21 +7,22 @@ from dataclasses import replace
 
 from calviz.core.errors import InputError, OptionError
 from calviz.data.loaded import known_columns, span
+from calviz.data.notices import Notice
 from calviz.data.recognition import column_names, first_rows
-from calviz.data.recognition.layout import Confidence, ScoreKind, Scores
-from calviz.data.recognition.table_view import View
+from calviz.data.recognition.layout import Confidence, ScoreColumns, ScoreKind
+from calviz.data.recognition.table_view import TableView
 from calviz.data.table import Column
 
 #: Beginnings of names that mark a score even if the column holds whole numbers (0 and 1, percentages).
 _STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
 
 
-def by_name(view: View, taken: set[str]) -> tuple[Scores, ...]:
+def by_name(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     """Return the chosen score columns, else those of several models, else those with known names."""
     return _chosen(view) or _models(view, taken) or _named_block(view, taken)
 
 
-def _chosen(view: View) -> tuple[Scores, ...]:
+def _chosen(view: TableView) -> tuple[ScoreColumns, ...]:
     if view.options.scores is None:
         return ()
     chosen: list[str] = []
@@ -59,7 +60,7 @@ def _chosen(view: View) -> tuple[Scores, ...]:
     return (columns_as_scores(view, tuple(chosen), stripped, kind),)
 
 
-def _models(view: View, taken: set[str]) -> tuple[Scores, ...]:
+def _models(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     """``<model>:<class>`` columns, if all models have the same classes."""
     models: dict[str, dict[str, str]] = {}
     for column in view.table.columns:
@@ -84,7 +85,7 @@ def _models(view: View, taken: set[str]) -> tuple[Scores, ...]:
     )
 
 
-def _named_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
+def _named_block(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     """Arrays and list columns with a known name, or columns that share a known prefix."""
     arrays = _named_arrays(view, taken)
     for column in view.table.columns if not arrays else ():
@@ -97,7 +98,7 @@ def _named_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
     return arrays or _prefixed(view, taken)
 
 
-def _named_arrays(view: View, taken: set[str]) -> tuple[Scores, ...]:
+def _named_arrays(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     arrays = view.arrays(taken)
     usual = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}
     candidates = {
@@ -117,9 +118,9 @@ def _named_arrays(view: View, taken: set[str]) -> tuple[Scores, ...]:
     return (scores,)
 
 
-def _prefixed(view: View, taken: set[str]) -> tuple[Scores, ...]:
+def _prefixed(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     numeric = view.numeric(taken)
-    best: dict[str, Scores] = {}
+    best: dict[str, ScoreColumns] = {}
     for pattern, kind in column_names.PREFIXES:
         columns, classes = [], []
         for column in numeric:
@@ -144,7 +145,7 @@ def _prefixed(view: View, taken: set[str]) -> tuple[Scores, ...]:
     return (scores,)
 
 
-def _is_outcome(view: View, column: Column) -> bool:
+def _is_outcome(view: TableView, column: Column) -> bool:
     """Whether a column is named after another one (prob1 and prob1_outcome), or ends like an outcome and holds whole numbers.
 
     The probability of a class "true" ends like an outcome too, but holds fractions and is named after no other column.
@@ -154,20 +155,20 @@ def _is_outcome(view: View, column: Column) -> bool:
     return bool(stems) and (stems[0] in view.plain or first_rows.is_label_like(column))
 
 
-def _kinds(view: View) -> tuple[ScoreKind, ...]:
+def _kinds(view: TableView) -> tuple[ScoreKind, ...]:
     """The kinds of scores in order of preference: that of the options first, or else probabilities."""
     if view.options.kind == "logits":
         return ("logits", "probabilities")
     return ("probabilities", "logits")
 
 
-def _mention_unused(view: View, used: Scores, others: Sequence[str]) -> None:
+def _mention_unused(view: TableView, used: ScoreColumns, others: Sequence[str]) -> None:
     if others:
         text = f"'{span(used.columns)}' holds the scores; not used: {span(tuple(others))}"
-        view.note("DATA003", "info", text)
+        view.note(Notice.SCORE_COLUMNS, "info", text)
 
 
-def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
+def one_column(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     """Find a single score column, P(class 1)."""
     candidates = view.numeric(taken)
     label = view.named(column_names.LABELS, taken)
@@ -199,11 +200,15 @@ def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
                 continue
             if not _is_outcome(view, column):
                 declared = "logits" if kind == "logits" else "probabilities"
-                return (Scores((column.name,), (match["name"],), view.options.kind or declared, 1),)
+                return (
+                    ScoreColumns(
+                        (column.name,), (match["name"],), view.options.kind or declared, 1
+                    ),
+                )
     return ()
 
 
-def confidence(view: View, taken: set[str]) -> Confidence | None:
+def confidence(view: TableView, taken: set[str]) -> Confidence | None:
     """Find the confidence of the predicted class, and the column that says whether the prediction was right."""
     score = view.named(column_names.CONFIDENCES, taken)
     correct = view.named(column_names.CORRECTS, taken)
@@ -231,7 +236,7 @@ def confidence(view: View, taken: set[str]) -> Confidence | None:
     return None
 
 
-def _top_of_pipeline(view: View, taken: set[str]) -> Confidence | None:
+def _top_of_pipeline(view: TableView, taken: set[str]) -> Confidence | None:
     """Find ``label`` and ``score`` of a Hugging Face pipeline, the predicted class and its probability, beside the true class."""
     label, score = (view.plain.get(name) for name in ("label", "score"))
     if label is None or score is None or {label, score} & taken or view.options.label == label:
@@ -242,24 +247,24 @@ def _top_of_pipeline(view: View, taken: set[str]) -> Confidence | None:
     if view.table[label].type != "text" or view.table[truth].type != "text":
         return None
     text = f"'{label}' and '{score}' are read as the predicted class and its confidence, '{truth}' as the true class"
-    view.note("DATA003", "info", text)
+    view.note(Notice.SCORE_COLUMNS, "info", text)
     return Confidence(score, predicted=label)
 
 
 def columns_as_scores(
-    view: View,
+    view: TableView,
     columns: tuple[str, ...],
     class_names: tuple[str, ...],
     kind: ScoreKind,
     model: str = "",
-) -> Scores:
+) -> ScoreColumns:
     """Make the scores of one model from columns; the kind given in the options takes precedence."""
     if len(set(class_names)) != len(class_names):
         class_names = columns
-    return Scores(columns, class_names, view.options.kind or kind, len(columns), model)
+    return ScoreColumns(columns, class_names, view.options.kind or kind, len(columns), model)
 
 
-def block(view: View, column: Column) -> Scores:
+def block(view: TableView, column: Column) -> ScoreColumns:
     """Make scores from a 2-D array or a column of lists."""
     logits = (
         column_names.plain(column.name) in column_names.LOGITS or "logit" in column.name.lower()
@@ -269,7 +274,7 @@ def block(view: View, column: Column) -> Scores:
         logits = not first_rows.in_unit(column.head)
     kind: ScoreKind = "logits" if logits else "probabilities"
     width = column.width or 1
-    return Scores((column.name,), column.fields, view.options.kind or kind, width)
+    return ScoreColumns((column.name,), column.fields, view.options.kind or kind, width)
 
 
 def class_names(columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.data.recognition import column_names, first_rows
-from calviz.data.recognition.layout import Scores
+from calviz.data.recognition.layout import ScoreColumns
 from calviz.data.recognition.score_columns import block, class_names, columns_as_scores
-from calviz.data.recognition.table_view import View
+from calviz.data.recognition.table_view import TableView
 from calviz.data.table import Column
 
 #: Number of columns examined together.
 _BLOCK = 1_024
 
 
-def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
+def fitting_block(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     """Find the only array of scores, columns named like the classes, columns whose rows sum to 1, or the only column in [0, 1]."""
     label = view.named(column_names.LABELS, taken)
     not_scores = taken | {label or ""}

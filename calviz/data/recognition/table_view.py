@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from calviz.core.finding import Finding
+from calviz.core.finding import Finding, Severity
 from calviz.data.loaded import ReadingOptions
+from calviz.data.notices import Notice
 from calviz.data.recognition import column_names
 from calviz.data.table import Column, Table
 
 
-class View:
+class TableView:
     """A table, the options, and the notices of its recognition.
 
     Parameters
@@ -50,6 +49,6 @@ class View:
             if c.type == "text" and column_names.by_prefix(c.name)[1] in ("probabilities", "logits")
         ]
 
-    def note(self, code: str, severity: Literal["info", "warning"], message: str) -> None:
+    def note(self, kind: Notice, severity: Severity, message: str) -> None:
         """Add a notice."""
-        self.notices.append(Finding(code, severity, message))
+        self.notices.append(kind.finding(severity, message))

@@ -20,11 +20,11 @@ from calviz.core.record_batches import record_batches
 from calviz.data.building.build import two_logits
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import profile_layout
-from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
+from calviz.data.profiling.sources import Engine, TableFiles, find, no_panic, scan
 from calviz.data.profiling.unusable_rows import unusable
 from calviz.data.sampling.hashes import Hashes, content_hashes
 from calviz.profiles.aggregate import FAULTS, LARGEST_COUNT, faults_of, first_fault
-from calviz.profiles.layout import Layout
+from calviz.profiles.layout import ProfileColumns
 from calviz.profiles.logits import with_probabilities
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ BLOCK = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class SampledBlock:
     """A block of rows.
 
     Attributes
@@ -62,7 +62,7 @@ class Block:
     logits: bool = False
 
     @classmethod
-    def of(cls, table: pl.DataFrame, layout: Layout) -> Block:
+    def of(cls, table: pl.DataFrame, layout: ProfileColumns) -> SampledBlock:
         """Make a block from a polars frame with the columns of the layout."""
         import polars as pl
 
@@ -156,14 +156,14 @@ class RowSource:
     Attributes
     ----------
     name : str
-    layout : Layout
+    layout : ProfileColumns
         The roles of the columns.
     frames : tuple of (str, callable)
         Name of each file ("" for a frame), and a function that opens it.
     """
 
     name: str
-    layout: Layout
+    layout: ProfileColumns
     frames: tuple[tuple[str, Callable[[], Any]], ...]
 
     @classmethod
@@ -193,7 +193,7 @@ class RowSource:
             files = find(source)
 
             def opener(path: Path) -> Callable[[], Any]:
-                return lambda: scan(Files((path,), files.kind, files.hive), engine, memory)
+                return lambda: scan(TableFiles((path,), files.kind, files.hive), engine, memory)
 
             frames = tuple((path.name, opener(path)) for path in files.paths)
             try:
@@ -221,7 +221,7 @@ class RowSource:
             (("", lambda: source),),
         )
 
-    def blocks(self, doing: str, *, check: bool = False) -> Iterator[Block]:
+    def blocks(self, doing: str, *, check: bool = False) -> Iterator[SampledBlock]:
         """Yield all rows, block by block.
 
         Parameters
@@ -242,7 +242,7 @@ class RowSource:
             try:
                 for table in _tables(frame, self._columns, self._block_rows):
                     checkpoint(f"{doing}, {done:,} rows so far")
-                    block = Block.of(table, self.layout)
+                    block = SampledBlock.of(table, self.layout)
                     if check and not block.usable:
                         raise self._refused(opened(), name)
                     done += table.height
@@ -272,16 +272,18 @@ class RowSource:
         return unusable(faults_of(frame, self.layout), total, place)
 
 
-def predictions_of(scores: FloatArray, labels: IntArray, layout: Layout, **more: Any) -> Dataset:
+def predictions_of(
+    scores: FloatArray, labels: IntArray, layout: ProfileColumns, **more: Any
+) -> Dataset:
     """Make predictions from rows of a source.
 
     Parameters
     ----------
     scores : ndarray, shape (n, columns)
-        Scores in the order of `Layout.columns`.
+        Scores in the order of `ProfileColumns.columns`.
     labels : ndarray of int, shape (n,)
         Class indices; for confidences, 1 if the prediction was right.
-    layout : Layout
+    layout : ProfileColumns
     **more
         Splits, weights and name.
     """

@@ -16,7 +16,7 @@ from calviz.core.predictions import Dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
 from calviz.data.profiling.sources import Engine
 from calviz.data.reading import options_of
-from calviz.data.sampling.blocks import Block, RowSource, predictions_of
+from calviz.data.sampling.blocks import RowSource, SampledBlock, predictions_of
 from calviz.data.sampling.draw import COUNTERS, Drawn, counted_rows, draw, proportional
 from calviz.data.sampling.hashes import Hashes, rehashed
 
@@ -305,7 +305,7 @@ def pools_of(splits: tuple[str | None, str | None]) -> Callable[[str], int]:
     return pool
 
 
-def _pooled(block: Block, pools: Callable[[str], int]) -> tuple[IntArray, IntArray]:
+def _pooled(block: SampledBlock, pools: Callable[[str], int]) -> tuple[IntArray, IntArray]:
     """Return the rows of a block that are in a pool, and the pool of each, shape (m,) each."""
     n = block.labels.size
     if block.splits is None:

@@ -32,7 +32,7 @@ from calviz.text.words import (
 )
 
 if TYPE_CHECKING:
-    from calviz.figures.cumulative import Cumulative, Panel
+    from calviz.figures.cumulative import Cumulative, CumulativePanel
     from calviz.figures.kernels.overlays import Overlay
 
 #: Height of a panel, and margins around the panels, in pixels.
@@ -52,7 +52,7 @@ def draw(
     figure: Cumulative,
     sheet: Sheet,
     *,
-    panels: tuple[Panel, ...],
+    panels: tuple[CumulativePanel, ...],
     selected: tuple[float, float] | None,
     beside: tuple[Overlay[Cumulative], ...],
 ) -> Picture:
@@ -119,7 +119,7 @@ class _Panel:
 
     figure: Cumulative
     palette: Palette
-    panel: Panel
+    panel: CumulativePanel
     place: int
     selected: tuple[float, float] | None
     beside: tuple[Overlay[Cumulative], ...]

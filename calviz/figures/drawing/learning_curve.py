@@ -29,7 +29,7 @@ _ROOM = 1.5
 
 def draw(figure: LearningCurves, sheet: Sheet) -> Picture:
     """Draw learning curves (see `LearningCurves.plot`)."""
-    drawing = _Curves(figure, sheet.palette)
+    drawing = _LearningCurves(figure, sheet.palette)
     traces = list(drawing.traces())
     return sheet.picture(
         traces,
@@ -41,7 +41,7 @@ def draw(figure: LearningCurves, sheet: Sheet) -> Picture:
 
 
 @dataclass(frozen=True)
-class _Curves:
+class _LearningCurves:
     figure: LearningCurves
     palette: Palette
 

@@ -24,7 +24,7 @@ _NAME, _BESIDE = 26, 16
 
 def draw(figure: ModelDifferences, sheet: Sheet) -> Picture:
     """Draw paired differences (see `ModelDifferences.plot`)."""
-    drawing = _Rows(figure, sheet.palette)
+    drawing = _ModelRows(figure, sheet.palette)
     left = name_room([shorten(name, _NAME) for name in drawing.names], _BESIDE)
     return sheet.picture(
         drawing.traces(),
@@ -42,7 +42,7 @@ def draw(figure: ModelDifferences, sheet: Sheet) -> Picture:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _ModelRows:
     """The reference at the top, then one row per model, best first."""
 
     figure: ModelDifferences

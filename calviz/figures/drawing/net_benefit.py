@@ -35,7 +35,7 @@ def draw(
     others: tuple[NetBenefit, ...],
 ) -> Picture:
     """Draw computed net benefits (see `NetBenefit.plot`)."""
-    drawing = _Curves(figure, sheet.palette, shown, at, others)
+    drawing = _NetBenefitCurves(figure, sheet.palette, shown, at, others)
     traces = list(drawing.traces())
     return sheet.picture(
         traces,
@@ -48,7 +48,7 @@ def draw(
 
 
 @dataclass(frozen=True)
-class _Curves:
+class _NetBenefitCurves:
     figure: NetBenefit
     palette: Palette
     shown: Shown

@@ -44,7 +44,7 @@ def draw(
     others: tuple[RiskCoverage, ...],
 ) -> Picture:
     """Draw a computed risk-coverage curve (see `RiskCoverage.plot`)."""
-    drawing = _Curves(figure, sheet.palette, x, y, others)
+    drawing = _RiskCoverageCurves(figure, sheet.palette, x, y, others)
     traces = [*drawing.traces(), *drawing.mark(at)]
     return sheet.picture(
         traces,
@@ -56,7 +56,7 @@ def draw(
 
 
 @dataclass(frozen=True)
-class _Curves:
+class _RiskCoverageCurves:
     """Band, curves and reference lines, in the requested coordinates."""
 
     figure: RiskCoverage

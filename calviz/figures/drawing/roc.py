@@ -16,8 +16,8 @@ from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
     from calviz.figures.kernels.overlays import Overlay
-    from calviz.figures.roc import Panel, Roc
-    from calviz.sample.cutoff import Confusion
+    from calviz.figures.roc import Roc, RocPanel
+    from calviz.sample.cutoff import CutoffCounts
 
 #: Height of the square with its axes, and of the line of text above it, in pixels.
 _HEIGHT, _ABOVE = 350, 24
@@ -27,8 +27,8 @@ def draw(
     figure: Roc,
     sheet: Sheet,
     *,
-    panel: Panel,
-    at: Confusion | None,
+    panel: RocPanel,
+    at: CutoffCounts | None,
     beside: tuple[Overlay[Roc], ...],
 ) -> Picture:
     """Draw a curve (see `Roc.plot`)."""
@@ -64,7 +64,7 @@ def draw(
 
 
 def _traces(
-    f: Roc, p: Palette, roc: bool, at: Confusion | None, beside: tuple[Overlay[Roc], ...]
+    f: Roc, p: Palette, roc: bool, at: CutoffCounts | None, beside: tuple[Overlay[Roc], ...]
 ) -> Iterator[Trace]:
     if roc:
         yield diagonal(p)
@@ -92,7 +92,7 @@ def _curve(f: Roc, colour: str, roc: bool, name: str = "", **attributes: Any) ->
     }
 
 
-def _mark(at: Confusion, p: Palette, roc: bool) -> Iterator[Trace]:
+def _mark(at: CutoffCounts, p: Palette, roc: bool) -> Iterator[Trace]:
     def share(part: FloatArray, rest: FloatArray) -> float:
         whole = float(part + rest)
         return float(part) / whole if whole else float("nan")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -54,10 +54,6 @@ class Sheet:
         """Height of a single panel of curves in pixels."""
         return _LOW if self.narrow else _TALL
 
-    def _legend_room(self, traces: Sequence[Trace], beside: int) -> int:
-        """Height in pixels of the legend; `beside` is the width taken by margins."""
-        return _legend_room(traces, (self.width or _USUAL) - beside)
-
     def picture(
         self,
         traces: Iterable[Trace],
@@ -93,7 +89,7 @@ class Sheet:
         left, right, top, bottom = margins
         all_traces = list(traces)
         beside = left + right if legend_over == "paper" else 0
-        below = self._legend_room(all_traces, beside) if entries else 0
+        below = _legend_room(all_traces, (self.width or _USUAL) - beside) if entries else 0
         lines = self.caption_lines(left)
         top += LINE * len(lines) + air if lines else 0
         height = top + inner + bottom + below

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset
-from calviz.figures.risk_coverage import Choice, RiskCoverage
+from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.results.slices import Slice, Slices
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, slices
@@ -25,14 +25,14 @@ class Levels:
     ----------
     slices : Slices
         Each level compared with a calibrated model, adjusted for the number of levels.
-    choices : tuple of Choice
+    choices : tuple of ReferralChoice
         For each slice of `slices`, the largest share of its rows that can be kept at the given risk.
     few : tuple of str
         Levels with fewer than `LEAST_ROWS` rows.
     """
 
     slices: Slices
-    choices: tuple[Choice, ...]
+    choices: tuple[ReferralChoice, ...]
     few: tuple[str, ...]
 
     def word(self, level: Slice) -> str:

@@ -15,7 +15,7 @@ def resampled_between(view: Steps, thresholds: FloatArray, redrawing: Redrawing)
 
     The first step is below all thresholds. Grouping loses nothing, as decisions by these thresholds treat all rows of a group alike.
     """
-    if error_bars.DRAWN_BY in view.__dict__:  # weighted or clustered rows are resampled ungrouped
+    if error_bars.drawn_by(view) is not None:  # weighted or clustered rows are resampled ungrouped
         return error_bars.resampled(view, "bootstrap", **redrawing)
     order = np.unique(thresholds)
     group = np.searchsorted(order, view.score, side="right")

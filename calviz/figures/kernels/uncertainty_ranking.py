@@ -18,7 +18,7 @@ from calviz.sample.step_views import redrawn, reweighted, top_label_steps
 from calviz.sample.steps import Steps, make_steps
 from calviz.specs.metric import reweighted_by
 
-Ranking = Literal["confidence", "entropy", "margin"]
+RankedBy = Literal["confidence", "entropy", "margin"]
 
 #: Size of a block of rows in bytes, small enough that a copy also fits into the cache.
 _BLOCK_BYTES = 1 << 18
@@ -55,7 +55,7 @@ def margin(probs: FloatArray) -> FloatArray:
     weighted=True,
     grouped=True,
 )
-def ranking_steps(sample: Sample, *, by: Ranking = "confidence") -> Steps:
+def ranking_steps(sample: Sample, *, by: RankedBy = "confidence") -> Steps:
     """Rows and right predictions per distinct value of a ranking, ascending; of the top label, whatever the reduction.
 
     The values lie in [0, 1], with the most certain predictions highest: confidence, margin, or ``1 - entropy / ln K``.
@@ -75,7 +75,7 @@ def ranking_steps(sample: Sample, *, by: Ranking = "confidence") -> Steps:
     return view
 
 
-def ranking_values(sample: Sample, by: Ranking) -> FloatArray:
+def ranking_values(sample: Sample, by: RankedBy) -> FloatArray:
     """Values by which the rows are ranked, shape (n,), with the most certain predictions highest.
 
     Raises
@@ -85,7 +85,7 @@ def ranking_values(sample: Sample, by: Ranking) -> FloatArray:
     OptionError
         If the ranking is unknown.
     """
-    check_choice("ranking", by, get_args(Ranking))
+    check_choice("ranking", by, get_args(RankedBy))
     if by == "confidence":
         return sample.top_scored.score
     data = full_predictions(sample)

@@ -83,7 +83,7 @@ class ClasswiseKS:
         return type(self)(out, data, self.draws)
 
 
-class _Ranked(NamedTuple):
+class _RankedColumns(NamedTuple):
     """A group of columns, each sorted by its scores, with ties as one step.
 
     Attributes
@@ -154,7 +154,7 @@ class _Ranked(NamedTuple):
         return np.asarray(out.reshape(b, g) / n)
 
 
-def _ranked_groups(probs: FloatArray) -> Iterator[_Ranked]:
+def _ranked_groups(probs: FloatArray) -> Iterator[_RankedColumns]:
     n = probs.shape[0]
     for first in group_starts(probs):
         checkpoint()
@@ -174,7 +174,7 @@ def _ranked_groups(probs: FloatArray) -> Iterator[_Ranked]:
         np.put_along_axis(place, order, group_start, axis=1)
         through = np.take_along_axis(upto, group_end, axis=1)
         below = upto - score  # correct at the start of a group, where it is looked up
-        yield _Ranked(first, order, place, score, below, through, upto[:, -1])
+        yield _RankedColumns(first, order, place, score, below, through, upto[:, -1])
 
 
 def _sorted(columns: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -206,7 +206,7 @@ class _Intervals(NamedTuple):
     ends: IntArray
 
     @classmethod
-    def of(cls, group: _Ranked, labels: IntArray) -> _Intervals:
+    def of(cls, group: _RankedColumns, labels: IntArray) -> _Intervals:
         """Cut each column before and after each of its hits."""
         g, n = group.order.shape
         hit = labels[group.order] == np.arange(group.first, group.first + g)[:, None]

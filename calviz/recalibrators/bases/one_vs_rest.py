@@ -12,7 +12,7 @@ from calviz.core.errors import InputError
 from calviz.core.probabilities import row_sums
 from calviz.numerics.columns import for_columns, rows_by_class
 from calviz.numerics.scores import Scores
-from calviz.numerics.zero_floor import Floor
+from calviz.numerics.zero_floor import ZeroFloor
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
 from calviz.recalibrators.maps import numpy_source
@@ -22,7 +22,7 @@ from calviz.recalibrators.maps import numpy_source
 EPSILON = 1e-9
 #: Added for an exact 0 instead, or less if the row has smaller positive values: a 0 for the true class would have an infinite
 #: loss, this value has a log loss of 35.
-ADDED = Floor(1e-15, clips=False)
+ADDED = ZeroFloor(1e-15, clips=False)
 
 
 class OneVsRest(BaseRecalibrator):

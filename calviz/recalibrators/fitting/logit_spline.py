@@ -64,7 +64,7 @@ STRAIGHT = LogitSpline(np.array([-1.0, 1.0]), np.zeros(2), np.zeros(2), float(np
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class LogOddsCells:
     """Cells of rows whose log-odds are equal, or close.
 
     Attributes
@@ -184,23 +184,25 @@ def logit_spline(
     strength : float, optional
         Penalty strength; found by cross-validation by default.
     """
-    cells = Cells.of(z, hit, min(folds, z.size), weights)
+    cells = LogOddsCells.of(z, hit, min(folds, z.size), weights)
     basis = Basis.of(cells.z, cells.rows.sum(axis=1), knots)
     x = basis.at(cells.z)
-    problem = _Problem(cells, x, basis.bent, own_rows)
+    problem = _SplineProblem(cells, x, basis.bent, own_rows)
     if strength is None:
         strength = problem.best_strength()
     theta = problem.fitted(strength)
     return LogitSpline.through(basis.knots, basis.at_knots @ theta, float(strength))
 
 
-class _Problem:
+class _SplineProblem:
     """Penalised losses on several subsets of the rows: the rows outside each fold, or all rows.
 
     Per subset: ``sum log(1 + exp(m)) - t m + strength |bent weights|^2 / 2`` over rows and own rows, with hits t and m = z + x theta.
     """
 
-    def __init__(self, cells: Cells, x: FloatArray, bent: FloatArray, own_rows: float) -> None:
+    def __init__(
+        self, cells: LogOddsCells, x: FloatArray, bent: FloatArray, own_rows: float
+    ) -> None:
         self.cells, self.x, self.bent, self.own_rows = cells, x, bent, own_rows
 
     def best_strength(self) -> float:

@@ -15,7 +15,7 @@ Function = Callable[[FloatArray], tuple[float, FloatArray]]
 #: An approximate inverse Hessian, applied to a vector.
 Inverse = Callable[[FloatArray], FloatArray]
 #: Steps, the change of the gradient along each, and 1 over their inner product.
-Pairs = list[tuple[FloatArray, FloatArray, float]]
+CurvaturePairs = list[tuple[FloatArray, FloatArray, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Minimum:
     value: float
     converged: bool
     passes: int
-    pairs: Pairs = field(default_factory=list)
+    pairs: CurvaturePairs = field(default_factory=list)
 
 
 def minimise(
@@ -51,7 +51,7 @@ def minimise(
     memory: int = 12,
     least: float = -np.inf,
     rounding: float = 1e-14,
-    earlier_pairs: Pairs | None = None,
+    earlier_pairs: CurvaturePairs | None = None,
     last_step: bool = False,
 ) -> Minimum:
     """Minimise a smooth convex function by preconditioned L-BFGS with step halving.
@@ -80,7 +80,7 @@ def minimise(
     x: FloatArray = np.array(start, dtype=np.float64)
     value, gradient = function(x)
     passes = 1
-    pairs: Pairs = list(earlier_pairs or ())
+    pairs: CurvaturePairs = list(earlier_pairs or ())
     while passes < max_passes:
         checkpoint()
         if value < least:
@@ -163,7 +163,7 @@ def descend(
         length = float(np.clip(shorter, 0.1 * length, 0.5 * length))
 
 
-def _two_loops(gradient: FloatArray, pairs: Pairs, inverse: Inverse) -> FloatArray:
+def _two_loops(gradient: FloatArray, pairs: CurvaturePairs, inverse: Inverse) -> FloatArray:
     q = gradient.copy()
     alphas = []
     for moved, turned, rho in reversed(pairs):

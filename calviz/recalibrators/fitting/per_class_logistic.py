@@ -116,13 +116,15 @@ def fit_logistic(
     intercept : bool
         Whether the last parameter is fitted; otherwise it stays at its start.
     """
-    problem = _Problem(scores, labels, features, start, scores.shape[1], intercept=intercept)
+    problem = _LogisticProblem(
+        scores, labels, features, start, scores.shape[1], intercept=intercept
+    )
     theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], problem.count, axis=1)
     n = scores.shape[0]
     for step in (100, 10):
         if n < 2_000 * step:
             continue
-        thinned = _Problem(
+        thinned = _LogisticProblem(
             scores.every(step),
             labels[::step],
             features,
@@ -150,7 +152,7 @@ def fit_logistic(
     return maximum
 
 
-class _Problem:
+class _LogisticProblem:
     def __init__(
         self,
         scores: Scores,
@@ -179,7 +181,7 @@ class _Problem:
         self.block_bytes = _BLOCK_BYTES
         self.hits = sum_over_blocks(scores.array, self._hits, block_bytes=_BLOCK_BYTES)
 
-    def of_classes(self, classes: IntArray) -> _Problem:
+    def of_classes(self, classes: IntArray) -> _LogisticProblem:
         """Return the problem of a few of the classes, with their features kept in memory."""
         other = copy(self)
         stored = np.empty((self.size - 1, self.n, classes.size), dtype=self.dtype)
@@ -315,7 +317,7 @@ class _Problem:
 
 
 def _sums_of_one_class(x: FloatArray, theta: FloatArray) -> FloatArray:
-    """Return the sums of `_Problem.at` over a block of rows, for one class; x has shape (D - 1, b)."""
+    """Return the sums of `_LogisticProblem.at` over a block of rows, for one class; x has shape (D - 1, b)."""
     size = theta.size
     margin = theta[:-1] @ x
     margin += theta[-1]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.errors import NotAvailable
-from calviz.numerics.zero_floor import Floor
+from calviz.numerics.zero_floor import ZeroFloor
 from calviz.specs.recalibrator import Input, Needs
 
 #: Largest number of constants that is written into a source file.
@@ -33,7 +33,7 @@ class MapSource:
         Name of its function of the scores.
     needs, given : str
         The form of the scores that `body` needs, and the form in which they are given.
-    floor : Floor
+    floor : ZeroFloor
         Zero floor that is applied before taking logarithms of probabilities.
     body : str
         Source that defines ``<name>_of``, a function from scores in the form `needs` to probabilities.
@@ -42,7 +42,7 @@ class MapSource:
     name: str
     needs: Needs
     given: Input
-    floor: Floor
+    floor: ZeroFloor
     body: str
 
     def text(self) -> str:

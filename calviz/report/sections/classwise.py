@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from calviz.core.errors import NotAvailable
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import TITLES, Mode, headline, quick_redrawing
-from calviz.report.blocks import Block, Chart, Format, Note, Text, chart
+from calviz.report.blocks import Block, CellFormat, Chart, Note, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -18,7 +18,7 @@ _KEYS: dict[Mode, str] = {
     "one-vs-rest": "classes-one-vs-rest",
     "true-class": "classes",
 }
-_COLUMNS: dict[str, tuple[str, Format]] = {
+_COLUMNS: dict[str, tuple[str, CellFormat]] = {
     "class": ("class", lambda name: shorten(name, 60)),
     "rows": ("rows", whole),
     "value": ("error (points)", signed_points),

@@ -9,14 +9,14 @@ import pandas as pd
 from calviz.core.reduction import Reduction
 from calviz.figures import Reliability
 from calviz.figures.drawing.bullet import MARKS_WORDS, Bullet
-from calviz.report.blocks import Block, Chart, Facts, Heading, Lead, Note, Table, Text, chart
+from calviz.report.blocks import Block, Chart, Facts, Heading, Lead, Note, TableBlock, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.sections.reliability import COLUMNS
 from calviz.report.subject import Subject
 from calviz.results.comparison import Comparison, MethodResult, gain_words, refit_words
-from calviz.results.comparison_table import TIED_WORDS, Column, marks_words
+from calviz.results.comparison_table import TIED_WORDS, ComparisonColumn, marks_words
 from calviz.results.slices import where_words
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED
@@ -77,7 +77,7 @@ def make(subject: Subject) -> Iterator[Block]:
     yield from _diagrams(subject, comparison)
 
 
-def _table(comparison: Comparison, metrics: Sequence[Column]) -> Table:
+def _table(comparison: Comparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
     methods = comparison.ready
     columns, marks = metric_columns(metrics, [m.key for m in methods])
     columns = {"method": [m.label for m in methods], **columns}
@@ -90,7 +90,7 @@ def _table(comparison: Comparison, metrics: Sequence[Column]) -> Table:
     # Times are left out: they differ from run to run, while a report must not.
     numbers = comparison.frame().drop(columns=["fit_seconds", "apply_seconds"]).reset_index()
     frame, criterion = pd.DataFrame(columns), comparison.criterion
-    return Table(
+    return TableBlock(
         "comparison",
         "Recalibrators",
         frame,

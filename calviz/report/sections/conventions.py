@@ -9,7 +9,7 @@ import pandas as pd
 
 from calviz.analysis import conventions
 from calviz.figures.conventions import EceByLibrary
-from calviz.report.blocks import Block, Facts, Heading, Note, Table, Text, chart
+from calviz.report.blocks import Block, Facts, Heading, Note, TableBlock, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -48,7 +48,7 @@ def make(subject: Subject) -> Iterator[Block]:
         }
     )
     right = ("ECE (points)", "minus calviz's")
-    yield Table("conventions", "Libraries", shown, values.frame().reset_index(), right)
+    yield TableBlock("conventions", "Libraries", shown, values.frame().reset_index(), right)
     yield Note(
         "With the defaults of each library: calviz computes them with its own code, written from their documentation "
         "and checked against the versions named."

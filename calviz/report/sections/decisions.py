@@ -9,7 +9,7 @@ import pandas as pd
 from calviz.analysis import VALIDATION_METRICS, evaluate
 from calviz.core.errors import NotAvailable
 from calviz.figures import NetBenefit, OutcomeHistogram, Roc
-from calviz.report.blocks import Block, Cards, Heading, Note, Table, Text, chart, spread
+from calviz.report.blocks import Block, Cards, Heading, Note, TableBlock, Text, chart, spread
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -102,7 +102,7 @@ def make(subject: Subject) -> Iterator[Block]:
     )
 
 
-def _at_cutoffs(sample: Sample, chosen: float | None) -> Table:
+def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
     shown, numbers = [], []
     extra = () if chosen is None else (chosen,)
     for cutoff in sorted({*CUTOFFS, *extra}):
@@ -123,7 +123,7 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> Table:
         numbers.append(row | {"net benefit": net})
         shown.append(text)
     frame = pd.DataFrame(shown)
-    return Table(
+    return TableBlock(
         "decisions",
         "Decisions at some cutoffs",
         frame,

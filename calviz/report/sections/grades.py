@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz.report.blocks import Block, Format, Heading, Note, Table, Text, formatted
+from calviz.report.blocks import Block, CellFormat, Heading, Note, TableBlock, Text, formatted
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.sample.cutoff import decidable
@@ -39,7 +39,7 @@ def make(subject: Subject) -> Iterator[Block]:
                 return "n/a"
             return percent(value, max(1, decimals_for(100 * value, most=3)))
 
-        formats: dict[str, tuple[str, Format]] = {
+        formats: dict[str, tuple[str, CellFormat]] = {
             "grade": ("grade", lambda v: shorten(str(v), 60)),
             "rows": ("rows", whole),
             "counts_as": ("counts as", lambda v: "n/a" if v != v else whole(round(v))),
@@ -57,7 +57,7 @@ def make(subject: Subject) -> Iterator[Block]:
         shown = formatted(frame, formats)
         right = [h for name, (h, _) in formats.items() if name not in ("grade", "light")]
         key = "grades" if len(columns) == 1 else f"grades-{columns.index(column) + 1}"
-        yield Table(key, f"Grades by {shorten(column, 60)}", shown, frame, right)
+        yield TableBlock(key, f"Grades by {shorten(column, 60)}", shown, frame, right)
     if not equal_rows:
         yield Note(f"Counts as: {COUNTS_AS[0].lower()}{COUNTS_AS[1:]}")
     yield Note(tests_words(data))

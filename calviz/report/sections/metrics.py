@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calviz.figures.drawing.bullet import Bullet
-from calviz.report.blocks import Block, Facts, Heading, Note, Table
+from calviz.report.blocks import Block, Facts, Heading, Note, TableBlock
 from calviz.report.metric_tables import RIGHT, families, numbers, written_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -27,7 +27,7 @@ def make(subject: Subject) -> Iterator[Block]:
     for row, key in enumerate(available):
         if METRICS[key].family not in groups.values():
             groups[row] = METRICS[key].family
-    yield Table(
+    yield TableBlock(
         "metrics",
         "All metrics",
         shown,

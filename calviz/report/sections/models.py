@@ -9,13 +9,13 @@ import pandas as pd
 from calviz.figures import MiscalibrationPlane, ModelDifferences
 from calviz.figures.corp import PARTS
 from calviz.figures.drawing.bullet import MARKS_WORDS, Bullet
-from calviz.report.blocks import Block, Chart, Format, Note, Table, Text, chart
+from calviz.report.blocks import Block, CellFormat, Chart, Note, TableBlock, Text, chart
 from calviz.report.chart_caption import WIDTH
 from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
-from calviz.results.comparison_table import Column, marks_words
+from calviz.results.comparison_table import ComparisonColumn, marks_words
 from calviz.results.model_comparison import ModelComparison
 from calviz.results.model_words import caution, headline, ranked_by
 from calviz.specs.metric import METRICS
@@ -60,7 +60,7 @@ def make(subject: Subject) -> Iterator[Block]:
 
 def _plane(comparison: ModelComparison) -> Chart:
     figure = MiscalibrationPlane.compute(comparison)
-    formats: dict[str, tuple[str, Format]] = {
+    formats: dict[str, tuple[str, CellFormat]] = {
         "model": ("model", lambda name: shorten(name, 60)),
         **{part: (part, _four) for part in (*PARTS, "score")},
     }
@@ -78,7 +78,7 @@ def _four(value: float) -> str:
     return decimal(value, 4)
 
 
-def _table(comparison: ModelComparison, metrics: Sequence[Column]) -> Table:
+def _table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
     models = [m for m in comparison if m.ok]
     columns, marks = metric_columns(metrics, [m.name for m in models])
     columns = {"model": [shorten(m.name, 60) for m in models], **columns}
@@ -87,7 +87,7 @@ def _table(comparison: ModelComparison, metrics: Sequence[Column]) -> Table:
         columns["best in"] = [
             percent(m.best_share[lead], 0) if lead in m.best_share else "" for m in models
         ]
-    return Table(
+    return TableBlock(
         "models",
         "Models on the same rows",
         pd.DataFrame(columns),

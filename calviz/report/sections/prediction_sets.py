@@ -8,7 +8,7 @@ import pandas as pd
 
 from calviz.comparison.prediction_sets import prediction_sets
 from calviz.core.errors import InputError, NotAvailable
-from calviz.report.blocks import Block, Note, Table, Text
+from calviz.report.blocks import Block, Note, TableBlock, Text
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.results.prediction_sets import PredictionSets
@@ -35,7 +35,7 @@ def make(subject: Subject) -> Iterator[Block]:
         }
     )
     right = [name for name in shown.columns if name != "true class"]
-    yield Table("prediction-sets", "Prediction sets by true class", shown, sets.frame(), right)
+    yield TableBlock("prediction-sets", "Prediction sets by true class", shown, sets.frame(), right)
     fit = f"{sets.fit.how} ({counted(sets.fit.rows, 'row')})"
     yield Note(
         f"Split-conformal ({sets.method.upper()}): the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The "

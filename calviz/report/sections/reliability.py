@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from calviz.figures import BinSensitivity, Reliability
-from calviz.report.blocks import Block, Format, Text, chart
+from calviz.report.blocks import Block, CellFormat, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -24,7 +24,7 @@ from calviz.text.words import (
 )
 
 #: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
-COLUMNS: dict[str, tuple[str, Format]] = {
+COLUMNS: dict[str, tuple[str, CellFormat]] = {
     "low": ("above", decimal),
     "high": ("up to", decimal),
     "rows": ("rows", whole),
@@ -51,7 +51,7 @@ def make(subject: Subject) -> Iterator[Block]:
         width=WIDTH,
     )
     strip = subject.sample.once(BinSensitivity.compute)
-    formats: dict[str, tuple[str, Format]] = {"bins": ("bins", whole)}
+    formats: dict[str, tuple[str, CellFormat]] = {"bins": ("bins", whole)}
     for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
         formats[f"ece_{key}"] = (f"ECE, {words} (points)", lambda v: points(v, 2))
         if strip.floor:

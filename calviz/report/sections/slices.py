@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.report.blocks import Block, Format, Note, Table, Text, chart, formatted
+from calviz.report.blocks import Block, CellFormat, Note, TableBlock, Text, chart, formatted
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -23,7 +23,7 @@ from calviz.text.words import (
     whole,
 )
 
-_COLUMNS: dict[str, tuple[str, Format]] = {
+_COLUMNS: dict[str, tuple[str, CellFormat]] = {
     "slice": ("slice", lambda name: shorten(name, 80)),
     "rows": ("rows", whole),
     "score": ("mean score", decimal),
@@ -61,13 +61,13 @@ def make(subject: Subject) -> Iterator[Block]:
     yield Note(_method_words(slices))
 
 
-def _all(slices: Slices) -> Table:
+def _all(slices: Slices) -> TableBlock:
     frame = slices.frame()
     shown = formatted(frame, _COLUMNS)
     right = [heading for name, (heading, _) in _COLUMNS.items() if name not in ("slice", "off")]
     title = f"All {counted(len(frame), 'slice')}"
     bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in slices.slices]
-    return Table("slices", title, shown, frame, right, folded=True, bullets=bullets)
+    return TableBlock("slices", title, shown, frame, right, folded=True, bullets=bullets)
 
 
 def _method_words(slices: Slices) -> str:

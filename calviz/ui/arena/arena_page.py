@@ -24,7 +24,7 @@ _WAYS = {"open": "Open files", "kept": "A saved arena, or results"}
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ArenaOutcome:
     """The result of an arena.
 
     Attributes
@@ -79,15 +79,15 @@ def explore(settings: Settings) -> None:
                 stopped=_stopped,
             ),
         )
-    if isinstance(status.result, Outcome):
+    if isinstance(status.result, ArenaOutcome):
         leaderboard_view.show(status.result.arena, status.result.problems)
 
 
 def _judge_work(saved: SavedResults) -> Work:
-    return lambda job: Outcome(judge(saved.table))
+    return lambda job: ArenaOutcome(judge(saved.table))
 
 
-def _play(job: Job, contest: Contest) -> Outcome:
+def _play(job: Job, contest: Contest) -> ArenaOutcome:
     table, problems = play_all(
         contest.sources,
         Rules(methods=contest.methods, drawn=True),
@@ -95,7 +95,7 @@ def _play(job: Job, contest: Contest) -> Outcome:
         stop=job.stopping,
     )
     with watching(None):  # results of a stopped run are still judged
-        return Outcome(judge(table), problems)
+        return ArenaOutcome(judge(table), problems)
 
 
 def _stopped(job: Job) -> str:

@@ -9,7 +9,7 @@ from pathlib import PurePath
 import numpy as np
 import streamlit as st
 
-from calviz.arena import Loaded, results_in
+from calviz.arena import LoadedSource, results_in
 from calviz.comparison import suggest
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset
@@ -35,12 +35,12 @@ class Contest:
     ----------
     key : tuple of str
         Identifies them, for jobs.
-    sources : tuple of Loaded
+    sources : tuple of LoadedSource
     methods : tuple of str
     """
 
     key: tuple[str, ...]
-    sources: tuple[Loaded, ...]
+    sources: tuple[LoadedSource, ...]
     methods: tuple[str, ...]
 
 
@@ -61,7 +61,7 @@ class SavedResults:
     table: ResultTable
 
 
-def of_open_files(entry: open_files.Entry) -> Contest | None:
+def of_open_files(entry: open_files.OpenFile) -> Contest | None:
     """Draw the choice of models and methods; return None if there is nothing to do."""
     offered = {m.name: m for m in all_models(entry)}
     shown = distinct(tuple(offered), 60)
@@ -83,7 +83,7 @@ def of_open_files(entry: open_files.Entry) -> Contest | None:
         st.info("Choose models and recalibrators.", icon=":material/info:")
         return None
     labels = _data_sets({m.name: m.data for m in chosen})
-    sources = tuple(Loaded(labels[m.name], m.name, m.data) for m in chosen)
+    sources = tuple(LoadedSource(labels[m.name], m.name, m.data) for m in chosen)
     key = ("open", *(m.key for m in chosen), *methods)
     return Contest(key, sources, methods)
 

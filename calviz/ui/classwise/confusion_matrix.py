@@ -12,7 +12,7 @@ from calviz.core.errors import NotAvailable
 from calviz.figures.confusion import SHOWN, By, Confusion
 from calviz.text.words import distinct, full_sentence, keep_units_together
 from calviz.ui.selection import state
-from calviz.ui.selection.rules import Cell
+from calviz.ui.selection.rules import CellRule
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram
@@ -66,7 +66,7 @@ def explore(settings: Settings) -> None:
             points = st.session_state[diagram.widget_key(key)].selection.points
             if points:
                 true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
-                state.choose(Cell(true, taken), by=_MATRIX)
+                state.choose(CellRule(true, taken), by=_MATRIX)
 
         picture, pairs = st.columns([3, 2], gap="medium")
         with picture:
@@ -93,7 +93,7 @@ def explore(settings: Settings) -> None:
 
 def _selected(index: dict[str, int]) -> tuple[int, int] | None:
     rule = state.rule()
-    if not isinstance(rule, Cell) or not {rule.true, rule.predicted} <= set(index):
+    if not isinstance(rule, CellRule) or not {rule.true, rule.predicted} <= set(index):
         return None
     return index[rule.true], index[rule.predicted]
 
@@ -113,11 +113,11 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
     key = f"{state.key(_TABLE)}.{hash((settings.rows_key, *classes))}"
     pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
     rule = state.rule()
-    ticked = [i for i, (true, taken) in enumerate(pairs) if rule == Cell(true, taken)]
+    ticked = [i for i, (true, taken) in enumerate(pairs) if rule == CellRule(true, taken)]
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
-        state.choose(Cell(*pairs[rows[0]]) if rows else None, by=_TABLE)
+        state.choose(CellRule(*pairs[rows[0]]) if rows else None, by=_TABLE)
 
     st.dataframe(
         pd.DataFrame(

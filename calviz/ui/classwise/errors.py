@@ -34,7 +34,7 @@ MODES: dict[Mode, str] = {
 }
 
 
-class ClassErrors(NamedTuple):
+class AllowedClassViews(NamedTuple):
     """All views of the classes that the data allow, and the reasons why they do not allow the others."""
 
     views: Mapping[Mode, ClassBars]
@@ -46,7 +46,7 @@ class ClassErrors(NamedTuple):
         return next(iter(self.views))
 
 
-def find(settings: Settings) -> ClassErrors | None:
+def find(settings: Settings) -> AllowedClassViews | None:
     """Return all errors by class; None, with progress or reason on screen, if there are none yet."""
     sample = settings.sample
     data = sample.data
@@ -68,12 +68,12 @@ def find(settings: Settings) -> ClassErrors | None:
         at_once=True,
         patience=PATIENCE,
     )
-    class_errors: ClassErrors | None = status.result
+    class_errors: AllowedClassViews | None = status.result
     return class_errors
 
 
-def _work(sample: Sample) -> Callable[[Job], ClassErrors]:
-    def work(job: Job) -> ClassErrors:
+def _work(sample: Sample) -> Callable[[Job], AllowedClassViews]:
+    def work(job: Job) -> AllowedClassViews:
         for words in MODES.values():
             job.step(words, "waiting")
         return _compute(sample, job.step)
@@ -81,7 +81,7 @@ def _work(sample: Sample) -> Callable[[Job], ClassErrors]:
     return work
 
 
-def _compute(sample: Sample, report: Callable[..., object] = lambda *_: None) -> ClassErrors:
+def _compute(sample: Sample, report: Callable[..., object] = lambda *_: None) -> AllowedClassViews:
     views: dict[Mode, ClassBars] = {}
     reasons: dict[Mode, str] = {}
     for mode, words in MODES.items():
@@ -94,7 +94,7 @@ def _compute(sample: Sample, report: Callable[..., object] = lambda *_: None) ->
             report(words, "failed", str(error))
     if not views:
         raise NotAvailable(reasons["true-class"])
-    return ClassErrors(views, reasons)
+    return AllowedClassViews(views, reasons)
 
 
 def pinned(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:

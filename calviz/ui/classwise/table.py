@@ -16,7 +16,7 @@ from calviz.figures.class_bars import Mode, Order
 from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.kernels.overlays import Overlay
 from calviz.text.words import counted, decimal, decimals_for, distinct, number
-from calviz.ui.classwise.errors import ClassErrors
+from calviz.ui.classwise.errors import AllowedClassViews
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Labelled, Predicted, predicted_classes_of
 from calviz.ui.session import navigation, results
@@ -77,7 +77,7 @@ def chart(
     )
 
 
-def merged(settings: Settings, class_errors: ClassErrors) -> pd.DataFrame:
+def merged(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
     """Return a table of all classes in their order, the views side by side; differences are fractions."""
     one_vs_rest = class_errors.views.get("one-vs-rest")
     true_class = class_errors.views.get("true-class")

@@ -43,7 +43,7 @@ class Chosen:
     key: tuple[str, ...]
 
 
-def pick(entry: open_files.Entry) -> Chosen:
+def pick(entry: open_files.OpenFile) -> Chosen:
     """Draw the list of models; models of another task are not preselected."""
     offered = {m.name: m for m in all_models(entry)}
     shown = distinct(tuple(offered), 60)
@@ -64,7 +64,7 @@ def pick(entry: open_files.Entry) -> Chosen:
     return _chosen(offered[name] for name in chosen)
 
 
-def usual(entry: open_files.Entry) -> Chosen:
+def usual(entry: open_files.OpenFile) -> Chosen:
     """Return the models that are compared by default: those that may have the same rows."""
     offered = all_models(entry)
     return _chosen([m for m in offered if _may_have_same_rows(offered[0].data, m.data)][:MOST])

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison import compare_methods, same_rows
-from calviz.results.comparison_table import Column, marks_words
+from calviz.results.comparison_table import ComparisonColumn, marks_words
 from calviz.results.evaluation import MetricResult
 from calviz.results.model_comparison import Alignment, ModelsByMethods
 from calviz.specs.metric import METRICS, QUOTED
@@ -126,7 +126,7 @@ def _show(comparisons: ModelsByMethods) -> None:
     )
 
 
-def table(comparisons: ModelsByMethods, columns: Mapping[str, Column]) -> pd.DataFrame:
+def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn]) -> pd.DataFrame:
     """Return values of a metric as markdown, one row per model, one column per method.
 
     Parameters

@@ -9,9 +9,9 @@ import streamlit as st
 
 from calviz.figures import MiscalibrationPlane, ModelDifferences, Reliability
 from calviz.figures.drawing.bullet import Bullet
-from calviz.figures.miscalibration_plane import Score
+from calviz.figures.miscalibration_plane import PlaneScore
 from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
-from calviz.results.comparison_table import Column, marks_words
+from calviz.results.comparison_table import ComparisonColumn, marks_words
 from calviz.results.model_comparison import ModelComparison
 from calviz.results.model_words import ranked_by
 from calviz.specs.metric import METRICS, RANKED_BY
@@ -75,7 +75,7 @@ def metrics_table(comparison: ModelComparison) -> None:
             st.caption(f"{METRICS[remark.metric].label} of {models}: {md(remark.text, 500)}")
 
 
-def _heading(column: Column) -> str:
+def _heading(column: ComparisonColumn) -> str:
     unit = column.written.unit_words
     link = f"[{METRICS[column.key].label}]({learn_links.address(column.key)})"
     return f"{link} ({unit})" if unit else link
@@ -169,14 +169,16 @@ def _table(comparison: ModelComparison, reference: str) -> None:
 
 
 @st.cache_resource(scope="session", max_entries=16, show_spinner=False)
-def _plane(key: tuple[str, ...], score: Score, _comparison: ModelComparison) -> MiscalibrationPlane:
+def _plane(
+    key: tuple[str, ...], score: PlaneScore, _comparison: ModelComparison
+) -> MiscalibrationPlane:
     return MiscalibrationPlane.compute(_comparison, score=score)
 
 
 def planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
     """Draw miscalibration against discrimination for both proper scores."""
     with st.container(horizontal=True, gap="medium"):
-        for score in get_args(Score):
+        for score in get_args(PlaneScore):
             figure = _plane(
                 (*key, *settings.rows_key, *settings.reduction_and_bins_key), score, comparison
             )

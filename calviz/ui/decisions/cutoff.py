@@ -12,7 +12,7 @@ import streamlit as st
 from calviz.figures import NetBenefit, Roc
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.net_benefit import Shown
-from calviz.sample.cutoff import CUTOFF, Confusion, at_cutoff, decidable, net_benefit_of
+from calviz.sample.cutoff import CUTOFF, CutoffCounts, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
 from calviz.text.words import decimal, percent, shorten, whole
 from calviz.ui.decisions.before_after import DecidingSamples, deciding
@@ -149,7 +149,7 @@ def _curve(sample: Sample) -> NetBenefit:
     return sample.view(NetBenefit.compute, **sample.redrawing)
 
 
-def _tables(samples: dict[str, Sample], cells: list[Confusion]) -> None:
+def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
     confusion, shares = {}, {}
     for (name, sample), c in zip(samples.items(), cells, strict=True):
         head = "" if len(cells) == 1 else f", {shorten(name, 40)}"
@@ -186,7 +186,7 @@ def _share(value: float) -> str:
     return "–" if value != value else percent(value)
 
 
-def _interval(sample: Sample, c: Confusion) -> str:
+def _interval(sample: Sample, c: CutoffCounts) -> str:
     from calviz.analysis import evaluate
 
     interval = evaluate(

@@ -17,7 +17,7 @@ from calviz.sample.grades import (
 from calviz.sample.sample import Sample
 from calviz.text.words import p_number, shorten
 from calviz.ui.selection import state
-from calviz.ui.selection.rules import Slice
+from calviz.ui.selection.rules import SliceRule
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
@@ -87,11 +87,11 @@ def explore(sample: Sample) -> None:
     by = f"decisions.grades.{column}"
     key = state.key(by)
     rule = state.rule()
-    selected = [i for i, name in enumerate(grades_shown) if rule == Slice(((column, name),))]
+    selected = [i for i, name in enumerate(grades_shown) if rule == SliceRule(((column, name),))]
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
-        state.choose(Slice(((column, grades_shown[rows[0]]),)) if rows else None, by=by)
+        state.choose(SliceRule(((column, grades_shown[rows[0]]),)) if rows else None, by=by)
 
     st.dataframe(
         coloured,

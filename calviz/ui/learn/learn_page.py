@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.learn import GLOSSARY, LIMITS, QUESTIONS, SOURCES, Entry, Kind, entries, sources_in
+from calviz.learn import (
+    GLOSSARY,
+    LIMITS,
+    QUESTIONS,
+    SOURCES,
+    EntryKind,
+    LearnEntry,
+    entries,
+    sources_in,
+)
 from calviz.specs.metric import METRICS
 from calviz.text.words import shorten
 from calviz.ui.widgets.learn_links import ENTRY, address
 from calviz.ui.widgets.text import md
 
-_KINDS: dict[Kind, str] = {
+_KINDS: dict[EntryKind, str] = {
     "metric": "Metric",
     "recalibrator": "Recalibrator",
     "finding": "Finding",
@@ -39,11 +48,11 @@ def look_up() -> None:
         del st.query_params[ENTRY]
 
 
-def _name(e: Entry) -> str:
+def _name(e: LearnEntry) -> str:
     return shorten(f"{e.title} · {_KINDS[e.kind].lower()} · {e.key}", 120)
 
 
-def _card(e: Entry) -> None:
+def _card(e: LearnEntry) -> None:
     with st.container(border=True):
         st.subheader(e.title, anchor=False)
         if e.summary:

@@ -15,7 +15,7 @@ from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import full_sentence, shorten
 from calviz.ui.session import browser_history
 from calviz.ui.session.link_encoding import join_parts, split_parts
-from calviz.ui.session.open_files import Entry
+from calviz.ui.session.open_files import OpenFile
 from calviz.ui.session.settings import MAX_BINS, Settings
 from calviz.ui.widgets import recalibration_choice
 
@@ -95,7 +95,7 @@ def pin_for(settings: Settings, method: str) -> Pin:
     )
 
 
-def _usual_split(entry: Entry) -> str | None:
+def _usual_split(entry: OpenFile) -> str | None:
     return entry.loaded.recognition.eval_split
 
 
@@ -114,7 +114,7 @@ class Pinned:
     method: str
 
 
-def _resolved(pin: Pin, entry: Entry) -> Pinned:
+def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
     """Return the settings of a pin; raise CalvizError, ValueError or KeyError if they do not fit the data."""
     model = pin.model or next(iter(entry.loaded.models))
     if model not in entry.loaded.models:

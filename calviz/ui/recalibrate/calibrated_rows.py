@@ -8,7 +8,7 @@ import streamlit as st
 from calviz.sample.reduce import reduce
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.words import counted
-from calviz.ui.recalibrate.outcome import Outcome
+from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
 from calviz.ui.widgets.text import md
@@ -17,7 +17,7 @@ from calviz.ui.widgets.text import md
 SHOWN = 200
 
 
-def draw(outcome: Outcome, method: str, settings: Settings) -> None:
+def draw(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw a table of the first rows: score before and after, and the method's intervals if it has any."""
     if method == UNCALIBRATED:
         return

@@ -14,8 +14,8 @@ from calviz.results.comparison import Comparison, MethodResult
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.words import seconds_text
 from calviz.ui.recalibrate import figures_computed
-from calviz.ui.recalibrate.outcome import Outcome
-from calviz.ui.recalibrate.plan_choice import Choice
+from calviz.ui.recalibrate.outcome import ComparisonOutcome
+from calviz.ui.recalibrate.plan_choice import PlanChoice
 from calviz.ui.session.jobs import Job
 
 PLACE = "recalibrate"
@@ -28,12 +28,12 @@ AT_ONCE = 5_000_000
 _COMPARED = "compared"
 
 
-def work(choice: Choice) -> Callable[[Job], Outcome]:
+def work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
     """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
     data, whole, settings = choice.data, choice.whole, choice.settings
     labels = {spec.key: spec.label for spec in choice.plan.specs}
 
-    def run(job: Job) -> Outcome:
+    def run(job: Job) -> ComparisonOutcome:
         for label in labels.values():
             job.step(label, "waiting")
 
@@ -53,7 +53,9 @@ def work(choice: Choice) -> Callable[[Job], Outcome]:
         )
         if job.stopping() and not comparison[UNCALIBRATED].ok:
             raise Stopped  # nothing to compare with
-        outcome = Outcome(choice.key, data, whole, choice.rows, settings.reduction, comparison)
+        outcome = ComparisonOutcome(
+            choice.key, data, whole, choice.rows, settings.reduction, comparison
+        )
         if sum(map(_bytes, comparison)) <= KEPT_BYTES:
             return outcome
         return replace(
@@ -81,7 +83,7 @@ def put_in_link() -> None:
         st.query_params[_COMPARED] = "yes"
 
 
-def starts_at_once(choice: Choice) -> bool:
+def starts_at_once(choice: PlanChoice) -> bool:
     """Whether a comparison starts by itself: the link asks for it, and it is quick."""
     cells = choice.data.n * max(1, choice.data.n_classes)
     return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE

@@ -17,7 +17,7 @@ from calviz.data.writing import SUFFIXES, write_predictions
 from calviz.results.slices import where_words
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 from calviz.text.words import counted, file_size
-from calviz.ui.recalibrate.outcome import Outcome
+from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets.text import md
 
@@ -28,7 +28,7 @@ _BUILT_FILES, _ADVISED = "calviz.recalibrate.ready", "calviz.recalibrate.advised
 
 
 @dataclass(frozen=True, eq=False)
-class Files:
+class MethodFiles:
     """The contents of the files, or the reasons why there are none."""
 
     table: bytes
@@ -38,7 +38,7 @@ class Files:
     no_snippet: str = ""
 
 
-def choose(outcome: Outcome, advised: str) -> str:
+def choose(outcome: ComparisonOutcome, advised: str) -> str:
     """Draw the choice of a method; it follows the advice until the user chooses another one."""
     methods = [m.key for m in outcome.fitted]
     chosen, advised_before = st.session_state.get("method"), st.session_state.get(_ADVISED)
@@ -63,7 +63,7 @@ def choose(outcome: Outcome, advised: str) -> str:
     )
 
 
-def draw(outcome: Outcome, method: str, settings: Settings) -> None:
+def draw(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw the choice of the format, the button that builds the files, then the downloads."""
     if method == UNCALIBRATED:
         st.caption("The uncalibrated model is your file as it is: there is nothing to download.")
@@ -116,7 +116,7 @@ def _of_slice(settings: Settings) -> str:
     return f" of {md(where_words(settings.where))}" if settings.where else ""
 
 
-def _which_rows(outcome: Outcome, settings: Settings) -> str:
+def _which_rows(outcome: ComparisonOutcome, settings: Settings) -> str:
     n = outcome.whole.n
     if settings.where:
         return f"Only the {counted(n, 'row')}{_of_slice(settings)} {'is' if n == 1 else 'are'}"
@@ -129,7 +129,7 @@ def _usual(settings: Settings) -> str:
     return next((s for s in SUFFIXES if name.endswith((s, f"{s}.gz"))), SUFFIXES[0])
 
 
-def _build(outcome: Outcome, method: str, suffix: str) -> Files:
+def _build(outcome: ComparisonOutcome, method: str, suffix: str) -> MethodFiles:
     result = outcome.comparison[method]
     is_cross_fitted = len(outcome.rows.pairs) > 1
     st.markdown(f"Applying {md(result.label)} …")
@@ -142,13 +142,13 @@ def _build(outcome: Outcome, method: str, suffix: str) -> Files:
     table = _written(data, suffix)
     if is_cross_fitted:
         reason = "Cross-fitting has one map per fold: fit on a share or a split to get one map."
-        return Files(table, None, None, reason, reason)
+        return MethodFiles(table, None, None, reason, reason)
     record = result.recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:
-        return Files(table, content, result.recalibrator.snippet())
+        return MethodFiles(table, content, result.recalibrator.snippet())
     except NotAvailable as reason:
-        return Files(table, content, None, "", str(reason))
+        return MethodFiles(table, content, None, "", str(reason))
 
 
 def _written(data: Dataset, suffix: str) -> bytes:
@@ -161,7 +161,7 @@ def _written(data: Dataset, suffix: str) -> bytes:
         return path.read_bytes()
 
 
-def _offer(files: Files, stem: str, suffix: str) -> None:
+def _offer(files: MethodFiles, stem: str, suffix: str) -> None:
     with st.container(horizontal=True, gap="small"):
         st.download_button(
             f"Calibrated file ({suffix[1:].upper()}, {file_size(len(files.table))})",

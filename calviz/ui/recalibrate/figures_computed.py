@@ -12,13 +12,13 @@ from calviz.core.progress import watching
 from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, RiskCoverage
 from calviz.figures.class_bars import QUICK_RESAMPLES
 from calviz.specs.recalibrator import UNCALIBRATED
-from calviz.ui.recalibrate.outcome import Outcome
+from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 
 
 @dataclass(frozen=True)
-class Kind:
+class FigureKind:
     """A kind of figure of the evaluation rows after a method.
 
     Attributes
@@ -33,14 +33,14 @@ class Kind:
         Whether it shows a map, which the uncalibrated model does not have.
     """
 
-    compute: Callable[[Outcome, str, Settings], Any]
+    compute: Callable[[ComparisonOutcome, str, Settings], Any]
     binned: bool = False
     at_once: bool = False
     of_map: bool = False
 
 
-KINDS: Mapping[str, Kind] = {
-    "reliability": Kind(
+KINDS: Mapping[str, FigureKind] = {
+    "reliability": FigureKind(
         lambda outcome, method, settings: Reliability.compute(
             outcome.calibrated(method),
             reduction=outcome.reduction,
@@ -51,7 +51,7 @@ KINDS: Mapping[str, Kind] = {
         binned=True,
         at_once=True,
     ),
-    "map": Kind(
+    "map": FigureKind(
         lambda outcome, method, settings: CalibrationMap.compute(
             outcome.calibrated(UNCALIBRATED),
             outcome.calibrated(method),
@@ -63,21 +63,21 @@ KINDS: Mapping[str, Kind] = {
         at_once=True,
         of_map=True,
     ),
-    "cumulative": Kind(
+    "cumulative": FigureKind(
         lambda outcome, method, _: Cumulative.compute(
             outcome.calibrated(method), reduction=outcome.reduction
         )
     ),
-    "classes": Kind(
+    "classes": FigureKind(
         lambda outcome, method, _: ClassBars.compute(
             outcome.calibrated(method), resamples=QUICK_RESAMPLES
         )
     ),
-    "risk": Kind(lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method))),
+    "risk": FigureKind(lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method))),
 }
 
 
-def figure(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:
+def figure(outcome: ComparisonOutcome, method: str, kind: str, settings: Settings) -> Any:
     """Return a figure of the rows after a method, of a kind in `KINDS`."""
     settings_key = _settings_key(kind, settings)
     figure_at_hand = outcome.figures.get((method, kind, settings_key))
@@ -86,7 +86,9 @@ def figure(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:
     return _computed(outcome.key, method, kind, settings_key, outcome, settings)
 
 
-def all_at_once(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[str, str, str], Any]:
+def all_at_once(
+    outcome: ComparisonOutcome, settings: Settings, job: Job
+) -> dict[tuple[str, str, str], Any]:
     """Compute the figures that the page shows for every method, until the job is asked to stop."""
     computed: dict[tuple[str, str, str], Any] = {}
     count = len(outcome.comparison.methods)
@@ -115,7 +117,7 @@ def _computed(
     method: str,
     kind: str,
     settings_key: str,
-    _outcome: Outcome,
+    _outcome: ComparisonOutcome,
     _settings: Settings,
 ) -> Any:
     return KINDS[kind].compute(_outcome, method, _settings)

@@ -12,7 +12,7 @@ from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.metric_values import Written
 from calviz.text.words import counted
 from calviz.ui.recalibrate import figures_computed, table
-from calviz.ui.recalibrate.outcome import Outcome
+from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram, recalibrated_diagram
 from calviz.ui.widgets.text import md
@@ -30,7 +30,7 @@ VIEWS = {
 }
 
 
-def diagrams(outcome: Outcome, settings: Settings) -> None:
+def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw reliability diagrams of all methods on one scale, the uncalibrated model first."""
     st.subheader("Reliability, side by side", anchor=False)
     st.caption(
@@ -61,7 +61,7 @@ def _size() -> tuple[int, int]:
     return (PANEL, HEIGHT) if diagram.page_width() is None else (168, 176)
 
 
-def maps(outcome: Outcome, settings: Settings) -> None:
+def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw what each method does to the scores."""
     st.subheader("What the maps do", anchor=False)
     st.caption(
@@ -92,7 +92,7 @@ def maps(outcome: Outcome, settings: Settings) -> None:
     _as_table(frames, "maps")
 
 
-def before_and_after(outcome: Outcome, method: str, settings: Settings) -> None:
+def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
     st.subheader("Before and after", anchor=False)
@@ -131,7 +131,7 @@ def before_and_after(outcome: Outcome, method: str, settings: Settings) -> None:
                     st.info(md(reason, 500))
 
 
-def _view(outcome: Outcome, method: str, view: str, settings: Settings) -> None:
+def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings) -> None:
     theme, width = diagram.theme(), diagram.PHONE
     figure = figures_computed.figure(outcome, method, view, settings)
     if view == "cumulative":
@@ -144,7 +144,7 @@ def _view(outcome: Outcome, method: str, view: str, settings: Settings) -> None:
     diagram.chart(figure, drawing, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
 
 
-def _in_order(outcome: Outcome) -> list[MethodResult]:
+def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
     """Return the methods in the order of the table above."""
     lead = st.session_state.get(table.RANK_BY, outcome.comparison.criterion)
     return [m for m in table.order(outcome, lead) if m.ok]

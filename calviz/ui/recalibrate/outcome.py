@@ -18,7 +18,7 @@ from calviz.results.evaluation import MetricResult
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ComparisonOutcome:
     """The result of a plan, with what its figures need.
 
     Attributes
@@ -59,7 +59,7 @@ class Outcome:
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def _applied(key: tuple[str, ...], method: str, _outcome: Outcome) -> Dataset:
+def _applied(key: tuple[str, ...], method: str, _outcome: ComparisonOutcome) -> Dataset:
     judged = _outcome.rows.pairs[0][1]
     scores, _ = scores_of(_outcome.data)
     recalibrator = _outcome.comparison[method].recalibrator
@@ -67,7 +67,9 @@ def _applied(key: tuple[str, ...], method: str, _outcome: Outcome) -> Dataset:
 
 
 @st.cache_resource(scope="session", max_entries=256, show_spinner=False)
-def _metric(key: tuple[str, ...], method: str, metric: str, _outcome: Outcome) -> MetricResult:
+def _metric(
+    key: tuple[str, ...], method: str, metric: str, _outcome: ComparisonOutcome
+) -> MetricResult:
     comparison = _outcome.comparison
     return evaluate(
         _outcome.calibrated(method),
@@ -78,7 +80,7 @@ def _metric(key: tuple[str, ...], method: str, metric: str, _outcome: Outcome) -
     )[metric]
 
 
-def metric(outcome: Outcome, method: str, key: str) -> MetricResult:
+def metric(outcome: ComparisonOutcome, method: str, key: str) -> MetricResult:
     """Return a metric of the evaluation rows after a method, even one that the comparison left out."""
     measured = outcome.comparison[method].metrics.get(key)
     return measured if measured is not None else _metric(outcome.key, method, key, outcome)

@@ -21,7 +21,7 @@ REFITS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class PlanChoice:
     """What the user chose to compare.
 
     Attributes
@@ -65,7 +65,7 @@ class Choice:
         return (*self.content, *self.fit_rows.key, repr(self.plan))
 
 
-def draw(settings: Settings) -> Choice | None:
+def draw(settings: Settings) -> PlanChoice | None:
     """Draw the choices; return None, with the reason on screen, if there is nothing to fit on."""
     chosen_rows = _choose_rows(settings)
     above = st.container()
@@ -87,7 +87,7 @@ def draw(settings: Settings) -> Choice | None:
         options=methods.options,
         refits=refits,
     )
-    return Choice(settings, chosen_rows, rows, plan)
+    return PlanChoice(settings, chosen_rows, rows, plan)
 
 
 def _draw_rows(rows: Rows) -> None:

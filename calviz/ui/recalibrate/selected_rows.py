@@ -9,7 +9,7 @@ from calviz.sample.sample import Sample
 from calviz.sample.subset_summary import part_numbers
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.words import counted
-from calviz.ui.recalibrate.outcome import Outcome
+from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.selection import panel, state
 from calviz.ui.selection.rules import rows_of
 from calviz.ui.session.settings import Settings
@@ -17,7 +17,7 @@ from calviz.ui.widgets.recalibration_choice import after
 from calviz.ui.widgets.text import md
 
 
-def draw(outcome: Outcome, method: str, settings: Settings) -> None:
+def draw(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw their numbers; nothing if no evaluation row is selected."""
     rule = state.rule()
     if rule is None or method == UNCALIBRATED:

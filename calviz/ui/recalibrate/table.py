@@ -18,12 +18,12 @@ from calviz.results.comparison import (
     MethodResult,
     refit_words,
 )
-from calviz.results.comparison_table import TIED_SIGN, Column, Mark, Remark, marks_words
+from calviz.results.comparison_table import TIED_SIGN, ComparisonColumn, Mark, Remark, marks_words
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.export import csv_bytes
 from calviz.text.words import decimal, decimals_for, seconds_text
-from calviz.ui.recalibrate.outcome import Outcome, metric
+from calviz.ui.recalibrate.outcome import ComparisonOutcome, metric
 from calviz.ui.widgets import bullet, table_export
 from calviz.ui.widgets.table_marks import Cell, marked
 from calviz.ui.widgets.text import md
@@ -37,7 +37,7 @@ RANK_BY = "rank-by"
 SHORT = 14
 
 
-def draw(outcome: Outcome) -> None:
+def draw(outcome: ComparisonOutcome) -> None:
     """Draw the table with its choices and its download."""
     comparison = outcome.comparison
     usual = METRICS.in_table("fits")
@@ -77,7 +77,7 @@ def draw(outcome: Outcome) -> None:
     _download(outcome, frame, shown)
 
 
-def measured(outcome: Outcome, metrics: Iterable[str]) -> tuple[Column, ...]:
+def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
     """Return a column for each metric, even for those that the comparison left out."""
     return tuple(
         outcome.comparison.column(key, {m.key: metric(outcome, m.key, key) for m in outcome.fitted})
@@ -98,12 +98,12 @@ def _draw_remark(comparison: Comparison, remark: Remark) -> None:
         st.warning(f"{names}: {md(remark.text, 600)}", icon=":material/warning:")
 
 
-def _has(outcome: Outcome, key: str) -> bool:
+def _has(outcome: ComparisonOutcome, key: str) -> bool:
     result = outcome.fitted[0].metrics.get(key)
     return result is not None and result.available
 
 
-def order(outcome: Outcome, lead: str) -> list[MethodResult]:
+def order(outcome: ComparisonOutcome, lead: str) -> list[MethodResult]:
     """Return the uncalibrated model, then the others from best to worst, then those that failed."""
     ranking = {key: i for i, key in enumerate(outcome.comparison.ranking(lead))}
     return sorted(
@@ -112,7 +112,9 @@ def order(outcome: Outcome, lead: str) -> list[MethodResult]:
     )
 
 
-def texts(outcome: Outcome, columns: Sequence[Column], lead: str) -> pd.DataFrame:
+def texts(
+    outcome: ComparisonOutcome, columns: Sequence[ComparisonColumn], lead: str
+) -> pd.DataFrame:
     """Return the table as shown on screen, indexed by the methods' labels."""
     comparison = outcome.comparison
     lead_writer = comparison.column(lead).written
@@ -134,7 +136,7 @@ def texts(outcome: Outcome, columns: Sequence[Column], lead: str) -> pd.DataFram
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _cell(column: Column, method: str) -> str:
+def _cell(column: ComparisonColumn, method: str) -> str:
     result = column.results.get(method)
     if result is not None and not result.available:
         return "n/a"
@@ -153,7 +155,7 @@ def _change(scale: float, change: Difference) -> str:
     return f"{signed(change.value)} ({signed(interval.low)} to {signed(interval.high)})"
 
 
-def _pictures(outcome: Outcome, lead: str) -> dict[str, str]:
+def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
     """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
     results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
     available = {label: r for label, r in results.items() if r is not None and r.available}
@@ -167,7 +169,7 @@ def _pictures(outcome: Outcome, lead: str) -> dict[str, str]:
 def _styled(
     frame: pd.DataFrame,
     comparison: Comparison,
-    columns: Sequence[Column],
+    columns: Sequence[ComparisonColumn],
     pictures: Mapping[str, str],
 ) -> Any:
     """Return the table with the best in bold and the second underlined; all texts are escaped."""
@@ -207,7 +209,7 @@ def _unbroken(text: str) -> str:
     return line
 
 
-def numbers(outcome: Outcome, columns: Sequence[Column]) -> pd.DataFrame:
+def numbers(outcome: ComparisonOutcome, columns: Sequence[ComparisonColumn]) -> pd.DataFrame:
     """Return plain numbers, one row per method and metric."""
     rows = []
     for m in outcome.comparison:
@@ -234,7 +236,9 @@ def numbers(outcome: Outcome, columns: Sequence[Column]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def content(form: str, outcome: Outcome, shown: pd.DataFrame, columns: Sequence[Column]) -> str:
+def content(
+    form: str, outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
+) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(numbers(outcome, columns)).decode()
@@ -243,14 +247,16 @@ def content(form: str, outcome: Outcome, shown: pd.DataFrame, columns: Sequence[
     return table_export.for_papers(form, table, caption=caption(outcome), right=right)
 
 
-def caption(outcome: Outcome) -> str:
+def caption(outcome: ComparisonOutcome) -> str:
     """Return a caption that says where the numbers come from, in plain text."""
     comparison = outcome.comparison
     in_sample = "IN-SAMPLE. " if comparison.in_sample else ""
     return f"{in_sample}{comparison.name}: {comparison.rows_words()}; {outcome.reduction.label}."
 
 
-def _download(outcome: Outcome, shown: pd.DataFrame, columns: Sequence[Column]) -> None:
+def _download(
+    outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
+) -> None:
     with st.popover("Export the table", icon=":material/download:"):
         table_export.offer(
             lambda form: content(form, outcome, shown, columns),

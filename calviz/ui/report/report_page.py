@@ -11,7 +11,7 @@ import streamlit as st
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.presets import PRESETS, sections_of
-from calviz.report.section import SECTIONS, Work, in_order
+from calviz.report.section import SECTIONS, NeededWork, in_order
 from calviz.report.subject import Origin, Preset, Subject
 from calviz.results.comparison import Comparison
 from calviz.results.learning_curve import LearningCurve
@@ -46,12 +46,12 @@ class PageResults:
     comparison: Comparison | None
     learning: LearningCurve | None
     chosen: models.Chosen | None
-    question: tested_slices.Question | None
+    question: tested_slices.SlicesChoice | None
     preset: Preset | None = None
     cutoff: float | None = None
     grades: str | None = None
 
-    def of(self, work: Work) -> object:
+    def of(self, work: NeededWork) -> object:
         """Return the result of a kind of work, or what identifies it; None if nothing was asked for."""
         return {
             "comparison": self.comparison,
@@ -154,7 +154,7 @@ def subject(settings: Settings, inputs: PageResults) -> Subject:
 def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...], Preset | None]:
     """Draw the choice of sections, or of a guideline's sections; those without content are not offered."""
 
-    def has_content(work: Work | None) -> bool:
+    def has_content(work: NeededWork | None) -> bool:
         # The report measures slices itself if none were asked for on their page.
         if work == "slices":
             return bool(settings.whole.groups)
@@ -219,7 +219,7 @@ def _applicable(settings: Settings, column: str | None) -> dict[str, bool]:
 
 
 #: What to do so that more sections are offered, by the work that they need.
-_FOR_MORE_SECTIONS: dict[Work, str] = {
+_FOR_MORE_SECTIONS: dict[NeededWork, str] = {
     "comparison": "compare recalibrators on the page *Recalibrate*",
     "learning": "draw curves on the page *Learning curve*",
     "models": "open the file of another model on the page *Compare models*",

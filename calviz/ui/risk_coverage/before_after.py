@@ -13,7 +13,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.predictions import ConfidencePredictions
 from calviz.figures import Decision, RiskCoverage
 from calviz.figures.kernels.expert_referral import Costs
-from calviz.figures.kernels.uncertainty_ranking import Ranking
+from calviz.figures.kernels.uncertainty_ranking import RankedBy
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted
@@ -25,7 +25,7 @@ from calviz.ui.widgets.text import md
 
 
 @dataclass(frozen=True, eq=False)
-class Recalibrated:
+class RecalibratedCurves:
     """The kept results of a recalibration: curves, and the confidences that decisions use.
 
     Attributes
@@ -44,7 +44,7 @@ class Recalibrated:
 
     label: str
     rows: IntArray
-    curves: dict[Ranking, tuple[RiskCoverage, RiskCoverage]]
+    curves: dict[RankedBy, tuple[RiskCoverage, RiskCoverage]]
     judged: tuple[Sample, Sample]
     fit: tuple[Sample, Sample]
     fit_words: str
@@ -53,15 +53,15 @@ class Recalibrated:
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
+def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
     result = recalibrated_rows.recalibrate(_settings, method)
-    rankings: tuple[Ranking, ...] = get_args(Ranking)
+    rankings: tuple[RankedBy, ...] = get_args(RankedBy)
     if _settings.whole.kind == "confidence":
         rankings = ("confidence",)
     label = RECALIBRATORS[method].label
     names = (name_of(_settings), after(label))
     judged = Sample(result.before), Sample(result.after)
-    return Recalibrated(
+    return RecalibratedCurves(
         label=label,
         rows=result.rows,
         curves={r: _curves(judged, r, names) for r in rankings},
@@ -73,7 +73,7 @@ def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Rec
     )
 
 
-def recalibrated(settings: Settings, method: str) -> Recalibrated:
+def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
     """Return curves and confidences before and after a method."""
     words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
     with st.spinner(md(words), show_time=True):
@@ -81,7 +81,7 @@ def recalibrated(settings: Settings, method: str) -> Recalibrated:
 
 
 def _curves(
-    judged: tuple[Sample, Sample], ranking: Ranking, names: tuple[str, str]
+    judged: tuple[Sample, Sample], ranking: RankedBy, names: tuple[str, str]
 ) -> tuple[RiskCoverage, RiskCoverage]:
     before, after = (
         replace(RiskCoverage.compute(sample, ranking=ranking), name=name)
@@ -130,7 +130,7 @@ def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
     return bool(a.risk.shape == b.risk.shape and np.allclose(a.risk, b.risk, rtol=0, atol=1e-12))
 
 
-def draw_rows(result: Recalibrated, *, same: bool) -> None:
+def draw_rows(result: RecalibratedCurves, *, same: bool) -> None:
     """Say which rows the map was fitted on, and which are shown."""
     words = (
         f"{result.label} is fitted on {result.fit_words}; both curves are of {result.judged_words}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.figures import RiskCoverage
-from calviz.figures.risk_coverage import Choice
+from calviz.figures.risk_coverage import ReferralChoice
 from calviz.text.words import percent
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download
@@ -60,7 +60,7 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
     )
 
 
-def _interval(choice: Choice) -> str:
+def _interval(choice: ReferralChoice) -> str:
     if choice.interval is None:
         return ""
     return f"{100 * choice.interval.low:.1f} to {percent(choice.interval.high)}"

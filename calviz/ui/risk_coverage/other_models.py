@@ -14,7 +14,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.figures import RiskCoverage
-from calviz.figures.kernels.uncertainty_ranking import Ranking
+from calviz.figures.kernels.uncertainty_ranking import RankedBy
 from calviz.text.words import shorten
 from calviz.ui.session import browser_history
 from calviz.ui.session.open_models import OpenModel, all_models, model_key
@@ -85,7 +85,7 @@ def _matched(
 
 
 def curve(
-    settings: Settings, other: OpenModel, ranking: Ranking, judged: IntArray | None
+    settings: Settings, other: OpenModel, ranking: RankedBy, judged: IntArray | None
 ) -> RiskCoverage | None:
     """Return the curve of another model, on the `judged` rows if given, else on the rows of the sidebar.
 
@@ -103,7 +103,7 @@ def _curve(
     key: tuple[str, ...],
     _settings: Settings,
     _other: OpenModel,
-    _ranking: Ranking,
+    _ranking: RankedBy,
     _judged: IntArray | None,
 ) -> RiskCoverage:
     mask = _settings.mask()

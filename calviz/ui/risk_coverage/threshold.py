@@ -12,8 +12,8 @@ import streamlit as st
 
 from calviz.core.arrays import IntArray
 from calviz.figures import RiskCoverage
-from calviz.figures.kernels.uncertainty_ranking import Ranking, ranking_values
-from calviz.figures.risk_coverage import Choice, XAxis, YAxis
+from calviz.figures.kernels.uncertainty_ranking import RankedBy, ranking_values
+from calviz.figures.risk_coverage import ReferralChoice, XAxis, YAxis
 from calviz.text.words import keep_units_together
 from calviz.ui.pinned import state as pinned
 from calviz.ui.risk_coverage import before_after, coverage_table, other_models
@@ -41,7 +41,7 @@ def explore(settings: Settings, method: str) -> None:
         The recalibrator whose curve is added, or `recalibration_choice.NONE`.
     """
     with page_guard.boundary():
-        rankings: tuple[Ranking, ...] = get_args(Ranking)
+        rankings: tuple[RankedBy, ...] = get_args(RankedBy)
         if settings.whole.kind == "confidence":
             rankings = ("confidence",)
         with st.container(horizontal=True, gap="medium"):
@@ -123,7 +123,7 @@ def explore(settings: Settings, method: str) -> None:
         coverage_table.draw(figure, after, settings)
 
 
-def _select(ranking: Ranking, choice: Choice) -> None:
+def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
     """Draw buttons that select the kept and the referred rows."""
     percent = round(100 * choice.coverage)
     with st.container(horizontal=True, gap="small"):
@@ -138,7 +138,7 @@ def _select(ranking: Ranking, choice: Choice) -> None:
             )
 
 
-def _of_selected(settings: Settings, ranking: Ranking, choice: Choice) -> None:
+def _of_selected(settings: Settings, ranking: RankedBy, choice: ReferralChoice) -> None:
     """Say how many of the selected rows would be kept, and how many of those are right."""
     chosen = state.current(settings)
     if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
@@ -154,7 +154,7 @@ def _of_selected(settings: Settings, ranking: Ranking, choice: Choice) -> None:
     )
 
 
-def _pinned(settings: Settings, ranking: Ranking) -> list[RiskCoverage]:
+def _pinned(settings: Settings, ranking: RankedBy) -> list[RiskCoverage]:
     """Return the curve of the pinned state, if that has other rows or another model."""
     pinned_state = pinned.current(settings)
     if pinned_state is None or pinned_state.settings.rows_key == settings.rows_key:
@@ -167,9 +167,9 @@ def _pinned(settings: Settings, ranking: Ranking) -> list[RiskCoverage]:
 def _others(
     settings: Settings,
     figure: RiskCoverage,
-    rankings: tuple[Ranking, ...],
+    rankings: tuple[RankedBy, ...],
     judged: IntArray | None,
-    before: Mapping[Ranking, RiskCoverage] | None,
+    before: Mapping[RankedBy, RiskCoverage] | None,
 ) -> list[RiskCoverage]:
     """Return the curves of other rankings and other models, if they are asked for."""
     others: list[RiskCoverage] = []
@@ -189,7 +189,7 @@ def _others(
     return others
 
 
-def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:
+def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
     """Draw the slider; return a function that gives the chosen point of any curve."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         by = st.segmented_control(
@@ -221,7 +221,7 @@ def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:
             return lambda curve: curve.at_coverage(percent / 100)
 
 
-def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:
+def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
     if figure.ranking == "entropy":
         most = round(math.log(max(2, figure.n_classes)), 2)
         at = st.slider("Keep where the entropy is at most", 0.0, most, most / 2, 0.01)

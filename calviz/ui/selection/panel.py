@@ -14,7 +14,7 @@ from calviz.sample.subset_summary import PartNumbers, part_numbers
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, percent, points, score_and_hit
 from calviz.ui.selection import selected_rows, state
-from calviz.ui.selection.rules import Rule
+from calviz.ui.selection.rules import SelectionRule
 from calviz.ui.selection.state import Selected
 from calviz.ui.session.result_cache import cached_results
 from calviz.ui.session.settings import Settings
@@ -81,7 +81,7 @@ def numbers(settings: Settings, chosen: Selected) -> None:
     show(settings, {"selected": some, ALL: every}, chosen.rule)
 
 
-def show(settings: Settings, parts: dict[str, PartNumbers], rule: Rule) -> None:
+def show(settings: Settings, parts: dict[str, PartNumbers], rule: SelectionRule) -> None:
     """Draw parts of the rows, one line each, and what may be concluded; no interval if the rows were chosen by outcome."""
     # The interval of all rows is given by the verdict, which computes it in another way.
     bare = {name for name in parts if rule.by_outcome or name == ALL}

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.figures.kernels.uncertainty_ranking import Ranking, ranking_values
+from calviz.figures.kernels.uncertainty_ranking import RankedBy, ranking_values
 from calviz.results.slices import Where, rows_where, where_words
 from calviz.sample.binning import bin_of_rows
 from calviz.sample.reduce import predicted_classes
@@ -25,7 +25,7 @@ _NAME_LENGTH = 30
 
 
 @dataclass(frozen=True)
-class Rule(ABC):
+class SelectionRule(ABC):
     """A rule that selects rows; its fields are texts and whole numbers, in the order of the link."""
 
     code: ClassVar[str]
@@ -33,11 +33,11 @@ class Rule(ABC):
     of_bins: ClassVar[bool] = False
     #: Whether the rule depends on the true class: a gap of such rows is no sign of miscalibration.
     by_outcome: ClassVar[bool] = False
-    kinds: ClassVar[dict[str, type[Rule]]] = {}
+    kinds: ClassVar[dict[str, type[SelectionRule]]] = {}
 
     def __init_subclass__(cls) -> None:
         """Register the kind."""
-        Rule.kinds[cls.code] = cls
+        SelectionRule.kinds[cls.code] = cls
 
     @abstractmethod
     def words(self, sample: Sample) -> str:
@@ -68,10 +68,10 @@ def _flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-def decode_rule(link: str) -> Rule | None:
+def decode_rule(link: str) -> SelectionRule | None:
     """Decode the rule in a link; None if it holds none."""
     code, *parts = split_parts(link)
-    kind = Rule.kinds.get(code)
+    kind = SelectionRule.kinds.get(code)
     try:
         return None if kind is None else kind.read(parts)
     except (ValueError, TypeError):
@@ -79,7 +79,7 @@ def decode_rule(link: str) -> Rule | None:
 
 
 @dataclass(frozen=True)
-class Bins(Rule):
+class Bins(SelectionRule):
     """A range of scores: neighbouring bins of the diagram, 0-based; links count from 1."""
 
     code = "bins"
@@ -128,7 +128,7 @@ def bounds(sample: Sample, first: int, last: int | None = None) -> str:
 
 
 @dataclass(frozen=True)
-class Predicted(Rule):
+class Predicted(SelectionRule):
     """The rows that are predicted as a class."""
 
     code = "predicted"
@@ -144,7 +144,7 @@ class Predicted(Rule):
 
 
 @dataclass(frozen=True)
-class Labelled(Rule):
+class Labelled(SelectionRule):
     """The rows whose true class is this one."""
 
     code = "true"
@@ -161,7 +161,7 @@ class Labelled(Rule):
 
 
 @dataclass(frozen=True)
-class Cell(Rule):
+class CellRule(SelectionRule):
     """The rows of a true class that are predicted as another: a cell of the confusion matrix."""
 
     code = "cell"
@@ -183,7 +183,7 @@ class Cell(Rule):
 
 
 @dataclass(frozen=True)
-class Slice(Rule):
+class SliceRule(SelectionRule):
     """The rows with given values in columns of the file, such as a grade."""
 
     code = "slice"
@@ -207,12 +207,12 @@ class Slice(Rule):
 
 
 @dataclass(frozen=True)
-class Covered(Rule):
+class Covered(SelectionRule):
     """The rows that are kept, or referred, at a coverage: the most certain rows are kept."""
 
     code = "covered"
     side: str
-    ranking: Ranking
+    ranking: RankedBy
     percent: int
 
     def words(self, sample: Sample) -> str:
@@ -234,14 +234,14 @@ class Covered(Rule):
     def read(cls, parts: list[str]) -> Self:
         """Decode side, ranking and percent."""
         side, ranking, share = parts
-        if side not in ("kept", "referred") or ranking not in get_args(Ranking):
+        if side not in ("kept", "referred") or ranking not in get_args(RankedBy):
             raise ValueError(parts)
         if not 0 <= int(share) <= 100:
             raise ValueError(share)
         return cls(side, ranking, int(share))  # type: ignore[arg-type]
 
 
-def threshold(sample: Sample, ranking: Ranking, coverage: float) -> float:
+def threshold(sample: Sample, ranking: RankedBy, coverage: float) -> float:
     """Return the smallest value of a ranking that is kept at a coverage."""
     value = ranking_values(sample, ranking)
     count = round(value.size * coverage)
@@ -275,6 +275,6 @@ def _true(data: Dataset) -> IntArray:
     return np.asarray(data.labels)
 
 
-def rows_of(rule: Rule, sample: Sample) -> IntArray:
+def rows_of(rule: SelectionRule, sample: Sample) -> IntArray:
     """Return the rows of a sample that a rule selects, ascending; raise a CalvizError if the rule does not apply."""
     return np.flatnonzero(rule.mask(sample))

@@ -11,7 +11,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
 from calviz.sample.sample import Sample
 from calviz.text.words import full_sentence
-from calviz.ui.selection.rules import Bins, Rule, decode_rule, rows_of
+from calviz.ui.selection.rules import Bins, SelectionRule, decode_rule, rows_of
 from calviz.ui.session import browser_history
 from calviz.ui.session.link_encoding import join_parts
 from calviz.ui.session.result_cache import cached_results
@@ -30,21 +30,21 @@ class Selected(NamedTuple):
 
     Attributes
     ----------
-    rule : Rule
+    rule : SelectionRule
     name : str
         In plain text.
     rows : ndarray of int
         Positions in the sample, ascending.
     """
 
-    rule: Rule
+    rule: SelectionRule
     name: str
     rows: IntArray
 
 
-def rule() -> Rule | None:
+def rule() -> SelectionRule | None:
     """Return the rule of the selection; None if nothing is selected."""
-    selected_rule: Rule | None = st.session_state.get(_RULE)
+    selected_rule: SelectionRule | None = st.session_state.get(_RULE)
     return selected_rule
 
 
@@ -62,7 +62,7 @@ def current(settings: Settings) -> Selected | None:
 
 
 @cached_results(6)
-def _selected(key: tuple[str, ...], _chosen: Rule, _settings: Settings) -> Selected:
+def _selected(key: tuple[str, ...], _chosen: SelectionRule, _settings: Settings) -> Selected:
     sample = _settings.sample
     return Selected(_chosen, _chosen.words(sample), rows_of(_chosen, sample))
 
@@ -79,12 +79,12 @@ def _sample_of(key: tuple[str, ...], _chosen: Selected, _settings: Settings) -> 
     return sample.with_data(sample.data.take(_chosen.rows))
 
 
-def choose(chosen: Rule | None, *, by: str = "", answers_first: bool = False) -> None:
+def choose(chosen: SelectionRule | None, *, by: str = "", answers_first: bool = False) -> None:
     """Select rows, or none; for callbacks.
 
     Parameters
     ----------
-    chosen : Rule or None
+    chosen : SelectionRule or None
     by : str
         Name of the widget that selects; all other widgets forget what was chosen in them.
     answers_first : bool
@@ -143,14 +143,14 @@ def sync_with_address(settings: Settings, page: str) -> None:
     _write_address()
 
 
-def _in_address() -> Rule | None:
+def _in_address() -> SelectionRule | None:
     if SELECTED in st.query_params:
         return decode_rule(st.query_params[SELECTED])
     bins = re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", st.query_params.get(BIN, ""))
     return decode_rule(join_parts([Bins.code, bins[0]])) if bins else None
 
 
-def _identity(chosen: Rule, settings: Settings) -> tuple[str, ...]:
+def _identity(chosen: SelectionRule, settings: Settings) -> tuple[str, ...]:
     """Return what must not change for the selection to mean the same: the data, and for bins also their edges."""
     if not chosen.of_bins:
         return (settings.entry.key,)
@@ -158,7 +158,7 @@ def _identity(chosen: Rule, settings: Settings) -> tuple[str, ...]:
     return (settings.entry.key, *settings.reduction_and_bins_key, *edges)
 
 
-def _why_ended(chosen: Rule, settings: Settings) -> str | None:
+def _why_ended(chosen: SelectionRule, settings: Settings) -> str | None:
     before = st.session_state.get(_MEANT_FOR)
     if before is not None and before[0] != settings.entry.key:
         return "another data set is shown"

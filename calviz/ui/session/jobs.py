@@ -17,7 +17,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.progress import Stopped, watching
 from calviz.ui.session.job_queue import JOB_QUEUE
 
-State = Literal["running", "finished", "stopped", "failed"]
+JobState = Literal["running", "finished", "stopped", "failed"]
 StepState = Literal["waiting", "running", "done", "failed"]
 Work = Callable[["Job"], Any]
 
@@ -67,7 +67,7 @@ class Job:
         owner: str = "",
     ) -> None:
         self.key, self.title, self._owner = key, title, owner
-        self.state: State = "running"
+        self.state: JobState = "running"
         self.result: Any = None
         self.error = ""
         self.done, self.total, self.words = 0, 0, ""
@@ -135,7 +135,7 @@ class Job:
     # ------------------------------------------------------------
 
     def _run(self, work: Work) -> None:
-        state: State = "finished"
+        state: JobState = "finished"
         try:
             with JOB_QUEUE.place(self._owner, stopping=self.stopping, report_ahead=self._set_ahead):
                 self._started_at = time.monotonic()

@@ -9,10 +9,10 @@ from calviz.core.predictions import Dataset
 from calviz.text.words import shorten
 
 if TYPE_CHECKING:
-    from calviz.ui.session.open_files import Entry
+    from calviz.ui.session.open_files import OpenFile
 
 
-def make_room(files: dict[str, Entry], keep: str) -> str | None:
+def make_room(files: dict[str, OpenFile], keep: str) -> str | None:
     """Close the oldest files until the rest is within the limits; return a sentence that says so, or None if none was closed.
 
     Parameters
@@ -42,7 +42,7 @@ def make_room(files: dict[str, Entry], keep: str) -> str | None:
     )
 
 
-def _exceeded_limit(files: dict[str, Entry]) -> Limit | None:
+def _exceeded_limit(files: dict[str, OpenFile]) -> Limit | None:
     if len(files) > MAX_OPEN_FILES.value:
         return MAX_OPEN_FILES
     return (
@@ -50,7 +50,7 @@ def _exceeded_limit(files: dict[str, Entry]) -> Limit | None:
     )
 
 
-def bytes_of_file(entry: Entry) -> int:
+def bytes_of_file(entry: OpenFile) -> int:
     """Bytes of a file and of the arrays that were read from it."""
     source = entry.source
     if isinstance(source, tuple):

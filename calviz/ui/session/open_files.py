@@ -19,7 +19,7 @@ from calviz.data import Loaded, ReadingOptions, Together, read
 from calviz.data.samples import SAMPLES, SampleSet, load_sample
 from calviz.ui.session import setting_requests
 from calviz.ui.session.memory_limit import make_room
-from calviz.ui.session.view_file import View
+from calviz.ui.session.view_file import SavedView
 
 #: Digits of a file's digest that are used in links.
 DIGEST_LENGTH = 16
@@ -31,7 +31,7 @@ DEFAULT = SAMPLES[0].key
 DATA, READING = "data", "reading"
 
 #: A source of data: the bytes of a file, its path, or several logs that were opened together.
-Source = bytes | Path | Together
+FileSource = bytes | Path | Together
 
 _FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
 _WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
@@ -39,7 +39,7 @@ _PAGE, _STEP = "calviz.page", "calviz.view"
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class OpenFile:
     """A data set of the session.
 
     Attributes
@@ -59,7 +59,7 @@ class Entry:
     title: str
     loaded: Loaded
     options: ReadingOptions = field(default_factory=ReadingOptions)
-    source: Source | None = None
+    source: FileSource | None = None
     sample: SampleSet | None = None
 
     @property
@@ -82,7 +82,7 @@ class UnreadableFile:
     """A file that could not be read, kept so that the user can say how to read it."""
 
     name: str
-    source: Source
+    source: FileSource
     options: ReadingOptions
     message: str
     repairs: tuple[Repair, ...] = ()
@@ -97,12 +97,12 @@ class WaitingLink:
     key : str
     query : mapping
         The settings of the link.
-    view : View or None
+    view : SavedView or None
     """
 
     key: str
     query: Mapping[str, str]
-    view: View | None = None
+    view: SavedView | None = None
 
 
 @st.cache_resource(max_entries=len(SAMPLES), show_spinner=False)
@@ -116,9 +116,9 @@ def samples() -> dict[str, SampleSet]:
     return {sample.key: sample for sample in SAMPLES}
 
 
-def files() -> dict[str, Entry]:
+def files() -> dict[str, OpenFile]:
     """Return the files of this session, by key, in the order in which they were opened."""
-    entries: dict[str, Entry] = st.session_state.setdefault(_FILES, {})
+    entries: dict[str, OpenFile] = st.session_state.setdefault(_FILES, {})
     return entries
 
 
@@ -128,13 +128,13 @@ def titles() -> dict[str, str]:
     return of_files | {key: sample.title for key, sample in samples().items()}
 
 
-def current() -> Entry:
+def current() -> OpenFile:
     """Return the current data set."""
     key = st.session_state[_CURRENT]
     if key in files():
         return files()[key]
     sample = samples()[key]
-    return Entry(key=key, title=sample.title, loaded=_sample(key), sample=sample)
+    return OpenFile(key=key, title=sample.title, loaded=_sample(key), sample=sample)
 
 
 def current_key() -> str:
@@ -148,8 +148,8 @@ def select(key: str) -> None:
 
 
 def open_file(
-    name: str | None, source: Source, options: ReadingOptions | None = None
-) -> Entry | UnreadableFile:
+    name: str | None, source: FileSource, options: ReadingOptions | None = None
+) -> OpenFile | UnreadableFile:
     """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`."""
     link = waiting_link()
     if options is None and link is not None:
@@ -163,7 +163,7 @@ def open_file(
         failure = UnreadableFile(name or "several files", source, options, str(error), repairs)
         st.session_state[_UNREADABLE] = failure
         return failure
-    entry = Entry(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
+    entry = OpenFile(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
     files()[key] = entry
     forget_unreadable_file()
     _apply_waiting_link(key)
@@ -265,7 +265,7 @@ def _files_of_server() -> list[Path]:
     return [Path(path)] if path and Path(path).exists() else []
 
 
-def open_view(view: View) -> None:
+def open_view(view: SavedView) -> None:
     """Restore a saved view, or wait for its file."""
     if view.key not in titles():
         query = {name: values[-1] for name, values in view.settings.items()}
@@ -284,14 +284,14 @@ def open_view(view: View) -> None:
     _request_step(view)
 
 
-def _request_step(view: View) -> None:
+def _request_step(view: SavedView) -> None:
     # A unique name: the browser takes each step once, and counters of different sessions would collide.
     st.session_state[_STEP] = (uuid4().hex, view)
 
 
-def requested_step() -> tuple[str, View] | None:
+def requested_step() -> tuple[str, SavedView] | None:
     """Return the view that the browser should go to, after the unique name of that step."""
-    step: tuple[str, View] | None = st.session_state.get(_STEP)
+    step: tuple[str, SavedView] | None = st.session_state.get(_STEP)
     return step
 
 

@@ -28,7 +28,7 @@ class OpenModel:
     data: Dataset
 
 
-def all_models(entry: open_files.Entry) -> tuple[OpenModel, ...]:
+def all_models(entry: open_files.OpenFile) -> tuple[OpenModel, ...]:
     """Return the models of the current file, then those of the other files of the session."""
     entries = [entry, *(each for key, each in open_files.files().items() if key != entry.key)]
     models_by_name = named_models([(each.title, each.loaded.models) for each in entries])
@@ -39,6 +39,6 @@ def all_models(entry: open_files.Entry) -> tuple[OpenModel, ...]:
     )
 
 
-def model_key(entry: open_files.Entry, model: str) -> str:
+def model_key(entry: open_files.OpenFile, model: str) -> str:
     """Identify the content of a model, for caches."""
     return f"{entry.content_key}#{model}"

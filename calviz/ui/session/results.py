@@ -22,11 +22,11 @@ from calviz.figures import (
 from calviz.figures.class_bars import Mode, quick_redrawing
 from calviz.figures.cumulative import Estimate
 from calviz.figures.kernels.group_levels import Levels, levels_of
-from calviz.figures.kernels.reliability_curves import CurveKind as CurveOverBins
-from calviz.figures.kernels.uncertainty_ranking import Ranking
+from calviz.figures.kernels.reliability_curves import CurveKind
+from calviz.figures.kernels.uncertainty_ranking import RankedBy
 from calviz.numerics.threads import one_blas_thread
 from calviz.results.evaluation import ClassRow, Evaluation
-from calviz.sample.flexible_curve import CurveKind
+from calviz.sample.flexible_curve import FlexibleKind
 from calviz.sample.sample import Sample
 from calviz.specs.convention import Conventions
 from calviz.text.words import counted, shorten
@@ -82,7 +82,7 @@ def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
         return analysis.evaluate(sample, (), classes=True).classes
 
 
-def reliability(settings: Settings, curves: tuple[CurveOverBins, ...] = ()) -> Reliability:
+def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Reliability:
     """Compute the reliability diagram."""
     with sample_with_spinner(
         settings, f"Binning {counted(settings.sample.data.rows, 'row')} …"
@@ -98,7 +98,7 @@ def confusion(settings: Settings) -> Confusion:
         return sample.top_label.view(Confusion.compute)
 
 
-def calibration_curve(settings: Settings, kind: CurveKind) -> CalibrationCurve:
+def calibration_curve(settings: Settings, kind: FlexibleKind) -> CalibrationCurve:
     """Compute the flexible calibration curve."""
     with sample_with_spinner(
         settings, f"Fitting a curve to {counted(settings.sample.data.rows, 'row')} …"
@@ -148,7 +148,7 @@ def levels(settings: Settings, column: str, risk: float) -> Levels:
         return sample.once(levels_of, column=column, risk=risk)
 
 
-def risk_coverage(settings: Settings, ranking: Ranking) -> RiskCoverage:
+def risk_coverage(settings: Settings, ranking: RankedBy) -> RiskCoverage:
     """Compute the risk-coverage curve."""
     words = f"Ranking {counted(settings.sample.data.rows, 'row')} by {ranking}, resampling …"
     with sample_with_spinner(settings, words) as sample:

@@ -41,7 +41,7 @@ class Settings:
 
     Attributes
     ----------
-    entry : Entry
+    entry : OpenFile
     model : str
     split : str or None
         None: all rows.
@@ -52,7 +52,7 @@ class Settings:
         The slice: columns and the values that they hold; empty for all rows.
     """
 
-    entry: open_files.Entry
+    entry: open_files.OpenFile
     model: str
     split: str | None
     reduction: Reduction
@@ -103,7 +103,7 @@ class Settings:
         return self._rows.compute_lock
 
     @property
-    def _rows(self) -> _Rows:
+    def _rows(self) -> _JudgedRows:
         rows = _rows(self.rows_key, self)
         st.session_state.setdefault(_IN_USE, WeakSet()).add(rows.sample)
         return rows
@@ -140,7 +140,7 @@ class Settings:
         return self.sample.bins_words
 
 
-class _Rows(NamedTuple):
+class _JudgedRows(NamedTuple):
     """A sample of some rows, their numbers in the file, and the lock for computations."""
 
     sample: Sample
@@ -149,13 +149,13 @@ class _Rows(NamedTuple):
 
 
 @cached_results(3)
-def _rows(key: tuple[str, ...], _settings: Settings) -> _Rows:
+def _rows(key: tuple[str, ...], _settings: Settings) -> _JudgedRows:
     mask, data, numbers = _settings.mask(), _settings.whole, None
     if mask is not None and not mask.all():
         numbers = np.flatnonzero(mask)
         data = data.take(numbers)
     sample = Sample(data, split=_settings.split, where=_settings.where)
-    return _Rows(sample, numbers, RLock())
+    return _JudgedRows(sample, numbers, RLock())
 
 
 def current() -> Settings:

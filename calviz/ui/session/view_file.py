@@ -22,7 +22,7 @@ _DATA = {"key": str, "title": str, "rows": int, "digest": str}
 
 
 @dataclass(frozen=True)
-class View:
+class SavedView:
     """A page and everything that its link holds.
 
     Attributes
@@ -55,7 +55,7 @@ def is_view(content: bytes) -> bool:
     return _HEADER.match(content[:1_000]) is not None
 
 
-def read_view(content: bytes, *, pages: frozenset[str]) -> View:
+def read_view(content: bytes, *, pages: frozenset[str]) -> SavedView:
     """Read a saved view; everything in it is checked.
 
     Raises
@@ -80,7 +80,7 @@ def read_view(content: bytes, *, pages: frozenset[str]) -> View:
     if not isinstance(record["page"], str) or record["page"] not in pages:
         raise _refused(f"there is no page '{shorten(record['page'], 30)}'")
     data = _data(record["data"])
-    return View(page=record["page"], settings=_settings(record["settings"]), **data)
+    return SavedView(page=record["page"], settings=_settings(record["settings"]), **data)
 
 
 def _data(record: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from calviz.sample.slices import FEW_VALUES, USUAL_RATE
 from calviz.text.words import counted, decimal, p_number, points, shorten
 from calviz.ui.pinned import on_page
 from calviz.ui.selection import state
-from calviz.ui.selection.rules import Slice as RuleOfSlice
+from calviz.ui.selection.rules import SliceRule
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_slice
 from calviz.ui.widgets import browser, bullet, csv_download, diagram, interactive_reliability
@@ -37,7 +37,7 @@ _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other r
 
 
 @dataclass(frozen=True)
-class Question:
+class SlicesChoice:
     """What the user wants to look at."""
 
     columns: tuple[str, ...]
@@ -47,7 +47,7 @@ class Question:
     rate: float
 
 
-def ask(settings: Settings) -> Question:
+def ask(settings: Settings) -> SlicesChoice:
     """Draw the choices, and return and keep them."""
     groups = settings.whole.groups
     columns = st.multiselect(
@@ -98,14 +98,14 @@ def ask(settings: Settings) -> Question:
             bind="query-params",
             disabled=len(columns) < 2,
         )
-    question = Question(
+    question = SlicesChoice(
         tuple(columns), pairs, _AGAINST[against or next(iter(_AGAINST))], int(min_rows), rate / 100
     )
     st.session_state[_QUESTION] = (settings.entry.content_key, settings.model, question)
     return question
 
 
-def last_question(settings: Settings) -> Question | None:
+def last_question(settings: Settings) -> SlicesChoice | None:
     """Return the last question about these data, if there was one."""
     content, model, question = st.session_state.get(_QUESTION, ("", "", None))
     if (content, model) != (settings.entry.content_key, settings.model):
@@ -113,14 +113,14 @@ def last_question(settings: Settings) -> Question | None:
     return question if question is None or question.columns else None
 
 
-def measure(settings: Settings, question: Question) -> Slices:
+def measure(settings: Settings, question: SlicesChoice) -> Slices:
     """Measure all slices."""
     words = f"Looking at {counted(len(question.columns), 'column')} …"
     with results.sample_with_spinner(settings, words) as sample:
         return _measure(sample, question)
 
 
-def _measure(sample: Sample, question: Question) -> Slices:
+def _measure(sample: Sample, question: SlicesChoice) -> Slices:
     return slices(
         sample,
         question.columns,
@@ -131,7 +131,9 @@ def _measure(sample: Sample, question: Question) -> Slices:
     )
 
 
-def pinned(settings: Settings, question: Question, tested: Slices) -> Overlay[FloatArray] | None:
+def pinned(
+    settings: Settings, question: SlicesChoice, tested: Slices
+) -> Overlay[FloatArray] | None:
     """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
 
     def gaps(sample: Sample) -> FloatArray:
@@ -142,7 +144,7 @@ def pinned(settings: Settings, question: Question, tested: Slices) -> Overlay[Fl
     return on_page.pinned_overlay(settings, gaps, as_now=("bins", "scheme", "where"))
 
 
-def sizes(settings: Settings, question: Question) -> None:
+def sizes(settings: Settings, question: SlicesChoice) -> None:
     """Draw how many rows the values of each column have."""
     data = settings.sample.data
     lines = []
@@ -175,7 +177,7 @@ def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
         at = interactive_reliability.customdata(points[0]) if points else None
         if at is not None:
-            state.choose(RuleOfSlice(figure.shown[at].where), by=_MARKS)
+            state.choose(SliceRule(figure.shown[at].where), by=_MARKS)
 
     if tested.slices:
         diagram.chart(
@@ -228,7 +230,7 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
-        state.choose(RuleOfSlice(shown[rows[0]].where) if rows else None, by=by)
+        state.choose(SliceRule(shown[rows[0]].where) if rows else None, by=by)
 
     st.dataframe(
         _styled_table(tested, pinned),
@@ -254,7 +256,7 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
 def _selected(shown: Sequence[Slice]) -> int | None:
     """Return the position of the slice whose rows are selected."""
     rule = state.rule()
-    where = rule.where if isinstance(rule, RuleOfSlice) else None
+    where = rule.where if isinstance(rule, SliceRule) else None
     return next((i for i, s in enumerate(shown) if s.where == where), None)
 
 

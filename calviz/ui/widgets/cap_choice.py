@@ -12,15 +12,15 @@ from calviz.specs.recalibrator import RECALIBRATORS
 _KEY = "uncapped"
 _LAST_CHOICE = "calviz.caps.kept"
 
-Options = dict[str, dict[str, Any]]
+ChosenOptions = dict[str, dict[str, Any]]
 
 
-def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> Options:
+def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> ChosenOptions:
     """Draw the choice if a method has a cap; return the options of the methods, with what was chosen.
 
     All pages that have it share one choice.
     """
-    chosen: Options = {m: dict(parameters) for m, parameters in options.items()}
+    chosen: ChosenOptions = {m: dict(parameters) for m, parameters in options.items()}
     capped = [m for m in methods if any(p.name == "cap" for p in RECALIBRATORS[m].parameters)]
     if not capped:
         return chosen

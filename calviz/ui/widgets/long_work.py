@@ -100,7 +100,7 @@ class StateWords:
     )
 
 
-State = Literal["idle", "running", "stopped", "failed", "finished"]
+WorkState = Literal["idle", "running", "stopped", "failed", "finished"]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class WorkStatus:
         None if there is none (yet); stopped work may have one.
     """
 
-    state: State
+    state: WorkState
     result: Any = None
 
     @classmethod

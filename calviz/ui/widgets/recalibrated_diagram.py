@@ -26,7 +26,7 @@ WIDTH = 480
 
 
 @dataclass(frozen=True, eq=False)
-class Recalibrated:
+class RecalibratedDiagrams:
     """The kept results of a recalibration: both diagrams, some metrics, and a sentence about the rows.
 
     Attributes
@@ -45,7 +45,7 @@ class Recalibrated:
     words: str
 
 
-def compute(settings: Settings, method: str) -> Recalibrated:
+def compute(settings: Settings, method: str) -> RecalibratedDiagrams:
     """Return both diagrams, before and after a method; raise a CalvizError if it cannot be fitted or judged."""
     with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
         return _compute((*settings.rows_key, *settings.reduction_and_bins_key), method, settings)
@@ -73,7 +73,7 @@ def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sa
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
+def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedDiagrams:
     fitted = _fitted(_settings.rows_key, method, _settings)
     before_after, samples = fitted[0], _samples(_settings, fitted)
     keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
@@ -84,7 +84,7 @@ def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibr
     fit, judged = map(recalibrated_rows.rows_words, (before_after.fit, before_after.evaluation))
     label = RECALIBRATORS[method].label
     words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
-    return Recalibrated(
+    return RecalibratedDiagrams(
         before[0], then[0], (before[1], then[1]), " ".join([words, *before_after.warnings])
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from calviz.results.comparison_table import TIED_SIGN, Column
+from calviz.results.comparison_table import TIED_SIGN, ComparisonColumn
 from calviz.text.words import in_lines
 from calviz.ui.widgets.text import md
 
@@ -20,12 +20,12 @@ Cell = tuple[int, int]
 NAME = 22
 
 
-def cell(column: Column, row: str, text: str | None = None) -> str:
+def cell(column: ComparisonColumn, row: str, text: str | None = None) -> str:
     """Return a value as markdown, the best one in bold, and one that is tied with the best with the sign for ties.
 
     Parameters
     ----------
-    column : Column
+    column : ComparisonColumn
     row : str
     text : str, optional
         The value, if it is not written as in its column.

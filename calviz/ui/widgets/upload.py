@@ -108,7 +108,7 @@ def failure_card() -> None:
                 _read_again(failure.name, failure.source, options)
 
 
-def _read_again(name: str, source: open_files.Source, options: ReadingOptions) -> None:
+def _read_again(name: str, source: open_files.FileSource, options: ReadingOptions) -> None:
     with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
         open_files.open_file(name, source, options)
     st.rerun()
@@ -280,7 +280,7 @@ def _groups(chosen: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(name for name in chosen if name != _NONE)
 
 
-def repairs(entry: open_files.Entry) -> None:
+def repairs(entry: open_files.OpenFile) -> None:
     """Draw the repairs that were made, and buttons for those that are offered."""
     loaded = entry.loaded
     for repair_made in loaded.repairs_made:
@@ -295,7 +295,7 @@ def repairs(entry: open_files.Entry) -> None:
             _read_again(entry.title, entry.source, replace(entry.options, repair=()))
 
 
-def override_form(entry: open_files.Entry) -> None:
+def override_form(entry: open_files.OpenFile) -> None:
     """Draw the form that says how the file of an entry is read; sample sets are read in one way only."""
     if entry.source is None:
         st.caption("The sample sets are read one way. Open your own file to change how it is read.")

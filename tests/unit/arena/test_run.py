@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.arena import Loaded, Rules, State, find, judge, play_all, results_in
+from calviz.arena import ArenaState, LoadedSource, Rules, find, judge, play_all, results_in
 from calviz.comparison.rows import Division
 from calviz.core.errors import InputError, OptionError
 from calviz.core.progress import Stopped
@@ -59,12 +59,12 @@ def test_data_sets_are_folders_and_models_are_files(folder):
 def test_predictions_and_results_are_ranked_one_after_the_other(folder, tmp_path):
     state, other = tmp_path / "state.jsonl", tmp_path / "other.jsonl"
     sources = find([folder]).playable
-    play_all(sources[:1], RULES, state=State.open(other), jobs=1)
+    play_all(sources[:1], RULES, state=ArenaState.open(other), jobs=1)
     with pytest.raises(
         InputError, match=r"both predictions and results \('other\.jsonl'\).*then give FILE"
     ):
         find([folder, other])
-    play_all(sources[1:], RULES, state=State.open(state), jobs=1)
+    play_all(sources[1:], RULES, state=ArenaState.open(state), jobs=1)
     assert '"judged": 120' in state.read_text()  # the key of files, which stays
     assert len(ResultTable.of(find([state, other]).results)) == 3
 
@@ -136,59 +136,59 @@ class TestState:
     def test_what_is_done_is_not_done_again(self, folder, tmp_path, monkeypatch):
         path = tmp_path / "state.jsonl"
         sources = find([folder]).playable
-        first, _ = play_all(sources[:2], RULES, state=State.open(path), jobs=1)
+        first, _ = play_all(sources[:2], RULES, state=ArenaState.open(path), jobs=1)
         fitted = []
         from calviz.arena import run
 
         inside = run.fit_and_apply
         monkeypatch.setattr(run, "fit_and_apply", lambda *a: fitted.append(a[1].key) or inside(*a))
         more = Rules(methods=("temperature", "isotonic", "beta"))
-        table, _ = play_all(sources, more, state=State.open(path), jobs=1)
+        table, _ = play_all(sources, more, state=ArenaState.open(path), jobs=1)
         assert sorted(fitted) == sorted(
             ["beta", "beta", "identity", "temperature", "isotonic", "beta"]
         )
         np.testing.assert_array_equal(table.scores["nll"][:2, :3], first.scores["nll"])
         np.testing.assert_array_equal(table.seconds[:2, :3], first.seconds)
         fitted.clear()
-        play_all(sources, more, state=State.open(path), jobs=1)
+        play_all(sources, more, state=ArenaState.open(path), jobs=1)
         assert fitted == []
 
     def test_other_rows_or_parameters_are_another_result(self, folder, tmp_path):
         path = tmp_path / "state.jsonl"
         sources = find([folder / "one" / "a.npz"]).playable
-        play_all(sources, RULES, state=State.open(path), jobs=1)
-        held = len(State.open(path).done)
+        play_all(sources, RULES, state=ArenaState.open(path), jobs=1)
+        held = len(ArenaState.open(path).done)
         options = {"temperature": {"floor": 0.01}}
         play_all(
             sources,
             Rules(methods=("temperature",), options=options),
-            state=State.open(path),
+            state=ArenaState.open(path),
             jobs=1,
         )
-        assert len(State.open(path).done) == held + 1
+        assert len(ArenaState.open(path).done) == held + 1
         division = Division(fit_fraction=0.5)
         play_all(
             sources,
             Rules(methods=("temperature",), division=division),
-            state=State.open(path),
+            state=ArenaState.open(path),
             jobs=1,
         )
-        assert len(State.open(path).done) == held + 3
+        assert len(ArenaState.open(path).done) == held + 3
 
     def test_a_line_that_was_cut_off_is_done_again(self, folder, tmp_path):
         path = tmp_path / "state.jsonl"
         sources = find([folder]).playable
-        whole, _ = play_all(sources, RULES, state=State.open(path), jobs=1)
+        whole, _ = play_all(sources, RULES, state=ArenaState.open(path), jobs=1)
         text = path.read_bytes()
         path.write_bytes(text[:-40])
-        assert len(State.open(path).done) == 6
-        again, _ = play_all(sources, RULES, state=State.open(path), jobs=1)
+        assert len(ArenaState.open(path).done) == 6
+        again, _ = play_all(sources, RULES, state=ArenaState.open(path), jobs=1)
         np.testing.assert_array_equal(again.scores["brier"], whole.scores["brier"])
         assert len(path.read_text().splitlines()) == 4
 
     def test_it_can_be_read_as_results(self, folder, tmp_path):
         path = tmp_path / "state.jsonl"
-        table, _ = play_all(find([folder]).playable, RULES, state=State.open(path), jobs=1)
+        table, _ = play_all(find([folder]).playable, RULES, state=ArenaState.open(path), jobs=1)
         found = find([path])
         again = ResultTable.of(found.results, baseline=found.baseline)
         assert again.experiments == table.experiments
@@ -201,13 +201,13 @@ class TestState:
         path = tmp_path / "mine.csv"
         path.write_text(text)
         with pytest.raises(InputError, match=r"mine\.csv"):
-            State.open(path)
+            ArenaState.open(path)
         assert path.read_text() == text
 
     @pytest.mark.parametrize("path", ["", "-", ".", "no/such/folder/state.jsonl"])
     def test_a_place_that_is_none(self, path):
         with pytest.raises(OptionError, match="--state"):
-            State.open(path)
+            ArenaState.open(path)
 
 
 class TestStopping:
@@ -227,14 +227,16 @@ class TestStopping:
             play_all(find([folder]).playable, RULES, jobs=1, stop=lambda: True)
 
     def test_threads_stop_too(self, folder):
-        sources = [Loaded(p.dataset, p.model, calviz.load(p.path)) for p in find([folder]).playable]
+        sources = [
+            LoadedSource(p.dataset, p.model, calviz.load(p.path)) for p in find([folder]).playable
+        ]
         with pytest.raises(Stopped):
             play_all(sources, RULES, jobs=2, stop=lambda: True)
 
 
 def test_threads_give_the_same_table(folder):
     sources = find([folder]).playable
-    loaded = [Loaded(p.dataset, p.model, calviz.load(p.path)) for p in sources]
+    loaded = [LoadedSource(p.dataset, p.model, calviz.load(p.path)) for p in sources]
     one, _ = play_all(sources, RULES, jobs=1)
     many, _ = play_all(loaded, RULES, jobs=3)
     assert many.experiments == one.experiments
@@ -306,7 +308,7 @@ class TestJson:
 
 def test_predictions_and_results_do_not_mix(folder, tmp_path):
     path = tmp_path / "state.jsonl"
-    play_all(find([folder]).playable, RULES, state=State.open(path), jobs=1)
+    play_all(find([folder]).playable, RULES, state=ArenaState.open(path), jobs=1)
     with pytest.raises(InputError, match="predictions and results"):
         find([folder, path])
 

@@ -8,7 +8,7 @@ import pytest
 
 import calviz
 from calviz.checks import find
-from calviz.checks._one_vs_rest import of_the_top_label, one_vs_rest
+from calviz.checks.support.one_vs_rest import of_the_top_label, one_vs_rest
 from calviz.core.errors import NotAvailable
 from calviz.figures.class_bars import headline
 from calviz.sample.class_ranges import ClassView, class_ranges
@@ -154,7 +154,7 @@ def test_cal012_sees_two_classes_whose_errors_cancel_in_the_top_label():
 
 
 def test_large_data_are_judged_on_some_rows_and_it_is_said(monkeypatch):
-    monkeypatch.setattr("calviz.checks._one_vs_rest.MOST_ROWS", 2_000)
+    monkeypatch.setattr("calviz.checks.support.one_vs_rest.MOST_ROWS", 2_000)
     data, _ = hidden(0)
     found = one_vs_rest(Sample(data))
     assert found.rows == 2_000

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.checks._verdict_tests import joint
+from calviz.checks.verdict.joint_tests import joint
 from calviz.sample.sample import Sample
 
 

@@ -6,7 +6,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 import calviz
-from calviz import checks
+from calviz.checks.verdict.other_view import other_view
 from calviz.sample.sample import Sample
 
 
@@ -30,7 +30,7 @@ def means(data):
 
 def quick(data):
     """With as many resamples as a simulation can afford."""
-    return checks.other_view.other_view(Sample(data, "positive", resamples=199))
+    return other_view(Sample(data, "positive", resamples=199))
 
 
 @pytest.mark.slow

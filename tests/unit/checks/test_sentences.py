@@ -12,11 +12,12 @@ from scipy.integrate import quad
 from scipy.special import expit, softmax
 
 import calviz
-from calviz.checks import find, verdict
-from calviz.checks._verdict_evidence import collect_evidence
-from calviz.checks.classes_off import classes_off
-from calviz.checks.explained import explained
+from calviz.checks import find
 from calviz.checks.kernels.label_shuffling import label_shuffling
+from calviz.checks.verdict.class_sentences import classes_off
+from calviz.checks.verdict.evidence import collect_evidence
+from calviz.checks.verdict.plain_words import explained
+from calviz.checks.verdict.sentence import verdict
 from calviz.figures import Reliability
 from calviz.numerics.min_p import westfall_young
 from calviz.sample.false_alarm_levels import FILE, OVERALL, SLICES

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.checks import Verdict, verdict
+from calviz.checks.verdict.sentence import verdict
+from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
 
 

@@ -1,5 +1,7 @@
 """Paired resamples: metrics from weights are those of the rows, drawn so often."""
 
+import gc
+import weakref
 from itertools import count
 
 import numpy as np
@@ -244,6 +246,17 @@ def test_rare_labels_of_many_rows_are_drawn(monkeypatch):
     whole = RareLosses(sets).variance("p", "q")
     monkeypatch.setattr(rare_losses, "MOST", 4 * 2_000)
     assert RareLosses(sets).variance("p", "q") == pytest.approx(whole, rel=0.2)
+
+
+def test_probabilities_are_freed_with_their_comparison():
+    rng = np.random.default_rng(7)
+    sets = {k: Predictions(probs=rng.dirichlet([1, 1], 9), labels=np.zeros(9, int)) for k in "pq"}
+    losses = RareLosses(sets)
+    assert losses.variance("p", "q") == losses.variance("p", "q")
+    freed = weakref.ref(sets["p"])
+    del losses, sets
+    gc.collect()
+    assert freed() is None
 
 
 def test_very_many_cells_are_gone_through_in_parts(monkeypatch):

@@ -5,12 +5,12 @@ import math
 import pytest
 
 from calviz.results.comparison import Comparison, MethodResult, RowsUsed
-from calviz.results.comparison_table import Column
+from calviz.results.comparison_table import ComparisonColumn
 from calviz.results.evaluation import MetricResult
 
 
 def column(key, tied=(), **values):
-    return Column.of(key, {row: MetricResult(key, v) for row, v in values.items()}, tied)
+    return ComparisonColumn.of(key, {row: MetricResult(key, v) for row, v in values.items()}, tied)
 
 
 @pytest.mark.parametrize(

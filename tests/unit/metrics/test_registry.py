@@ -8,8 +8,7 @@ import pytest
 
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.sample.metric_results import request_of, view_of
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, metric_view
 from calviz.specs.metric import FAMILIES, METRICS, MetricRegistry
 
 ALL = pytest.mark.parametrize("metric", list(METRICS), ids=lambda m: m.key)
@@ -48,7 +47,7 @@ def test_a_view_names_the_fields_that_differ_between_resamples(metric):
     probs = rng.dirichlet(np.ones(2), 80)
     sample = Sample(Predictions(probs=probs, labels=rng.integers(0, 2, 80)))
     try:
-        view = view_of(sample, request_of(sample, metric, {}))
+        view = metric_view(sample, metric)
         drawn = view.bootstrap(rng, 20)
     except NotAvailable as reason:
         pytest.skip(str(reason))

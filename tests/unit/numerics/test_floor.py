@@ -6,7 +6,7 @@ import pytest
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import EPSILON
 from calviz.numerics.automatic_zero_floor import automatic_floor, chosen_floor
-from calviz.numerics.zero_floor import Floor, check_floor, smallest_normal
+from calviz.numerics.zero_floor import ZeroFloor, check_floor, smallest_normal
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -49,7 +49,7 @@ def test_rows_without_zeros_are_left_alone_bit_for_bit(dtype):
 @pytest.mark.parametrize("clips", [True, False])
 def test_the_order_within_a_row_is_kept(dtype, clips):
     p = np.array([[0.7, 0.3, 0], [1, 1e-9, 0], [1, 1e-30, 0], [1, 0, 0]], dtype=dtype)
-    out = Floor(1e-6, clips=clips).raise_zeros(p.copy())
+    out = ZeroFloor(1e-6, clips=clips).raise_zeros(p.copy())
     assert (out > 0).all()
     assert (np.diff(out, axis=1) <= 0).all()
     if not clips:
@@ -59,14 +59,14 @@ def test_the_order_within_a_row_is_kept(dtype, clips):
 
 def test_subnormal_numbers_count_as_the_smallest_normal_one():
     p = np.array([[1.0, 1e-310]])
-    for floor in (Floor(), Floor(1e-16, clips=False)):
+    for floor in (ZeroFloor(), ZeroFloor(1e-16, clips=False)):
         assert floor.raise_zeros(p.copy())[0, 1] == smallest_normal(np.float64)
 
 
 @pytest.mark.parametrize("clips", [True, False])
 def test_the_source_does_the_same(clips):
     p = np.array([[0.7, 0.3, 0], [1, 1e-9, 0], [1, 1e-30, 0], [1, 0, 0]])
-    floor = Floor(1e-6, clips=clips)
+    floor = ZeroFloor(1e-6, clips=clips)
     read = eval(floor.source("p"), {"np": np, "p": p})
     np.testing.assert_allclose(read, floor.raise_zeros(p.copy()), rtol=1e-12)
 
@@ -134,9 +134,9 @@ def test_large_data_are_chosen_from_in_a_moment_and_find_rare_zeros():
 
 def test_without_zeros_the_floor_is_that_of_the_loss_or_lower():
     p = np.full((2, 2), 0.5)
-    assert automatic_floor(p, np.array([0, 1])) == Floor(EPSILON, clips=False)
+    assert automatic_floor(p, np.array([0, 1])) == ZeroFloor(EPSILON, clips=False)
     p = np.array([[1, 1e-20], [0.5, 0.5]])
-    assert automatic_floor(p, np.array([0, 1])) == Floor(5e-21, clips=False)
+    assert automatic_floor(p, np.array([0, 1])) == ZeroFloor(5e-21, clips=False)
 
 
 @pytest.mark.parametrize("floor", ["high", 0, 1, -0.5, True, np.nan, [1e-3]])

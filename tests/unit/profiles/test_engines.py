@@ -8,7 +8,7 @@ import pytest
 import calviz
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
-from calviz.profiles.layout import Layout
+from calviz.profiles.layout import ProfileColumns
 from calviz.profiles.profile import Profile
 
 N = 2_000
@@ -72,7 +72,7 @@ def test_sorted_blocks_are_what_is_grouped(monkeypatch, kind, few: int):
     rows = pl.DataFrame(
         {"p": p.astype(kind), "y": rng.integers(0, 2, p.size), "half": np.arange(p.size) % 2}
     ).sample(fraction=1, shuffle=True, seed=0)
-    layout = Layout(label="y", scores=("p",), classes=(0, 1), class_names=("0", "1"))
+    layout = ProfileColumns(label="y", scores=("p",), classes=(0, 1), class_names=("0", "1"))
     assert in_blocks.cells_in_blocks(nw.from_native(rows.lazy()), layout) is not None
     for wanted in ({}, {"by": ["half"]}):
         found = calviz.profile(rows, label="y", scores=["p"], **wanted)

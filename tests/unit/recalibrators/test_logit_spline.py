@@ -12,9 +12,9 @@ from calviz.numerics.natural_spline import Basis, roughness
 from calviz.recalibrators.fitting import logit_spline as fitting
 from calviz.recalibrators.fitting.logit_spline import (
     STRENGTHS,
-    Cells,
     LogitSpline,
-    _Problem,
+    LogOddsCells,
+    _SplineProblem,
     logit_spline,
 )
 from calviz.recalibrators.logit_spline import LogisticSpline
@@ -54,7 +54,7 @@ def test_the_penalty_is_the_integral_of_the_squared_second_derivative():
 
 def test_the_basis_spans_all_natural_splines_and_its_weights_are_their_roughness():
     z, y = wavy(400)
-    cells = Cells.of(z, y, 5)
+    cells = LogOddsCells.of(z, y, 5)
     basis = Basis.of(cells.z, cells.rows.sum(axis=1), 7)
     theta = np.random.default_rng(2).normal(size=basis.bent.size)
     assert np.linalg.matrix_rank(basis.at_knots) == basis.knots.size
@@ -120,9 +120,9 @@ def test_without_an_own_row_and_under_the_strongest_penalty_it_is_a_logistic_reg
 def test_the_strength_is_that_of_the_rule():
     """Five-fold cross-validation, row by row, of the same splines fitted by themselves."""
     z, y = wavy(400, seed=5)
-    cells = Cells.of(z, y, 5)
+    cells = LogOddsCells.of(z, y, 5)
     basis = Basis.of(cells.z, cells.rows.sum(axis=1), 20)
-    found = _Problem(cells, basis.at(cells.z), basis.bent, 5.0).best_strength()
+    found = _SplineProblem(cells, basis.at(cells.z), basis.bent, 5.0).best_strength()
     order = np.lexsort((y, z))
     fold = np.empty(z.size, dtype=int)
     fold[order] = np.arange(z.size) % 5
@@ -130,8 +130,8 @@ def test_the_strength_is_that_of_the_rule():
     for at, strength in enumerate(STRENGTHS):
         for f in range(5):
             held = fold == f
-            part = Cells.of(z[~held], y[~held], 2)
-            theta = _Problem(part, basis.at(part.z), basis.bent, 5.0).fitted(strength)
+            part = LogOddsCells.of(z[~held], y[~held], 2)
+            theta = _SplineProblem(part, basis.at(part.z), basis.bent, 5.0).fitted(strength)
             margin = z[held] + basis.at(z[held]) @ theta
             losses[at, held] = np.logaddexp(0, margin) - y[held] * margin
     excess = losses - losses[losses.mean(axis=1).argmin()]
@@ -180,13 +180,13 @@ def test_cells_change_nothing_that_can_be_seen(monkeypatch):
 def test_cells_hold_all_rows_and_equal_scores_share_one():
     z, y = wavy(5_000)
     z = np.round(z, 3)
-    cells = Cells.of(z, y, 5)
+    cells = LogOddsCells.of(z, y, 5)
     assert cells.z.size <= fitting.CELLS + 1
     assert cells.rows.sum() == 5_000
     assert cells.hits.sum() == y.sum()
     assert (np.diff(cells.z) > 0).all()
     assert cells.z @ cells.rows.sum(axis=1) == pytest.approx(z.sum())
-    few = Cells.of(np.repeat([0.1, 0.2], 50), np.tile([0, 1], 50), 5)
+    few = LogOddsCells.of(np.repeat([0.1, 0.2], 50), np.tile([0, 1], 50), 5)
     np.testing.assert_array_equal(few.rows, np.full((2, 5), 10))
     np.testing.assert_array_equal(few.hits.sum(axis=1), [25, 25])
 

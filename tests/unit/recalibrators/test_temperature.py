@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from calviz.numerics.scores import Scores, complement, raise_to
-from calviz.numerics.temperature import RANGE, _Problem, fit_temperature
+from calviz.numerics.temperature import RANGE, _TemperatureProblem, fit_temperature
 from calviz.recalibrators.temperature import TemperatureScaling
 
 from .conftest import simulate, softmax
@@ -76,7 +76,7 @@ def test_many_rows_in_single_precision_reach_the_optimum():
 @pytest.mark.parametrize("k", [3, 40])
 def test_derivatives(loss, k):
     z, y = simulate(200, k)
-    problem = _Problem(Scores(z, "logits", "logits"), y, loss)
+    problem = _TemperatureProblem(Scores(z, "logits", "logits"), y, loss)
     for beta in (0.2, 1.0, 3.0):
         h = 1e-4
         low, at, high = (problem.at(b) for b in (beta - h, beta, beta + h))

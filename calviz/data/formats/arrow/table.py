@@ -111,7 +111,7 @@ def open_arrow(source: Source) -> Table:
         MAX_ROWS.check(rows, f"the file has {rows:,} rows")
         if not rows:
             raise no_rows()
-        heads = _Heads(source, schema, packed=unpacked > 0)
+        heads = _ArrowHeads(source, schema, packed=unpacked > 0)
         columns = [
             arrow_columns.describe(field.name, field.type, partial(heads.of, j))
             for j, field in enumerate(schema)
@@ -135,7 +135,7 @@ def _schema(source: Source) -> Any:
             return reader.schema
 
 
-class _Heads:
+class _ArrowHeads:
     """Reads the first rows of columns for recognition.
 
     Opening a file takes time in proportion to its columns, so many columns are read at a time: all of

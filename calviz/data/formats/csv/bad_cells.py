@@ -20,7 +20,7 @@ class BadCell:
 
 
 @dataclass(eq=False)
-class Cells:
+class ProblemCells:
     """Rows counted and problematic cells found by a parser."""
 
     rows: int = 0

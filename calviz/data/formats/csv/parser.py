@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.data.formats.csv.bad_cells import BadCell, Cells, ragged_error
+from calviz.data.formats.csv.bad_cells import BadCell, ProblemCells, ragged_error
 from calviz.data.formats.csv.dialect import MISSING_WORDS, Dialect
 from calviz.data.places_in_file import NAMED
 
@@ -59,7 +59,7 @@ class BlockParser:
         self.dialect, self.numbers, self.texts = dialect, numbers, texts
         self.float = pl.Float32 if dtype is np.float32 else pl.Float64
         self.lines_before = lines_before
-        self.cells = Cells()
+        self.cells = ProblemCells()
         # The last column is always read, because lines that are too short show there.
         self.last = len(dialect.names) - 1
         self.plain = not set(numbers) & set(texts)

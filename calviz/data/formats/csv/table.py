@@ -18,7 +18,7 @@ from calviz.data.allocation import Growing
 from calviz.data.building.labels import MISSING_LABELS
 from calviz.data.file_bytes import HEAD_BYTES, Source, without_bom
 from calviz.data.file_errors import no_rows
-from calviz.data.formats.csv.bad_cells import Cells
+from calviz.data.formats.csv.bad_cells import ProblemCells
 from calviz.data.formats.csv.dialect import (
     MISSING_WORDS,
     Dialect,
@@ -30,6 +30,7 @@ from calviz.data.formats.csv.dialect import (
 )
 from calviz.data.formats.csv.parser import BlockParser, ParsedBlock
 from calviz.data.formats.csv.text_blocks import OtherEncoding, ahead, line_in, record_blocks
+from calviz.data.notices import Notice
 from calviz.data.recognition.column_names import LABELS, count_scores, plain
 from calviz.data.table import Column, ElementType, Fetched, Table
 
@@ -56,7 +57,7 @@ class CsvTable(Table):
     dialect: Dialect
     bytes_per_row: float
     _rows_of_block: list[int] = field(default_factory=list)
-    _cells: Cells = field(default_factory=Cells)
+    _cells: ProblemCells = field(default_factory=ProblemCells)
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Parse the file once; see `Table.fetch`."""
@@ -130,8 +131,7 @@ class CsvTable(Table):
         if cells <= MAX_DOUBLE_CELLS.value:
             return np.float64
         self.notices.append(
-            Finding(
-                "DATA011",
+            Notice.CONVERTED.finding(
                 "info",
                 f"the file has about {cells:,} numbers, more than {MAX_DOUBLE_CELLS.value:,}: they "
                 "are kept in single precision (7 digits); set the environment variable "
@@ -157,8 +157,7 @@ def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]
 
 
 def _encoding_notice() -> Finding:
-    return Finding(
-        "DATA002",
+    return Notice.ENCODING.finding(
         "warning",
         "the text is not UTF-8: it was read as Windows-1252 (Latin-1); "
         "check that accented letters are right",
@@ -227,7 +226,7 @@ def open_csv(source: Source) -> Table:
         count = dialect.comments
         lines = "1 line was" if count == 1 else f"{count} lines were"
         notices.append(
-            Finding("DATA001", "info", f"{lines} skipped at the top, beginning with '#'")
+            Notice.COMMENT_LINES.finding("info", f"{lines} skipped at the top, beginning with '#'")
         )
     k = len(dialect.names)
     if k > MAX_CLASSES.value:

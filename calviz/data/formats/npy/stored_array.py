@@ -29,7 +29,7 @@ SPLIT = "split"
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
+class StoredArray:
     """One stored array.
 
     Attributes
@@ -60,7 +60,7 @@ class Member:
 class ArrayTable(Table):
     """A table of stored arrays; each column is the concatenation of one or several parts (splits)."""
 
-    parts: dict[str, list[Member]]
+    parts: dict[str, list[StoredArray]]
     splits: Factor | None = None
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
@@ -85,7 +85,7 @@ class ArrayTable(Table):
         return np.concatenate(columns, axis=1)
 
     @staticmethod
-    def _block(members: list[Member]) -> npt.NDArray[Any]:
+    def _block(members: list[StoredArray]) -> npt.NDArray[Any]:
         k = members[0].width or 1
         dtype = np.result_type(*(float_type(m.header.dtype) for m in members))
         out = allocate(sum(m.rows for m in members), k, dtype)
@@ -100,13 +100,13 @@ class ArrayTable(Table):
         return out
 
     @staticmethod
-    def _single(member: Member) -> npt.NDArray[Any]:
+    def _single(member: StoredArray) -> npt.NDArray[Any]:
         with member.open() as stream:
             array = read_array(stream, member.header, member.name)
         return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def column_of(members: list[Member], name: str | None = None) -> Column:
+def column_of(members: list[StoredArray], name: str | None = None) -> Column:
     """Describe an array; the first rows are read only if it is a single column."""
     member = members[0]
     name = name or member.name
@@ -138,7 +138,7 @@ def column_of(members: list[Member], name: str | None = None) -> Column:
     return Column(name, kind, head)
 
 
-def half_precision(members: list[Member]) -> list[Finding]:
+def half_precision(members: list[StoredArray]) -> list[Finding]:
     """Return a finding about an array stored in half precision, if it is."""
     if not any(m.header.dtype == np.float16 for m in members):
         return []

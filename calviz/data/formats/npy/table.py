@@ -17,7 +17,7 @@ from calviz.core.errors import InputError
 from calviz.core.limits import MAX_CLASSES, MAX_ROWS
 from calviz.data.allocation import allocate
 from calviz.data.file_bytes import Source
-from calviz.data.formats.npy.stored_array import Member, column_of, half_precision
+from calviz.data.formats.npy.stored_array import StoredArray, column_of, half_precision
 from calviz.data.formats.npy.stream import (
     Header,
     Readable,
@@ -39,13 +39,13 @@ class MatrixTable(Table):
 
     Attributes
     ----------
-    member : Member
+    member : StoredArray
     open_at : callable, optional
         Returns a context manager that gives the stream, positioned a number of bytes after the header; None if the stream
         is compressed, so that positions in it are found only by reading.
     """
 
-    member: Member
+    member: StoredArray
     open_at: Callable[[int], AbstractContextManager[Readable]] | None = None
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
@@ -92,7 +92,7 @@ class MatrixTable(Table):
 class RecordTable(Table):
     """A table from the fields of a structured array."""
 
-    member: Member
+    member: StoredArray
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested fields; see `Table.fetch`."""
@@ -129,7 +129,7 @@ def open_npy(source: Source) -> Table:
             raw.seek(header.size + after_header)
             yield cast(Readable, raw)
 
-    member = Member("array", header, opened)
+    member = StoredArray("array", header, opened)
     notices = half_precision([member])
     if header.dtype.names:
         return RecordTable(
@@ -158,7 +158,7 @@ def open_npy(source: Source) -> Table:
     )
 
 
-def _head(source: Source, member: Member) -> npt.NDArray[Any]:
+def _head(source: Source, member: StoredArray) -> npt.NDArray[Any]:
     header = member.header
     n, m = header.shape
     rows = min(n, SAMPLE_ROWS)
@@ -175,7 +175,7 @@ def _head(source: Source, member: Member) -> npt.NDArray[Any]:
     return out
 
 
-def _fields(member: Member) -> tuple[Column, ...]:
+def _fields(member: StoredArray) -> tuple[Column, ...]:
     header = member.header
     assert header.dtype.fields is not None
     if len(header.shape) != 1:
@@ -187,7 +187,7 @@ def _fields(member: Member) -> tuple[Column, ...]:
     for name in header.dtype.names or ():
         values = _text(head[name])
         part = Header(header.shape[:1] + values.shape[1:], values.dtype, False, 0)
-        column = column_of([Member(name, part, lambda v=values: _in_memory(v))])  # type: ignore[misc]
+        column = column_of([StoredArray(name, part, lambda v=values: _in_memory(v))])  # type: ignore[misc]
         columns.append(column)
     return tuple(columns)
 

@@ -123,7 +123,7 @@ def open_parquet(source: Source) -> Table:
         if len(names) < len(schema.names):
             doubled = names.most_common(1)[0][0]
             raise InputError(f"there are two columns called '{doubled[:80]}'")
-        heads = _Heads(source, meta, schema)
+        heads = _ParquetHeads(source, meta, schema)
         columns = [
             arrow.describe(field.name, field.type, partial(heads.of, field.name))
             for field in schema
@@ -139,7 +139,7 @@ def open_parquet(source: Source) -> Table:
     )
 
 
-class _Heads:
+class _ParquetHeads:
     """Reads the first rows of columns on demand, only of those that recognition inspects."""
 
     def __init__(self, source: Source, metadata: Any, schema: Any) -> None:

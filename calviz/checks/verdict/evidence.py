@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from calviz.checks._verdict_tests import Joint, joint, tested_views
+from calviz.checks.verdict.joint_tests import Joint, joint, tested_views
 from calviz.core.reduction import Reduction
 from calviz.metrics.binned import ece
 from calviz.metrics.mcs import mcs
@@ -32,7 +32,7 @@ LESSER_SHARE = 0.25
 #: With two classes, the verdict is about their other view if its error is larger by this factor.
 WORSE = 1.25
 
-Direction = Literal["over", "under", "mixed", "off", "none"]
+ErrorDirection = Literal["over", "under", "mixed", "off", "none"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Evidence:
     ece: float
     floor: NoiseFloor
     ece_below: float
-    direction: Direction
+    direction: ErrorDirection
     sides: tuple[bool, bool]
     too_high: BinGap | None
     too_low: BinGap | None
@@ -104,12 +104,9 @@ class Evidence:
     @property
     def off_on_average(self) -> bool:
         """Whether mean score and share of hits differ by more than noise."""
-        return self.direction != "none" and self.mcs != 0 and self._apart and self.shows("mcs")
-
-    @property
-    def _apart(self) -> bool:
         # Test and interval have to agree: the interval alone is too narrow if all rows are hits.
-        return self.interval is None or not self.interval.low <= 0 <= self.interval.high
+        apart = self.interval is None or not self.interval.low <= 0 <= self.interval.high
+        return self.direction != "none" and self.mcs != 0 and apart and self.shows("mcs")
 
     @property
     def strongest(self) -> CalibrationTest:
@@ -202,7 +199,7 @@ def _directed(evidence: Evidence, sums: BinSums) -> Evidence:
     high, low = evidence.sides
     average = evidence.off_on_average
     high, low = high or (average and evidence.mcs > 0), low or (average and evidence.mcs < 0)
-    direction: Direction = evidence.direction
+    direction: ErrorDirection = evidence.direction
     if average:
         direction = "over" if evidence.mcs > 0 else "under"
     if high and low and (not average or _lesser(sums) >= LESSER_SHARE * evidence.ece):

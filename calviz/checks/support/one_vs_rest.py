@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.checks._class_sides import most_if_several
+from calviz.checks.support.class_sides import most_if_several
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from calviz.checks._one_vs_rest import of_the_top_label
-from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, collect_evidence
-from calviz.checks.classes_off import classes_off, classes_unseen
 from calviz.checks.no_discrimination import shuffled
-from calviz.checks.other_view import other_view
+from calviz.checks.support.one_vs_rest import of_the_top_label
+from calviz.checks.verdict.class_sentences import classes_off, classes_unseen
+from calviz.checks.verdict.evidence import MIN_ROWS, Evidence, collect_evidence
+from calviz.checks.verdict.other_view import other_view
 from calviz.core.reduction import Reduction
 from calviz.results.gaps import SLIGHT
 from calviz.results.slices import Slices
@@ -37,7 +37,7 @@ def verdict(sample: Sample) -> Verdict:
 
     Notes
     -----
-    The tests and the adjustment of p-values are in `calviz.checks._verdict_tests`; at most 3 % of calibrated models
+    The tests and the adjustment of p-values are in `calviz.checks.verdict.joint_tests`; at most 3 % of calibrated models
     are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are called off.
     """
     evidence = sample.once(collect_evidence)

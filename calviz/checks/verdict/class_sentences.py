@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calviz.checks._one_vs_rest import one_vs_rest
+from calviz.checks.support.one_vs_rest import one_vs_rest
 from calviz.core.arrays import BoolArray
 from calviz.core.errors import NotAvailable
 from calviz.sample.class_ranges import ClassView, class_ranges, too_few

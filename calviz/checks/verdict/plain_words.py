@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from calviz.checks._verdict_evidence import MIN_ROWS
-from calviz.checks.verdict import rows_words
+from calviz.checks.verdict.evidence import MIN_ROWS
+from calviz.checks.verdict.sentence import rows_words
 from calviz.core.reduction import Reduction
 from calviz.results.gaps import SLIGHT, share_decimals
 from calviz.results.slices import Slice

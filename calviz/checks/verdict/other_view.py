@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, collect_evidence
-from calviz.checks._verdict_tests import tested_views
+from calviz.checks.verdict.evidence import MIN_ROWS, Evidence, collect_evidence
+from calviz.checks.verdict.joint_tests import tested_views
 from calviz.core.reduction import Reduction
 from calviz.metrics.binned import ece
 from calviz.results.gaps import share_decimals

@@ -1,0 +1,68 @@
+"""Every code of a finding or a notice is declared in one place: in `CHECKS` by its check, or in `Notice`."""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+from calviz.data.notices import Notice
+from calviz.specs.check import CHECKS
+
+ROOT = Path(__file__).parents[2]
+CODE = re.compile(r"(CAL|DATA)\d{3}")
+
+
+def codes_in(path: Path) -> Counter[str]:
+    """Codes among the strings of a file; docstrings hold more than a code."""
+    return Counter(
+        node.value
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and CODE.fullmatch(str(node.value))
+    )
+
+
+def declared_by(path: Path) -> list[str]:
+    """Codes that a file registers with ``Check("...", ...)``."""
+    return [
+        node.args[0].value
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Check"
+        if isinstance(node.args[0], ast.Constant)
+    ]
+
+
+def test_every_file_at_the_top_of_the_checks_is_one_check():
+    folder = ROOT / "calviz/checks"
+    declared = {
+        path.name: declared_by(path) for path in folder.glob("*.py") if path.name != "__init__.py"
+    }
+    assert {name: codes for name, codes in declared.items() if len(codes) != 1} == {}
+    assert sorted(code for (code,) in declared.values()) == list(CHECKS.keys())
+    for name, (code,) in declared.items():
+        assert set(codes_in(folder / name)) == {code}, f"{name} yields the finding of another check"
+        assert (ast.get_docstring(ast.parse((folder / name).read_text())) or "").startswith(code)
+
+
+def test_no_other_file_writes_a_code_out():
+    elsewhere = {
+        str(path.relative_to(ROOT)): set(codes)
+        for path in [
+            ROOT / "app.py",
+            *(ROOT / "pages").rglob("*.py"),
+            *(ROOT / "calviz").rglob("*.py"),
+        ]
+        if path.parent != ROOT / "calviz/checks"
+        if (codes := codes_in(path))
+    }
+    assert elsewhere == {"calviz/data/notices.py": {notice.value for notice in Notice}}
+
+
+def test_every_kind_of_notice_is_used():
+    used = {
+        node.attr
+        for path in (ROOT / "calviz/data").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "Notice"
+    }
+    assert used == {notice.name for notice in Notice}
+    assert len({notice.title for notice in Notice}) == len(Notice)
