@@ -4,7 +4,7 @@ import streamlit as st
 
 from calviz.figures.calibration_curve import NAMES
 from calviz.specs.check import CHECKS
-from calviz.text.words import full_sentence, keep_units_together
+from calviz.text.words import capitalised, full_sentence, keep_units_together
 from calviz.ui.pinned import on_page
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import (
@@ -56,7 +56,7 @@ with page_guard.boundary():
     )
     curve = results.calibration_curve(chosen, kind)
     description = keep_units_together(curve.describe().split(": ", 1)[-1])
-    st.markdown(md(description[:1].upper() + description[1:], 1_000))
+    st.markdown(md(capitalised(description), 1_000))
     diagram.chart(
         curve,
         curve.plot(theme=diagram.theme(), width=diagram.page_width()),

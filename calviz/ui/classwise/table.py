@@ -151,7 +151,7 @@ def table(
         key=key,
         on_select=on_select,
         selection_mode="single-row",
-        selection_default=None if index is None else {"selection": {"rows": [order.index(index)]}},
+        selection_default=tables.ticked([] if index is None else [order.index(index)]),
         placeholder="–",
         alt="All classes",
         column_config=_COLUMNS | {"value": _VALUE_COLUMNS[mode]},

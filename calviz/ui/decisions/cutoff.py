@@ -14,7 +14,7 @@ from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.net_benefit import Shown
 from calviz.sample.cutoff import CUTOFF, Confusion, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
-from calviz.text.words import decimal, percent, shorten, whole
+from calviz.text.words import capitalised, decimal, percent, shorten, whole
 from calviz.ui.decisions.before_after import DecidingSamples, deciding
 from calviz.ui.pinned import on_page
 from calviz.ui.pinned import state as state_of_pin
@@ -224,7 +224,7 @@ def _net_benefit(
     st.markdown(md(figure.reading(), 1_000))
     for other in others:
         name = other.name
-        st.markdown(md(f"{name[:1].upper()}{name[1:]}: {other.reading()}", 1_000))
+        st.markdown(md(f"{capitalised(name)}: {other.reading()}", 1_000))
     drawing = figure.plot(
         theme=diagram.theme(), width=diagram.page_width(), shown=shown, at=cutoff, others=others
     )

@@ -11,7 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from calviz.core.errors import CalvizError, Repair
 from calviz.data import ReadingOptions, Together, are_logs
 from calviz.data.format import FORMATS
-from calviz.text.words import file_size, shorten
+from calviz.text.words import capitalised, file_size, shorten
 from calviz.ui.session import navigation, open_files
 from calviz.ui.session.view_file import is_view, read_view
 from calviz.ui.widgets.reading_form import reading_form
@@ -119,7 +119,7 @@ def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
 
 def sentence(repair: Repair) -> str:
     """Return the label of a repair's button."""
-    return md(repair.label[:1].upper() + repair.label[1:], 80)
+    return md(capitalised(repair.label), 80)
 
 
 def repairs(entry: open_files.Entry) -> None:
