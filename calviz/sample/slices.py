@@ -153,26 +153,25 @@ def _measured(
         p_values = (
             p_against_calibrated(sums) if against == "calibrated" else p_against_rest(sums, whole)
         )
-        gap, spread = sums.gap, sums.spread
-        ece, noise = slice_ece(events, bin_of, bins, codes, len(values), weights)
-        for i, value in enumerate(values):
-            if sums.rows[i] < min_rows or not sums.mass[i] > 0:
-                small += 1
-                continue
-            measured.append(
-                Slice(
-                    where=tuple(zip(names, value, strict=True)),
-                    rows=int(sums.rows[i]),
-                    score=float(sums.score[i] / sums.mass[i]),
-                    hits=float(sums.hits[i] / sums.mass[i]),
-                    gap=float(gap[i]),
-                    interval=Interval(float(gap[i] - z * spread[i]), float(gap[i] + z * spread[i])),
-                    p_value=float(p_values[i]),
-                    adjusted=1.0,
-                    ece=float(ece[i]),
-                    ece_noise=float(noise[i]),
-                )
+        eces, noises = slice_ece(events, bin_of, bins, codes, len(values), weights)
+        is_large = (sums.rows >= min_rows) & (sums.mass > 0)
+        small += int(np.count_nonzero(~is_large))
+        gap, half_width = sums.gap, z * sums.spread
+        measured += [
+            Slice(
+                where=tuple(zip(names, values[i], strict=True)),
+                rows=int(sums.rows[i]),
+                score=float(sums.score[i] / sums.mass[i]),
+                hits=float(sums.hits[i] / sums.mass[i]),
+                gap=float(gap[i]),
+                interval=Interval(float(gap[i] - half_width[i]), float(gap[i] + half_width[i])),
+                p_value=float(p_values[i]),
+                adjusted=1.0,
+                ece=float(eces[i]),
+                ece_noise=float(noises[i]),
             )
+            for i in np.flatnonzero(is_large)
+        ]
     return Slices(
         name=data.name,
         rows=data.rows,
