@@ -3,7 +3,7 @@
 import pytest
 
 from calviz.ui.session.navigation import PAGES
-from tests.app.test_app import _app, _quiet, _upload, _words
+from tests.app.pages import _app, _quiet, _upload, _words
 
 
 def lines(n=240):

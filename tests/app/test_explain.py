@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.test_app import _app, _quiet, _words
+from tests.app.pages import _app, _quiet, _words
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from calviz.ui.session.jobs import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# The quick lane opens every page once (test_app.py); what these tests click takes long.
+# The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
 
 

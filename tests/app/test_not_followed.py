@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.test_app import _app, _quiet
+from tests.app.pages import _app, _quiet
 
 SAID = "not only the selected ones"
 

@@ -14,10 +14,10 @@ from calviz.peers import _measure
 from calviz.sample.cross_fitted import CrossFitted
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
-from tests.app.test_app import _app, _quiet
+from tests.app.pages import _app, _quiet
 from tests.app.test_report import _finished
 
-# The quick lane opens every page once (test_app.py); what these tests click takes long.
+# The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 # What is counted here is what users have.
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("usual_resamples")]
 

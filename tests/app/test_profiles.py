@@ -7,7 +7,7 @@ import pytest
 import calviz
 from calviz.profiles.file import write_profile
 from calviz.ui.session.navigation import PAGES
-from tests.app.test_app import _app, _words
+from tests.app.pages import _app, _words
 
 N = 4_000
 

@@ -8,9 +8,9 @@ import pytest
 
 from calviz.ui.recalibrate import comparison_job
 from calviz.ui.report import report_page
-from tests.app.test_app import _app, _quiet, _words
+from tests.app.pages import _app, _quiet, _words
 
-# The quick lane opens every page once (test_app.py); what these tests click takes long.
+# The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
 
 

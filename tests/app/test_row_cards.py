@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.test_app import _app, _quiet, _upload, _words
+from tests.app.pages import _app, _quiet, _upload, _words
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 

@@ -18,7 +18,7 @@ from calviz.ui.selection.rules import (
     decode_rule,
     rows_of,
 )
-from tests.app.test_app import _app, _quiet, _words
+from tests.app.pages import _app, _quiet, _words
 
 NAMES = st.text(alphabet="ab0 ~!:-.,é%&=+#日\n", min_size=1, max_size=12)
 RULES = st.one_of(

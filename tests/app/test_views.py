@@ -6,7 +6,7 @@ import pytest
 
 from calviz.core.errors import InputError
 from calviz.ui.session.view_file import header, is_view, read_view
-from tests.app.test_app import _app, _quiet, _words
+from tests.app.pages import _app, _quiet, _words
 
 PAGES = frozenset({"overview", "reliability"})
 
