@@ -194,8 +194,8 @@ def _check(min_rows: int, rate: float, level: float, against: str) -> None:
         if not 0 < value < 1:
             raise OptionError(f"'{name}' must be between 0 and 1, got {value}.")
     if against not in get_args(Against):
-        known = " or ".join(f"'{name}'" for name in get_args(Against))
-        raise OptionError(f"'against' must be {known}, got '{against}'.")
+        choices = " or ".join(f"'{name}'" for name in get_args(Against))
+        raise OptionError(f"'against' must be {choices}, got '{against}'.")
 
 
 def _columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
@@ -204,8 +204,8 @@ def _columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
     chosen = tuple(data.groups if columns is None else dict.fromkeys(columns))
     for name in chosen:
         if name not in data.groups:
-            known = ", ".join(list(data.groups)[:10])
-            raise OptionError(f"there is no group column '{name}'; known: {known}.")
+            names = ", ".join(list(data.groups)[:10])
+            raise OptionError(f"there is no group column '{name}'; known: {names}.")
     return chosen
 
 
