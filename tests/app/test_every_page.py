@@ -5,7 +5,7 @@ import pytest
 
 from calviz.data.samples import SAMPLES
 from calviz.ui.session.navigation import PAGES
-from tests.app.pages import ROOT, _app, _quiet, _upload, _words
+from tests.app.pages import ROOT, open_page, quiet, text_of, upload
 from tests.inputs.borderline import FILES
 
 
@@ -35,8 +35,8 @@ SHOWN = [
 
 @pytest.mark.parametrize(("sample", "page"), SHOWN)
 def test_every_page_shows_every_sample(sample, page):
-    app = _quiet(_app(f"data={sample}&bins=7", page))
-    assert next(p.question for p in PAGES if p.key == page) in _words(app)
+    app = quiet(open_page(f"data={sample}&bins=7", page))
+    assert next(p.question for p in PAGES if p.key == page) in text_of(app)
     assert app.number_input(key="bins").value == 7
     # What opens without a link needs no word in it.
     assert app.query_params.get("data", "digits") == sample
@@ -44,7 +44,7 @@ def test_every_page_shows_every_sample(sample, page):
 
 
 def test_it_opens_on_sample_data_with_a_verdict_and_five_numbers():
-    app = _quiet(_app())
+    app = quiet(open_page())
     assert len(app.metric) == 5
     assert [m.label.split(" (")[0] for m in app.metric] == [
         "Accuracy",
@@ -60,18 +60,18 @@ def test_it_opens_on_sample_data_with_a_verdict_and_five_numbers():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in FILES if "two columns" not in kind])
 def test_unusual_files_are_shown_on_every_page(kind):
-    app = _quiet(_upload(_app(page="data"), "mine.csv", FILES[kind]))
+    app = quiet(upload(open_page(page="data"), "mine.csv", FILES[kind]))
     for page in PAGES:
         if page.key in ("learn", "arena"):  # they do not show the file
             continue
         app.switch_page(page.file).run()
-        _quiet(app)
+        quiet(app)
         # Nothing to be warned of but what the data themselves are, and whether they can be fitted on.
         fits = ("recalibrate", "learning_curve")
         assert not app.warning or page.key in ("overview", "data", *fits)
     if kind == "one row":
         app.switch_page("pages/overview.py").run()
-        assert _words(app).count("n = 1: not meaningful") == 5
+        assert text_of(app).count("n = 1: not meaningful") == 5
 
 
 @pytest.mark.slow
@@ -82,10 +82,10 @@ def test_an_unforeseen_error_is_one_sentence(monkeypatch):
         raise RuntimeError("secret detail")
 
     monkeypatch.setattr(Reliability, "compute", broken)
-    app = _app()
+    app = open_page()
     assert not app.exception
     assert len(app.error) == 1
-    assert "secret detail" not in _words(app)
+    assert "secret detail" not in text_of(app)
     assert len(app.metric) == 5
 
 
@@ -111,14 +111,14 @@ def test_no_widget_has_a_default_and_a_value_set_beside_it(monkeypatch):
         f"{label},{a:.1f},{b:.1f},{'test' if i % 2 else 'cal'}\n"
         for i, (label, a, b) in enumerate(cells)
     )
-    app = _upload(_app("bins=4"), "zeros.csv", content.encode())
+    app = upload(open_page("bins=4"), "zeros.csv", content.encode())
     for page in ("learning_curve", "overview", "learning_curve", "recalibrate"):
-        app = _quiet(app.switch_page(f"pages/{page}.py").run())
+        app = quiet(app.switch_page(f"pages/{page}.py").run())
         zeros = [w for w in app.button_group if w.key == "zeros"]
         if zeros and page == "learning_curve":
             zeros[0].set_value("own").run()
-    assert "read as 0.01 by the methods" in _words(app)
-    link = _app(f"data={app.query_params['data'][0]}&bins=7&scheme=equal-width")
-    _quiet(_upload(link, "zeros.csv", content.encode()))
+    assert "read as 0.01 by the methods" in text_of(app)
+    link = open_page(f"data={app.query_params['data'][0]}&bins=7&scheme=equal-width")
+    quiet(upload(link, "zeros.csv", content.encode()))
     assert link.number_input(key="bins").value == 7
     assert twice == []

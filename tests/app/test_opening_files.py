@@ -9,61 +9,61 @@ from streamlit.testing.v1 import AppTest
 from calviz.data import ReadingOptions, read
 from calviz.ui.session import open_files
 from calviz.ui.session.open_files import decode_options, encode_options
-from tests.app.pages import GOOD, ROOT, _app, _quiet, _upload, _words
+from tests.app.pages import GOOD, ROOT, drop, open_page, press, quiet, text_of, upload
 
 
 @pytest.mark.slow
 def test_a_file_is_read_and_looked_at():
-    app = _quiet(_upload(_app(page="data"), "mine.csv", GOOD))
-    assert "3 rows, 3 classes (cat, dog, fox)" in _words(app)
+    app = quiet(upload(open_page(page="data"), "mine.csv", GOOD))
+    assert "3 rows, 3 classes (cat, dog, fox)" in text_of(app)
     app.switch_page("pages/overview.py").run()
-    assert "mine.csv · 3 rows" in _words(_quiet(app))
+    assert "mine.csv · 3 rows" in text_of(quiet(app))
 
 
 @pytest.mark.slow
 def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays():
-    app = _upload(_app(page="data"), "mine.csv", GOOD)
-    _upload(app, "broken.csv", b"label,p_a,p_b\na,x,0.5\nb,0.5,0.5\n")
+    app = upload(open_page(page="data"), "mine.csv", GOOD)
+    upload(app, "broken.csv", b"label,p_a,p_b\na,x,0.5\nb,0.5,0.5\n")
     assert not app.exception
     assert len(app.error) == 1
-    words = _words(app)
+    words = text_of(app)
     assert "broken.csv" in words
     assert "mine.csv is still loaded." in words
     assert "3 rows, 3 classes" in words
-    next(b for b in app.button if b.label == "Dismiss").click().run()
-    _quiet(app)
+    press(app, "Dismiss")
+    quiet(app)
 
 
 @pytest.mark.slow
 def test_repairs_are_offered_made_on_request_and_undone():
-    app = _upload(_app(page="data"), "mine.csv", b"label,p_a,p_b\na,80.9,19.1\nb,24.9,75.1\n")
+    app = upload(open_page(page="data"), "mine.csv", b"label,p_a,p_b\na,80.9,19.1\nb,24.9,75.1\n")
     button = next(b for b in app.button if "100" in b.label)
     button.click().run()
-    assert "Repair made" in _words(_quiet(app))
+    assert "Repair made" in text_of(quiet(app))
     assert "percent" in str(app.query_params["reading"])
-    next(b for b in app.button if b.label == "Undo the repairs").click().run()
+    press(app, "Undo the repairs")
     assert not app.exception
 
 
 @pytest.mark.slow
 def test_what_was_recognised_can_be_said_otherwise():
-    app = _upload(
-        _app(page="data"), "mine.csv", b"label,second,p_a,p_b\na,b,0.8,0.2\nb,a,0.3,0.7\n"
+    app = upload(
+        open_page(page="data"), "mine.csv", b"label,second,p_a,p_b\na,b,0.8,0.2\nb,a,0.3,0.7\n"
     )
     label = next(s for s in app.selectbox if s.label == "Label column")
     label.set_value("second")
-    next(b for b in app.button if b.label == "Read it this way").click().run()
-    _quiet(app)
-    assert "label 'second'" in _words(app)
+    press(app, "Read it this way")
+    quiet(app)
+    assert "label 'second'" in text_of(app)
 
 
 @pytest.mark.slow
 def test_a_link_waits_for_its_file_and_gives_it_its_settings():
-    app = _app("data=0123456789abcdef&bins=4&reduction=class&class=fox")
-    assert "0123456789abcdef" in _words(app)
+    app = open_page("data=0123456789abcdef&bins=4&reduction=class&class=fox")
+    assert "0123456789abcdef" in text_of(app)
     assert not app.number_input
-    app.file_uploader[0].set_value(("mine.csv", GOOD, "text/csv")).run()
-    _quiet(app)
+    drop(app, "mine.csv", GOOD)
+    quiet(app)
     assert app.number_input(key="bins").value == 4
     assert app.selectbox(key="class").value == "fox"
     # It is another file than the link's, which is said.
@@ -71,9 +71,9 @@ def test_a_link_waits_for_its_file_and_gives_it_its_settings():
 
 
 def test_a_link_that_waits_can_be_left():
-    app = _app("data=0123456789abcdef")
+    app = open_page("data=0123456789abcdef")
     next(b for b in app.button if "sample" in b.label).click().run()
-    assert len(_quiet(app).metric) == 5
+    assert len(quiet(app).metric) == 5
 
 
 @pytest.mark.parametrize(
