@@ -12,6 +12,7 @@ from calviz.ui.widgets import (
     csv_download,
     diagram,
     interactive_reliability,
+    link_choice,
     notable_rows,
     recalibrated_diagram,
     reduction_choice,
@@ -43,14 +44,11 @@ recalibrated_diagram.explore(chosen)
 
 with page_guard.boundary():
     st.subheader("A curve instead of bins", anchor=False)
-    kind = st.segmented_control(
+    kind = link_choice.one_of(
         "Fitted by",
-        tuple(NAMES),
+        NAMES,
         default="spline",
-        required=True,
         key="curve",
-        bind="query-params",
-        format_func=lambda key: NAMES.get(key, str(key)),
         help="ICI, E50, E90, Emax and ECI are distances from the spline, unless another curve is asked for. The band is that of "
         "each score for itself.",
     )

@@ -13,7 +13,7 @@ from calviz.ui.selection import state
 from calviz.ui.selection.rules import Cell
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import csv_download, diagram, tables
+from calviz.ui.widgets import csv_download, diagram, link_choice, tables
 from calviz.ui.widgets.text import md
 
 #: Pairs listed in the table; the download has all.
@@ -35,14 +35,8 @@ def explore(settings: Settings) -> None:
             st.caption(md(full_sentence(str(reason)), 500))
             return
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            colour_by: By = st.segmented_control(
-                "Colour by share",
-                tuple(BY),
-                default="true",
-                required=True,
-                key="confusion-by",
-                bind="query-params",
-                format_func=lambda key: BY.get(key, str(key)),
+            colour_by: By = link_choice.one_of(
+                "Colour by share", BY, default="true", key="confusion-by"
             )
             chosen = _chosen_classes(figure, settings)
         description = keep_units_together(figure.describe().split(": ", 1)[-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from calviz.ui.pinned import state as state_of_pin
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import csv_download, diagram
+from calviz.ui.widgets import csv_download, diagram, link_choice
 from calviz.ui.widgets.recalibration_choice import name_of
 from calviz.ui.widgets.text import md
 
@@ -202,14 +201,11 @@ def _net_benefit(
     pinned: Overlay[Sample] | None,
 ) -> None:
     st.subheader("Is it better than deciding without it?", anchor=False)
-    shown = st.segmented_control(
+    shown = link_choice.one_of(
         "Drawn",
-        get_args(Shown),
+        _SHOWN,
         default="net-benefit",
-        required=True,
         key="benefit",
-        bind="query-params",
-        format_func=lambda key: _SHOWN[key],
         help="Net benefit: hits acted on per row, less false alarms at the cutoff's exchange rate. Standardised: divided by the share "
         "of hits, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no hit being missed on balance.",
     )

@@ -15,6 +15,7 @@ from calviz.results.slices import rows_where
 from calviz.text.words import decimal, percent, shorten
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import link_choice
 from calviz.ui.widgets.recalibrated_rows import rows_words
 from calviz.ui.widgets.text import md
 
@@ -26,14 +27,11 @@ def explore(settings: Settings) -> None:
     """Draw the choice of method and coverage, and what the sets hold; a fragment."""
     with page_guard.boundary():
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            method: SetMethod = st.segmented_control(
+            method: SetMethod = link_choice.one_of(
                 "Sets by",
-                tuple(_METHODS),
+                _METHODS,
                 default="lac",
-                required=True,
                 key="sets",
-                bind="query-params",
-                format_func=lambda key: _METHODS.get(key, str(key)),
                 help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
             )
             with st.container(width=420):

@@ -21,10 +21,11 @@ from calviz.ui.selection.rules import Covered
 from calviz.ui.selection.rules import threshold as threshold_of
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram, interactive_reliability, recalibration_choice
+from calviz.ui.widgets import diagram, interactive_reliability, link_choice, recalibration_choice
 from calviz.ui.widgets.text import md
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
+_Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
 _CURVE = "risk.curve"
 _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
 
@@ -82,23 +83,8 @@ def _ranking_and_axes(rankings: tuple[Ranking, ...]) -> tuple[Ranking, XAxis, YA
             help="confidence: the largest probability; entropy: of all probabilities; margin: "
             "the largest minus the second largest.",
         )
-        x: XAxis = st.segmented_control(
-            "Horizontal axis",
-            tuple(_X),
-            default="coverage",
-            required=True,
-            key="across",
-            bind="query-params",
-            format_func=lambda x: _X[x],
-        )
-        y: YAxis = st.segmented_control(
-            "Vertical axis",
-            ("accuracy", "risk"),
-            default="accuracy",
-            required=True,
-            key="up",
-            bind="query-params",
-        )
+        x: XAxis = link_choice.one_of("Horizontal axis", _X, default="coverage", key="across")
+        y: YAxis = link_choice.one_of("Vertical axis", _Y, default="accuracy", key="up")
     return ranking or "confidence", x, y
 
 
@@ -193,15 +179,7 @@ def _others(
 def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:
     """Draw the slider; return a function that gives the chosen point of any curve."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        by = st.segmented_control(
-            "Choose by",
-            tuple(_BY),
-            default="share",
-            required=True,
-            key="by",
-            bind="query-params",
-            format_func=lambda by: _BY[by],
-        )
+        by = link_choice.one_of("Choose by", _BY, default="share", key="by")
         with st.container(width=420):
             if by == "error":
                 allowed = st.slider(

@@ -14,7 +14,7 @@ from calviz.ui.selection import overlay, panel, state
 from calviz.ui.selection.rules import Bins, bounds
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import browser, csv_download, diagram, tables
+from calviz.ui.widgets import browser, csv_download, diagram, link_choice, tables
 from calviz.ui.widgets.text import md
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
@@ -39,14 +39,11 @@ def explore(settings: Settings) -> None:
                 help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
                 "by isotonic regression (CORP), which may only rise.",
             )
-            pick = st.segmented_control(
+            pick = link_choice.one_of(
                 "Pick",
-                tuple(_PICKS),
+                _PICKS,
                 default="click",
-                required=True,
                 key="pick",
-                bind="query-params",
-                format_func=lambda way: _PICKS.get(way, str(way)),
                 help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
             )
         figure = results.reliability(settings, tuple(k for k in CURVES if k in curves))
