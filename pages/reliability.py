@@ -57,7 +57,6 @@ with page_guard.boundary():
     st.markdown(md(capitalised(description), 1_000))
     diagram.chart(
         curve,
-        curve.plot(theme=diagram.theme(), width=diagram.page_width()),
         key="reliability.curve",
         filename="calibration-curve",
     )
@@ -68,7 +67,7 @@ with page_guard.boundary():
     st.markdown(md(keep_units_together(strip.reading()), 1_000))
     diagram.chart(
         strip,
-        diagram.as_wide_as_the_page(strip.plot(theme=diagram.theme(), width=diagram.page_width())),
+        diagram.as_wide_as_the_page(diagram.plotted(strip)),
         key="reliability.strip",
         filename="ece-by-bins",
     )

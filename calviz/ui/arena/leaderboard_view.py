@@ -197,7 +197,7 @@ def _pictures(board: Leaderboard) -> None:
                 st.markdown(f"**{title}**")
                 diagram.chart(
                     figure,
-                    figure.plot(theme=diagram.theme(), width=diagram.page_width() or WIDTH),
+                    diagram.plotted(figure, width=diagram.page_width() or WIDTH),
                     key=f"arena.{name}",
                     filename=f"arena-{name}",
                     own_caption=True,

@@ -80,13 +80,7 @@ def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
 
     diagram.chart(
         figure,
-        figure.plot(
-            theme=diagram.theme(),
-            width=diagram.page_width(),
-            by=colour_by,
-            classes=classes,
-            selected=_selected(figure),
-        ),
+        diagram.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure)),
         key=key,
         filename="confusion",
         on_select=clicked,

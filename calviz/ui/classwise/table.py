@@ -64,12 +64,8 @@ def chart(
 
     diagram.chart(
         figure,
-        figure.plot(
-            theme=diagram.theme(),
-            order=order,
-            selected=selected,
-            width=diagram.page_width(),
-            beside=() if pinned is None else (pinned,),
+        diagram.plotted(
+            figure, order=order, selected=selected, beside=() if pinned is None else (pinned,)
         ),
         key=key,
         filename=f"classes-{figure.mode}",

@@ -144,7 +144,6 @@ def differences(comparison: ModelComparison, metric: str) -> None:
                 with st.container(width=470):
                     diagram.chart(
                         figure,
-                        figure.plot(theme=diagram.theme(), width=diagram.page_width()),
                         key=f"models.difference.{key}",
                         filename=f"models-{key}",
                     )
@@ -180,7 +179,7 @@ def planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings
             with st.container(width=470):
                 diagram.chart(
                     figure,
-                    figure.plot(theme=diagram.theme(), caption=True, width=diagram.page_width()),
+                    diagram.plotted(figure, caption=True),
                     key=f"models.plane.{score}",
                     filename=f"models-plane-{score}",
                 )
@@ -210,7 +209,7 @@ def diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settin
                 st.markdown(f"**{md(shown[name])}**")
                 diagram.chart(
                     figure,
-                    figure.plot(theme=diagram.theme(), width=SMALL),
+                    diagram.plotted(figure, width=SMALL),
                     key=f"models.reliability.{at}",
                     filename=f"reliability-{at + 1}",
                 )

@@ -105,13 +105,7 @@ def explore(settings: Settings, method: str) -> None:
         with st.container(horizontal=True, gap="medium"):
             for panel in ("roc", "precision-recall"):
                 with st.container(width=_SQUARE):
-                    drawing = roc.plot(
-                        theme=diagram.theme(),
-                        width=diagram.page_width(),
-                        panel=panel,
-                        at=cells[0],
-                        beside=beside,
-                    )
+                    drawing = diagram.plotted(roc, panel=panel, at=cells[0], beside=beside)
                     diagram.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
         _net_benefit(deciding_samples, settings, cutoff, pinned)
 
@@ -221,9 +215,7 @@ def _net_benefit(
     for other in others:
         name = other.name
         st.markdown(md(f"{capitalised(name)}: {other.reading()}", 1_000))
-    drawing = figure.plot(
-        theme=diagram.theme(), width=diagram.page_width(), shown=shown, at=cutoff, others=others
-    )
+    drawing = diagram.plotted(figure, shown=shown, at=cutoff, others=others)
     diagram.chart(
         figure,
         drawing,

@@ -140,7 +140,7 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
                 st.markdown(f"**{METRICS[one.metric].label}**")
                 diagram.chart(
                     one,
-                    one.plot(theme=diagram.theme(), width=diagram.page_width() or WIDTH),
+                    diagram.plotted(one, width=diagram.page_width() or WIDTH),
                     key=f"learning.{one.metric}",
                     filename=f"learning-curve-{one.metric}",
                 )

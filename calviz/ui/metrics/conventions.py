@@ -43,7 +43,6 @@ def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
         figure = EceByLibrary.of(conventions)
         diagram.chart(
             figure,
-            figure.plot(theme=diagram.theme(), width=diagram.page_width()),
             key="conventions",
             filename="ece-by-library",
         )

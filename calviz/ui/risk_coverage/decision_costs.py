@@ -43,9 +43,7 @@ def explore(settings: Settings, method: str) -> None:
         st.caption(_rows_words(costs, fit_words, judged_words))
         diagram.chart(
             figure,
-            diagram.as_wide_as_the_page(
-                figure.plot(theme=diagram.theme(), others=others, width=diagram.page_width())
-            ),
+            diagram.as_wide_as_the_page(diagram.plotted(figure, others=others)),
             key="decision",
             filename="cost-of-decisions",
             alt=" ".join(one.describe() for one in figures),

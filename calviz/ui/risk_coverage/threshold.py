@@ -98,7 +98,7 @@ def _clickable(figure: RiskCoverage, ranking: Ranking, **options: Any) -> None:
         if percent is not None:
             state.choose(Covered("kept", ranking, percent), by=_CURVE)
 
-    drawing = figure.plot(theme=diagram.theme(), width=diagram.page_width(), **options)
+    drawing = diagram.plotted(figure, **options)
     diagram.chart(
         figure,
         diagram.as_wide_as_the_page(drawing),

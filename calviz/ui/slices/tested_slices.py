@@ -188,9 +188,8 @@ def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
         diagram.chart(
             figure,
             diagram.as_wide_as_the_page(
-                figure.plot(
-                    theme=diagram.theme(),
-                    width=diagram.page_width(),
+                diagram.plotted(
+                    figure,
                     beside=()
                     if pinned is None
                     else (replace(pinned, content=pinned.content[: len(figure.shown)]),),
