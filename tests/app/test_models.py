@@ -31,9 +31,9 @@ def _csv(ids: list[str], score: np.ndarray, labels: np.ndarray) -> bytes:
 
 def test_the_best_model_is_named_with_those_that_tie():
     app = _finished(open_page("data=breast_cancer", "compare_models"))
-    value = app.subheader[0].value
-    assert "logistic regression" in value
-    assert "not told apart" in value
+    answer = app.subheader[0].value
+    assert "logistic regression" in answer
+    assert "not told apart" in answer
     table = app.table[0].value
     assert len(table) == 5
     (heading,) = (name for name in table.columns if "NLL" in name)
@@ -129,9 +129,9 @@ def test_the_page_says_how_many_labels_are_enough():
     app = _finished(
         open_page("data=breast_cancer&model=SVM margin&label-draws=5", "learning_curve")
     )
-    value = app.subheader[0].value
-    assert "labels" in value
-    assert "uncalibrated" in value
+    answer = app.subheader[0].value
+    assert "labels" in answer
+    assert "uncalibrated" in answer
     assert "judged on the same 285 rows" in text_of(app)
     app.button_group(key="labels-by").set_value("nll").run()
     assert "NLL" in quiet(app).subheader[0].value

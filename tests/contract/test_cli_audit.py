@@ -347,8 +347,8 @@ class TestThreshold:
 
     @staticmethod
     def result(value, interval=None, reason=None) -> Evaluation:
-        computed = MetricResult("ece", value, interval=interval, reason=reason)
-        return Evaluation("m", 9, 2, "probabilities", None, "top-label", {"ece": computed})
+        metric = MetricResult("ece", value, interval=interval, reason=reason)
+        return Evaluation("m", 9, 2, "probabilities", None, "top-label", {"ece": metric})
 
     @pytest.mark.parametrize(
         ("text", "value", "interval", "crossed"),
@@ -454,8 +454,8 @@ def test_sample_data_agree_with_independent_peers():
     assert len(compared) >= 4
     records = {arguments: audit(path, *arguments) for arguments in {p[2] for p in compared}}
     for key, entry, arguments in compared:
-        computed = records[arguments]["metrics"][key]["value"]
-        assert computed == pytest.approx(peers[entry]["value"], rel=1e-6), entry
+        value = records[arguments]["metrics"][key]["value"]
+        assert value == pytest.approx(peers[entry]["value"], rel=1e-6), entry
 
 
 @pytest.mark.slow
@@ -466,7 +466,7 @@ def test_real_networks_agree_with_independent_peers(name):
     path = SHARED / "data" / FILES[name]
     records = {arguments: audit(path, *arguments) for arguments in {p[2] for p in PEERS}}
     for key, entry, arguments in PEERS:
-        computed = records[arguments]["metrics"][key]["value"]
-        assert computed == pytest.approx(peers[entry]["value"], rel=1e-6), entry
+        value = records[arguments]["metrics"][key]["value"]
+        assert value == pytest.approx(peers[entry]["value"], rel=1e-6), entry
     if name == "netcal_cifar10_wrn16_4":
         assert round(records[()]["metrics"]["ece"]["value"], 6) == 0.053716

@@ -81,12 +81,14 @@ def test_a_hive_table_by_country_and_month_is_the_sum_of_its_files(folder: Path)
     asked = ("ece", "nll", "ks", "auroc")
     ours = calviz.evaluate(Sample.of(whole, where=(("country", "de"),)), asked, ci=True)
     for result in calviz.evaluate(own, asked, ci=True):
-        computed = ours[result.key]
-        assert (computed.exact, computed.bound) == (True, 0)
-        assert computed.value == pytest.approx(result.value, abs=1e-9)
+        from_profile = ours[result.key]
+        assert (from_profile.exact, from_profile.bound) == (True, 0)
+        assert from_profile.value == pytest.approx(result.value, abs=1e-9)
         width = result.interval.high - result.interval.low
-        assert computed.interval == pytest.approx(result.interval, abs=0.2 * width)
-        assert computed.noise_floor.mean == pytest.approx(result.noise_floor.mean, abs=0.1 * width)
+        assert from_profile.interval == pytest.approx(result.interval, abs=0.2 * width)
+        assert from_profile.noise_floor.mean == pytest.approx(
+            result.noise_floor.mean, abs=0.1 * width
+        )
 
 
 def test_a_written_profile_is_read_again_and_opened_like_any_other_file(folder: Path, tmp_path):

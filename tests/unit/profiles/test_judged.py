@@ -98,11 +98,11 @@ def test_every_metric_is_that_of_the_rows_or_says_that_it_needs_them(own, cells,
         )
         for data in (cells, own)
     )
-    present = [m for m in evaluation if m.available]
-    assert len(present) > 40
+    available = [m for m in evaluation if m.available]
+    assert len(available) > 40
     for m in evaluation:
         assert m.available or "needs the rows" in m.reason
-    for m in present:
+    for m in available:
         row = wanted[m.key]
         assert m.exact
         assert m.value == pytest.approx(row.value, rel=1e-7, abs=1e-7), m.key

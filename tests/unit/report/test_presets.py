@@ -93,9 +93,9 @@ def test_the_cutoff_and_the_column_that_are_asked_for(tmp_path):
     assert result["sensitivity"]["value"] == 0.75
     assert record["metrics"]["net_benefit"]["value"] == pytest.approx(0.3 - 0.3 * 3 / 7)
     page = tmp_path / "page.md"
-    outcome_ = run(*asked, "--grades", "region", "--preset", "credit", "--markdown", page)
-    assert outcome_.exit_code == 0, outcome_.stderr
-    assert "A cutoff of 0.3 is right where a missed hit is as bad as 2.33 false" in outcome_.stdout
+    graded = run(*asked, "--grades", "region", "--preset", "credit", "--markdown", page)
+    assert graded.exit_code == 0, graded.stderr
+    assert "A cutoff of 0.3 is right where a missed hit is as bad as 2.33 false" in graded.stdout
     text = page.read_text(encoding="utf-8")
     assert "A cutoff of 0.3 is right" in text
     assert "| light |" in text
