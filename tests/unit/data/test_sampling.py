@@ -12,6 +12,7 @@ import calviz
 from calviz.core.errors import InputError, OptionError
 from calviz.data.sampling.draw import draw
 from calviz.data.sampling.hashes import content_hashes
+from tests.inputs.command_line import outcome
 from tests.inputs.simulated import draw_labels
 
 N = 3_000
@@ -226,12 +227,8 @@ def test_the_command_line_draws_says_and_judges(tmp_path: Path):
     source.mkdir()
     rows().write_parquet(source / "a.parquet")
 
-    def run(*arguments: object) -> tuple[int, str, str]:
-        result = run(*arguments)
-        return result.exit_code, result.stdout, result.stderr
-
     to = ("--sample", 100, "--judge-sample", 60, "--json", tmp_path / "c.json")
-    code, text, wrong = run("compare", source, "--methods", "temperature", *to)
+    code, text, wrong = outcome("compare", source, "--methods", "temperature", *to)
     assert code == 0, wrong
     assert "so rows are drawn. 100 rows to fit on" in wrong
     assert "judged on 60 (a stratified sample of 2,900 other rows" in text
@@ -244,12 +241,12 @@ def test_the_command_line_draws_says_and_judges(tmp_path: Path):
         result["temperature"].metrics["nll"].value, abs=1e-9
     )
     out, saved = tmp_path / "calibrated", tmp_path / "map.json"
-    code, text, wrong = run(
+    code, text, wrong = outcome(
         "recalibrate", source, "--method", "temperature", "--out", out, "--sample", 300, "--save-map", saved
     )  # fmt: skip
     assert (code, "300 rows to fit on" in wrong, "--split evaluation" in text) == (0, True, True)
     assert json.loads(saved.read_text())["sample"]["fit_rows"] == 300
-    assert run("apply", source, "--map", saved, "--out", tmp_path / "again")[0] == 0
+    assert outcome("apply", source, "--map", saved, "--out", tmp_path / "again")[0] == 0
     again = pl.read_parquet(tmp_path / "again" / "a.parquet")
     assert again.equals(pl.read_parquet(out / "a.parquet").drop("split"))
     for arguments, sentence in (
@@ -264,7 +261,7 @@ def test_the_command_line_draws_says_and_judges(tmp_path: Path):
             "must be a folder",
         ),
     ):
-        code, _, wrong = run(*arguments)
+        code, _, wrong = outcome(*arguments)
         assert (code, sentence in wrong) == (2, True)
     with pytest.raises(InputError, match="no rows to judge on"):
         calviz.compare(calviz.sample_rows(source, 300), ["temperature"])
