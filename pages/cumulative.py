@@ -82,8 +82,8 @@ with page_guard.boundary():
         with place:
             diagram.chart(
                 figure,
-                figure.plot(
-                    theme=diagram.theme(),
+                diagram.plotted(
+                    figure,
                     panels=[panel],
                     width=diagram.page_width() or PANEL,
                     selected=overlay.score_range(chosen),
@@ -105,7 +105,6 @@ with page_guard.boundary():
     with picture:
         diagram.chart(
             isotonic,
-            isotonic.plot(theme=diagram.theme(), width=diagram.page_width()),
             key="cumulative.corp",
             filename="corp",
         )
@@ -121,7 +120,6 @@ with page_guard.boundary():
     with picture:
         diagram.chart(
             cost,
-            cost.plot(theme=diagram.theme(), width=diagram.page_width()),
             key="cumulative.decision",
             filename="decision-loss",
         )

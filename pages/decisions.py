@@ -43,7 +43,6 @@ with page_guard.boundary():
     st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
     diagram.chart(
         figure,
-        figure.plot(theme=diagram.theme(), width=diagram.page_width()),
         key="decisions.histogram",
         filename="scores-by-outcome",
     )

@@ -34,7 +34,6 @@ with page_guard.boundary():
             figure = HundredSquares.compute(verdict)
             diagram.chart(
                 figure,
-                figure.plot(theme=diagram.theme(), width=diagram.page_width()),
                 key="explain",
                 filename="of-a-hundred",
             )

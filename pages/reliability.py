@@ -4,7 +4,7 @@ import streamlit as st
 
 from calviz.figures.calibration_curve import NAMES
 from calviz.specs.check import CHECKS
-from calviz.text.words import full_sentence, keep_units_together
+from calviz.text.words import capitalised, full_sentence, keep_units_together
 from calviz.ui.pinned import on_page
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import (
@@ -12,6 +12,7 @@ from calviz.ui.widgets import (
     csv_download,
     diagram,
     interactive_reliability,
+    link_choice,
     notable_rows,
     recalibrated_diagram,
     reduction_choice,
@@ -43,23 +44,19 @@ recalibrated_diagram.explore(chosen)
 
 with page_guard.boundary():
     st.subheader("A curve instead of bins", anchor=False)
-    kind = st.segmented_control(
+    kind = link_choice.one_of(
         "Fitted by",
-        tuple(NAMES),
+        NAMES,
         default="spline",
-        required=True,
         key="curve",
-        bind="query-params",
-        format_func=lambda key: NAMES.get(key, str(key)),
         help="ICI, E50, E90, Emax and ECI are distances from the spline, unless another curve is asked for. The band is that of "
         "each score for itself.",
     )
     curve = results.calibration_curve(chosen, kind)
     description = keep_units_together(curve.describe().split(": ", 1)[-1])
-    st.markdown(md(description[:1].upper() + description[1:], 1_000))
+    st.markdown(md(capitalised(description), 1_000))
     diagram.chart(
         curve,
-        curve.plot(theme=diagram.theme(), width=diagram.page_width()),
         key="reliability.curve",
         filename="calibration-curve",
     )
@@ -70,7 +67,7 @@ with page_guard.boundary():
     st.markdown(md(keep_units_together(strip.reading()), 1_000))
     diagram.chart(
         strip,
-        diagram.as_wide_as_the_page(strip.plot(theme=diagram.theme(), width=diagram.page_width())),
+        diagram.as_wide_as_the_page(diagram.plotted(strip)),
         key="reliability.strip",
         filename="ece-by-bins",
     )

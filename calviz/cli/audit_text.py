@@ -12,7 +12,7 @@ from calviz.cli.text import cell, console, short_name
 from calviz.core.reduction import Reduction
 from calviz.text.escape import terminal_text
 from calviz.text.metric_values import alone, missing, name_of, precision_words, remarks
-from calviz.text.words import counted, p_number
+from calviz.text.words import capitalised, counted, p_number
 
 if TYPE_CHECKING:
     from calviz.data import Loaded
@@ -85,7 +85,7 @@ def print_conventions(conventions: Conventions) -> None:
             numbers = ["n/a", "", ""]
         if not conventions.redraws:
             numbers.pop()
-        why = convention.why if v.reason is None else v.reason[:1].upper() + v.reason[1:]
+        why = convention.why if v.reason is None else capitalised(v.reason)
         table.add_row(
             *(cell(text) for text in (convention.library, convention.call, *numbers, why))
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
@@ -10,6 +11,9 @@ from calviz.cli.text import cell, console, short_name
 from calviz.results.slices import Slice, Slices
 from calviz.sample.sample import Sample
 from calviz.text.words import counted, decimal, percent, points
+
+if TYPE_CHECKING:
+    from calviz.figures.kernels.group_levels import Levels
 
 #: Number of levels named in a sentence.
 _NAMED = 6
@@ -60,7 +64,24 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
     from calviz.figures.kernels.group_levels import LEAST_ROWS, levels_of
 
     levels = levels_of(sample, column, risk)
-    slices = levels.slices
+    out = console()
+    out.print()
+    out.print(cell(_summary(levels.slices, column)), soft_wrap=True)
+    out.print(_table(levels, column, risk))
+    few = levels.few
+    if few:
+        named = ", ".join(short_name(name) for name in few[:5]) + (", …" if len(few) > 5 else "")
+        text = f"{counted(len(few), 'value')} with fewer than {LEAST_ROWS} rows: {named}"
+        out.print(cell(text, style="dim"), soft_wrap=True)
+    text = (
+        f"off: beyond chance, corrected for all {len(levels.slices.slices)} values. The last columns: of the predictions from that confidence on, "
+        f"at most {percent(risk, 0)} are wrong; chosen on these very rows, so expect a little more on others."
+    )
+    out.print(cell(text, style="dim"), soft_wrap=True)
+
+
+def _table(levels: Levels, column: str, risk: float) -> Table:
+    """Return the table with one line per level."""
     table = Table(box=None, header_style="dim", pad_edge=False)
     right = f"{percent(1 - risk, 0)} right from"
     for title in (
@@ -77,7 +98,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
         table.add_column(
             title, justify="left" if not table.columns or not title else "right", no_wrap=True
         )
-    for s, choice in zip(slices.slices, levels.choices, strict=True):
+    for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
         above_threshold = ["never", "", ""]
         if choice.interval is not None:
             low, high = choice.interval
@@ -96,17 +117,4 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
             *above_threshold,
         )
         table.add_row(*(cell(short_name(text)) for text in texts))
-    out = console()
-    out.print()
-    out.print(cell(_summary(slices, column)), soft_wrap=True)
-    out.print(table)
-    few = levels.few
-    if few:
-        named = ", ".join(short_name(name) for name in few[:5]) + (", …" if len(few) > 5 else "")
-        text = f"{counted(len(few), 'value')} with fewer than {LEAST_ROWS} rows: {named}"
-        out.print(cell(text, style="dim"), soft_wrap=True)
-    text = (
-        f"off: beyond chance, corrected for all {len(slices.slices)} values. The last columns: of the predictions from that confidence on, "
-        f"at most {percent(risk, 0)} are wrong; chosen on these very rows, so expect a little more on others."
-    )
-    out.print(cell(text, style="dim"), soft_wrap=True)
+    return table

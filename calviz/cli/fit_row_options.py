@@ -71,9 +71,9 @@ def fitting_options(*, judging: bool) -> Callable[[Callable[..., Any]], Callable
 
 def one_model(loaded: Loaded, name: str | None) -> Dataset:
     """Return the model to use; raises OptionError if the file holds several and none is named, or has none of that name."""
-    known = ", ".join(loaded.models)
+    names = ", ".join(loaded.models)
     if name is not None and name not in loaded.models:
-        raise OptionError(f"there is no model '{name}'; known: {known}.")
+        raise OptionError(f"there is no model '{name}'; known: {names}.")
     if name is None and len(loaded.models) > 1:
-        raise OptionError(f"{loaded.file} holds several models; choose one with --model: {known}.")
+        raise OptionError(f"{loaded.file} holds several models; choose one with --model: {names}.")
     return loaded.models[name] if name is not None else loaded.first

@@ -48,9 +48,9 @@ def parse(texts: Iterable[str]) -> ParsedOptions:
 def _check(method: str, name: str) -> None:
     from calviz.specs.recalibrator import RECALIBRATORS
 
-    known = [p.name for p in RECALIBRATORS[method].parameters]
-    if name not in known:
-        have = f"it has {', '.join(known)}" if known else "it has none"
+    parameters = [p.name for p in RECALIBRATORS[method].parameters]
+    if name not in parameters:
+        have = f"it has {', '.join(parameters)}" if parameters else "it has none"
         raise OptionError(f"--option: '{method}' has no parameter '{name}'; {have}.")
 
 

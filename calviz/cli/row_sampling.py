@@ -46,9 +46,8 @@ def draw_options(reading: ReadingOptions, division: Division) -> dict[str, Any]:
     """Arguments of `calviz.sample_rows` for the options of a command; raises OptionError for options that need all rows."""
     from calviz.data.profiling.run import options_and_time
 
-    given = division.given
     for name in ("fit_fraction", "cross_fit", "in_sample"):
-        if name in given:
+        if name in division.given:
             raise OptionError(
                 f"--{name.replace('_', '-')} needs all rows in memory: give --sample ROWS instead."
             )

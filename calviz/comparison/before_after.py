@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calviz.comparison.fitting import fit_and_apply
-from calviz.comparison.rows import Division
+from calviz.comparison.rows import Division, judged_within
 from calviz.core.arrays import BoolArray, IntArray
-from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
 from calviz.results.comparison import RowsUsed
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -75,13 +74,7 @@ def before_and_after(
     """
     rows = Division.beside(data, eval_split, seed=seed).rows(data)
     fit, judged = rows.pairs[0]
-    if within is not None:
-        judged = judged[within[judged]]
-    if judged.size == 0:
-        raise InputError(
-            "none of the selected rows are left to judge: the map was fitted on them",
-            remedy="choose another evaluation split or slice",
-        )
+    judged = judged_within(judged, within, "the map was fitted on them")
     spec = RECALIBRATORS[method]
     both = np.concatenate([fit, judged])
     fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, both),)), {})

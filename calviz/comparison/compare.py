@@ -140,10 +140,29 @@ def carry_out(
             fit=replace(comparison.fit, how=data.how(0)),
             evaluation=replace(comparison.evaluation, how=data.how(1)),
         )
-    specs = plan.specs
-    rows = plan.division.rows(data)
-    reduction = Reduction.of(plan.reduction, data)
-    judging = _Judging(data, rows, reduction, plan)
+    judging = _Judging(data, plan.division.rows(data), Reduction.of(plan.reduction, data), plan)
+    results = _results(judging, jobs or available_cores(), progress, activity, stop)
+    tied: dict[str, tuple[str, ...]] = {}
+    with watching(None):  # a stopped comparison still reports finished methods
+        if plan.ci:
+            results, tied = judging.paired(results, stop or (lambda: False))
+    comparison = judging.comparison(results, tied)
+    return replace(
+        comparison,
+        advice=advise(comparison, data),
+        advice_keeping_classes=advise(comparison, data, keep_classes=True),
+    )
+
+
+def _results(
+    judging: _Judging,
+    jobs: int,
+    progress: CompareProgress | None,
+    activity: Activity | None,
+    stop: Callable[[], bool] | None,
+) -> dict[str, MethodResult]:
+    """Return the result of each method in the order of the plan; `jobs` methods are fitted at the same time."""
+    specs = judging.plan.specs
     finished: dict[str, MethodResult] = {}
     interrupted = Event()
 
@@ -160,7 +179,7 @@ def carry_out(
         if progress is not None:
             progress(result, len(finished), len(specs))
 
-    workers = max(1, min(jobs or available_cores(), len(specs)))
+    workers = max(1, min(jobs, len(specs)))
     if workers == 1:
         for spec in specs:
             run(spec)
@@ -171,31 +190,7 @@ def carry_out(
             except BaseException:
                 interrupted.set()  # Ctrl-C does not wait for running fits
                 raise
-    results = {spec.key: finished[spec.key] for spec in specs}
-    tied: dict[str, tuple[str, ...]] = {}
-    with watching(None):  # a stopped comparison still reports finished methods
-        if plan.ci:
-            results, tied = judging.paired(results, stop or (lambda: False))
-    measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
-    comparison = Comparison(
-        name=data.name,
-        fit=rows.fit,
-        evaluation=rows.evaluation,
-        in_sample=rows.in_sample,
-        seed=plan.division.seed,
-        reduction=reduction.key,
-        bins=bins_used(rows.evaluation.rows, plan.bins, plan.scheme),
-        scheme=plan.scheme,
-        methods=results,
-        directions={key: METRICS[key].direction for key in measured},
-        tied=tied,
-        refits=plan.refits if plan.ci else 0,
-    )
-    return replace(
-        comparison,
-        advice=advise(comparison, data),
-        advice_keeping_classes=advise(comparison, data, keep_classes=True),
-    )
+    return {spec.key: finished[spec.key] for spec in specs}
 
 
 def _on_sample(plan: Plan, sample: RowSample) -> Plan:
@@ -298,6 +293,27 @@ class _Judging:
         if len(self.rows.pairs) > 1:
             return self.data
         return self.data.take(self.rows.pairs[0][1])
+
+    def comparison(
+        self, results: dict[str, MethodResult], tied: dict[str, tuple[str, ...]]
+    ) -> Comparison:
+        """Return the results as a comparison, without advice."""
+        plan, rows = self.plan, self.rows
+        measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
+        return Comparison(
+            name=self.data.name,
+            fit=rows.fit,
+            evaluation=rows.evaluation,
+            in_sample=rows.in_sample,
+            seed=plan.division.seed,
+            reduction=self.reduction.key,
+            bins=bins_used(rows.evaluation.rows, plan.bins, plan.scheme),
+            scheme=plan.scheme,
+            methods=results,
+            directions={key: METRICS[key].direction for key in measured},
+            tied=tied,
+            refits=plan.refits if plan.ci else 0,
+        )
 
     def paired(
         self, results: dict[str, MethodResult], stop: Callable[[], bool]

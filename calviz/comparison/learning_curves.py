@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,17 +12,19 @@ from calviz.analysis import evaluate
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.paired_differences import pair
 from calviz.comparison.plan import specs_of
-from calviz.comparison.rows import LEAST_ROWS, Division, strata
+from calviz.comparison.rows import LEAST_ROWS, Division, Rows, strata
 from calviz.comparison.stratified_parts import stratified_sample
+from calviz.core.arrays import IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Dataset
 from calviz.core.progress import Stopped
 from calviz.core.reduction import Reduction
 from calviz.results.comparison import DifferenceVerdict
+from calviz.results.evaluation import MetricResult
 from calviz.results.learning_curve import LearningCurve, LearningPoint
 from calviz.specs.metric import METRICS
-from calviz.specs.recalibrator import UNCALIBRATED
+from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
 
 #: Number of resamples of the evaluation rows for the verdict on one point.
 VERDICT_RESAMPLES = 300
@@ -66,84 +68,131 @@ def learning_curve(
     ).rows(data)
     pool, judged = rows.pairs[0]
     if sizes is None:
-        least = min(pool.size, max(50, pool.size // 64))
-        steps = np.geomspace(least, pool.size, 6)
-        # Two digits are easier to read; the last size is exactly all rows.
-        rounded = {int(float(f"{size:.2g}")) for size in steps[:-1]} | {pool.size}
-        sizes = sorted(size for size in rounded if LEAST_ROWS <= size <= pool.size)
-    for size in sizes:
-        if not LEAST_ROWS <= size <= pool.size:
-            raise OptionError(
-                f"'sizes' must be from {LEAST_ROWS} to the {pool.size:,} calibration rows, got {size}."
-            )
-    resolved = Reduction.of(reduction, data)
+        sizes = _usual_sizes(pool.size)
+    _check_sizes(sizes, pool.size)
     judged_before = data.take(judged)
-    settings: dict[str, Any] = {"reduction": resolved, "bins": bins, "scheme": scheme}
+    settings: dict[str, Any] = {
+        "reduction": Reduction.of(reduction, data),
+        "bins": bins,
+        "scheme": scheme,
+    }
     before = evaluate(judged_before, metrics, ci=True, noise_floor=True, seed=seed, **settings)
-    values_of: dict[tuple[str, int, str], list[float]] = {}
-    verdicts: dict[tuple[str, int, str], DifferenceVerdict] = {}
-    failures: dict[str, str] = {}
-
-    def curve() -> LearningCurve:
-        return LearningCurve(
-            name=data.name,
-            points=_points(values_of, verdicts),
-            failures=failures,
-            fit=rows.fit,
-            evaluation=rows.evaluation,
-            reduction=resolved.key,
-            bins=bins_used(judged_before.n, bins, scheme),
-            scheme=scheme,
-            seed=seed,
-            uncalibrated=before.metrics,
-            directions={key: METRICS[key].direction for key in metrics},
-            labels={spec.key: spec.label for spec in specs},
-        )
-
+    measured = _Measured(data, specs, rows, metrics, settings, seed, judged_before, before.metrics)
     classes = strata(data)[pool]
     draws = [(size, r) for size in sizes for r in range(repeats if size < pool.size else 1)]
     done, total = 0, len(specs) * len(draws)
     for size, repeat in draws:
         rng = np.random.default_rng([seed, size, repeat])
         fit = pool[stratified_sample(classes, size, rng)]
-        part = replace(rows, pairs=((fit, judged),))
         for spec in specs:
             if stop is not None and stop():
-                return curve()
+                return measured.curve()
             try:
-                values = before.metrics
-                if spec.key != UNCALIBRATED:
-                    fitted = fit_and_apply(data, spec, part, (options or {}).get(spec.key, {}))
-                    values = evaluate(fitted.calibrated, metrics, **settings).metrics
-                    if repeat == 0:
-                        sets = {spec.key: fitted.calibrated, UNCALIBRATED: judged_before}
-                        for metric, verdict in _beyond_noise(sets, metrics, seed, settings):
-                            verdicts[spec.key, size, metric] = verdict
-                for metric in metrics:
-                    key = (spec.key, size, metric)
-                    values_of.setdefault(key, []).append(values[metric].value)
+                measured.add(
+                    spec, fit, (options or {}).get(spec.key, {}), with_verdicts=repeat == 0
+                )
             except Stopped:
-                return curve()
-            except Exception as error:
-                reason = str(error) or type(error).__name__
-                failures.setdefault(spec.key, f"with {size:,} rows: {reason}")
+                return measured.curve()
             done += 1
             if progress is not None:
                 progress(done, total)
-    return curve()
+    return measured.curve()
 
 
-def _beyond_noise(
-    sets: Mapping[str, Dataset], metrics: Sequence[str], seed: int, settings: Mapping[str, Any]
-) -> Iterator[tuple[str, DifferenceVerdict]]:
-    """Yield each metric with the verdict on the first set against the second."""
-    first, second = sets
-    if sets[first].n < 2:
-        return
-    rng = np.random.default_rng([seed, 4])
-    paired = pair(sets, metrics, resamples=VERDICT_RESAMPLES, rng=rng, **settings)
-    for metric in paired.metrics:
-        yield metric, paired.difference(metric, first, second).verdict
+def _usual_sizes(n: int) -> list[int]:
+    """Return six numbers of rows at equal ratios, up to all `n`."""
+    steps = np.geomspace(min(n, max(50, n // 64)), n, 6)
+    # Two digits are easier to read; the last size is exactly all rows.
+    rounded = {int(float(f"{size:.2g}")) for size in steps[:-1]} | {n}
+    return sorted(size for size in rounded if LEAST_ROWS <= size <= n)
+
+
+def _check_sizes(sizes: Sequence[int], n: int) -> None:
+    for size in sizes:
+        if not LEAST_ROWS <= size <= n:
+            raise OptionError(
+                f"'sizes' must be from {LEAST_ROWS} to the {n:,} calibration rows, got {size}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """What has been measured so far, always on the same evaluation rows."""
+
+    data: Dataset
+    specs: Sequence[RecalibratorSpec]
+    rows: Rows
+    metrics: Sequence[str]
+    #: Arguments of `evaluate`: reduction, bins and scheme.
+    settings: Mapping[str, Any]
+    seed: int
+    #: The evaluation rows of the uncalibrated model, and its metrics.
+    judged_before: Dataset
+    before: Mapping[str, MetricResult]
+    #: By method, number of calibration rows and metric.
+    values: dict[tuple[str, int, str], list[float]] = field(default_factory=dict)
+    verdicts: dict[tuple[str, int, str], DifferenceVerdict] = field(default_factory=dict)
+    #: The first reason by method.
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def add(
+        self,
+        spec: RecalibratorSpec,
+        fit: IntArray,
+        options: Mapping[str, Any],
+        *,
+        with_verdicts: bool,
+    ) -> None:
+        """Fit a method on some rows and measure it; any error but `Stopped` becomes its reason."""
+        try:
+            metrics = self.before
+            if spec.key != UNCALIBRATED:
+                rows = replace(self.rows, pairs=((fit, self.rows.pairs[0][1]),))
+                after = fit_and_apply(self.data, spec, rows, options).calibrated
+                metrics = evaluate(after, self.metrics, **self.settings).metrics
+                if with_verdicts:
+                    for metric, verdict in self._beyond_noise(spec.key, after):
+                        self.verdicts[spec.key, fit.size, metric] = verdict
+            for metric in self.metrics:
+                values = self.values.setdefault((spec.key, fit.size, metric), [])
+                values.append(metrics[metric].value)
+        except Stopped:
+            raise
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            self.failures.setdefault(spec.key, f"with {fit.size:,} rows: {reason}")
+
+    def _beyond_noise(self, method: str, after: Dataset) -> Iterator[tuple[str, DifferenceVerdict]]:
+        """Yield each metric with the verdict on a method against the uncalibrated model."""
+        if after.n < 2:
+            return
+        paired = pair(
+            {method: after, UNCALIBRATED: self.judged_before},
+            self.metrics,
+            resamples=VERDICT_RESAMPLES,
+            rng=np.random.default_rng([self.seed, 4]),
+            **self.settings,
+        )
+        for metric in paired.metrics:
+            yield metric, paired.difference(metric, method, UNCALIBRATED).verdict
+
+    def curve(self) -> LearningCurve:
+        """Return the curve of what has been measured so far."""
+        bins, scheme = self.settings["bins"], self.settings["scheme"]
+        return LearningCurve(
+            name=self.data.name,
+            points=_points(self.values, self.verdicts),
+            failures=self.failures,
+            fit=self.rows.fit,
+            evaluation=self.rows.evaluation,
+            reduction=self.settings["reduction"].key,
+            bins=bins_used(self.judged_before.n, bins, scheme),
+            scheme=scheme,
+            seed=self.seed,
+            uncalibrated=self.before,
+            directions={key: METRICS[key].direction for key in self.metrics},
+            labels={spec.key: spec.label for spec in self.specs},
+        )
 
 
 def _points(

@@ -231,12 +231,8 @@ def pair(
         if not all(key in w.metrics for w in weighted.values()):
             continue
         value_of = {name: float(observed[name][key][0]) for name in weighted}
-        resampled_values = {name: d[key] for name, d in drawn.items() if key in d}
-        populations = {
-            name: d[f"{key} {_POPULATIONS}"]
-            for name, d in drawn.items()
-            if f"{key} {_POPULATIONS}" in d
-        }
+        resampled_values = _of_all_sets(drawn, key)
+        populations = _of_all_sets(drawn, f"{key} {_POPULATIONS}")
         without_noise = [truths[name][key] for name in populations]
         arrays = [
             np.array(list(value_of.values())),
@@ -251,14 +247,8 @@ def pair(
         if resampled_values:
             plain[key] = resampled_values
         if populations:
-            worse = _badness(key)
             errors[key] = {
-                name: Spread.of(
-                    SimulatedPopulations(
-                        float(worse(value_of[name])), _truth(key, truths[name][key], w), w
-                    ),
-                    METRICS[key].widening,
-                )
+                name: _error(key, value_of[name], truths[name][key], w)
                 for name, w in populations.items()
             }
     return Paired(values, plain, errors, rare=RareLosses(sets))
@@ -277,6 +267,18 @@ def _resampler(weighted: Weighted) -> Callable[[RowWeights, int], dict[str, Floa
         return out
 
     return metrics
+
+
+def _of_all_sets(drawn: Mapping[str, Mapping[str, FloatArray]], key: str) -> dict[str, FloatArray]:
+    """Return the resampled values of a metric, by set; sets without them are left out."""
+    return {name: values[key] for name, values in drawn.items() if key in values}
+
+
+def _error(metric: str, value: float, without_noise: FloatArray, drawn: FloatArray) -> Spread:
+    """Return the estimated error of a metric that noise makes larger, from its simulated populations."""
+    observed = float(_badness(metric)(value))
+    populations = SimulatedPopulations(observed, _truth(metric, without_noise, drawn), drawn)
+    return Spread.of(populations, METRICS[metric].widening)
 
 
 def _truth(metric: str, without_noise: FloatArray, drawn: FloatArray) -> FloatArray:

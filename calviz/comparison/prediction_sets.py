@@ -9,10 +9,10 @@ from typing import Any, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from calviz.comparison.rows import Division
+from calviz.comparison.rows import Division, judged_within
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.blocks import row_blocks
-from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset, Predictions, check_dataset
 from calviz.numerics.proportions import clopper_pearson
@@ -82,13 +82,7 @@ def prediction_sets(
         )
     divided = division.rows(data)
     fit, judged = divided.pairs[0]
-    if within is not None:
-        judged = judged[within[judged]]
-    if judged.size == 0:
-        raise InputError(
-            "none of the selected rows are left to judge: the threshold was chosen on them",
-            remedy="choose another evaluation split or slice",
-        )
+    judged = judged_within(judged, within, "the threshold was chosen on them")
     rng = np.random.default_rng(seed)
     threshold = _threshold(_conformity(data, fit, method, rng), coverage)
     sizes, covered = _sets(data, judged, method, threshold, rng)

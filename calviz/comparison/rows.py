@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison.stratified_parts import assign_parts, stratified_sample, whole_clusters
-from calviz.core.arrays import IntArray
+from calviz.core.arrays import BoolArray, IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Dataset, Predictions, check_dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
@@ -201,6 +201,18 @@ def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample
         used(evaluation, _observed(data, rows)),
         in_sample=bool(np.intersect1d(fit_rows, rows).size),
     )
+
+
+def judged_within(judged: IntArray, within: BoolArray | None, reason: str) -> IntArray:
+    """Return the evaluation rows that are in a subset, shape (n,); raise InputError with the reason if none is left."""
+    if within is not None:
+        judged = judged[within[judged]]
+    if judged.size == 0:
+        raise InputError(
+            f"none of the selected rows are left to judge: {reason}",
+            remedy="choose another evaluation split or slice",
+        )
+    return judged
 
 
 def strata(data: Dataset) -> IntArray:

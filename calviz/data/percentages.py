@@ -24,7 +24,7 @@ def are_percentages(confidences: FloatArray) -> bool:
     >>> are_percentages(np.array([70.0, 100.0, 5.0])), are_percentages(np.array([1.0, 5.0])), are_percentages(np.array([70.5]))
     (True, False, False)
     """
-    known = confidences[~np.isnan(confidences)]
-    if not known.size or known.min() < 0 or not _LARGEST_SCALE < known.max() <= 100:
+    values = confidences[~np.isnan(confidences)]
+    if not values.size or values.min() < 0 or not _LARGEST_SCALE < values.max() <= 100:
         return False
-    return bool((known == np.round(known)).all())
+    return bool((values == np.round(values)).all())

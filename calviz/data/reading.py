@@ -121,7 +121,7 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         hash=lambda: "",
         notices=_notices(table, layout, built),
         repairs_offered=tuple(built.offered),
-        repairs_made=tuple(built.made),
+        repairs_made=tuple(built.repairs),
     )
 
 
@@ -170,10 +170,10 @@ def load(
 
 def options_of(options: Mapping[str, Any]) -> ReadingOptions:
     """Make reading options from keyword arguments; raise OptionError for an unknown one."""
-    known = set(ReadingOptions.__dataclass_fields__)
-    if wrong := sorted(set(options) - known):
+    names = set(ReadingOptions.__dataclass_fields__)
+    if wrong := sorted(set(options) - names):
         raise OptionError(
-            f"there is no reading option '{', '.join(wrong)}'; known: {', '.join(sorted(known))}."
+            f"there is no reading option '{', '.join(wrong)}'; known: {', '.join(sorted(names))}."
         )
     return ReadingOptions(**options)
 
@@ -220,7 +220,7 @@ def _recognition(table: Table, layout: ColumnRoles, built: Built) -> Recognition
 
 
 def _notices(table: Table, layout: ColumnRoles, built: Built) -> tuple[Finding, ...]:
-    made = tuple(
-        Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in built.made
+    repairs = (
+        Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in built.repairs
     )
-    return (*table.notices, *layout.notices, *built.notices, *made)
+    return (*table.notices, *layout.notices, *built.notices, *repairs)

@@ -92,10 +92,10 @@ def load_sample(key: str | None = None) -> Loaded:
     InputError
         If its file is missing.
     """
-    known = {sample.key: sample for sample in SAMPLES}
-    chosen = SAMPLES[0] if key is None else known.get(key)
+    samples = {sample.key: sample for sample in SAMPLES}
+    chosen = SAMPLES[0] if key is None else samples.get(key)
     if chosen is None:
-        raise OptionError(f"there is no sample set '{key}'; known: {', '.join(known)}.")
+        raise OptionError(f"there is no sample set '{key}'; known: {', '.join(samples)}.")
     path = project_root() / "sample_data" / chosen.file
     if not path.is_file():
         raise InputError(

@@ -15,7 +15,7 @@ from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.style import axis
+from calviz.figures.drawing.style import Palette, axis
 from calviz.sample.flexible_curve import Band, FlexibleKind, band
 from calviz.sample.flexible_curve import curve as fitted
 from calviz.sample.sample import Sample
@@ -179,11 +179,36 @@ class CalibrationCurve(Figure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the curve over its band; thin beyond `inner`, where rows are few."""
-        p, b = sheet.palette, self.band
+        p = sheet.palette
+        reduction = with_short_class(self.reduction)
+        unit: dict[str, Any] = {
+            "range": [0, 1],
+            "tickmode": "linear",
+            "dtick": 0.2,
+            "tickformat": ".1f",
+        }
+        # On a narrow page the height shrinks with the width, so that the panel stays square.
+        room = _TALL if sheet.width is None else max(sheet.width - _MARGINS[0] - _MARGINS[1], 100)
+        return sheet.picture(
+            self._traces(p),
+            inner=min(_TALL, room),
+            margins=_MARGINS,
+            xaxis=axis(p, plotly_text(reduction.score_label), **unit, constrain="domain"),
+            yaxis=axis(
+                p,
+                plotly_text(reduction.hit_label),
+                **unit,
+                scaleanchor="x",
+                scaleratio=1,
+                constrain="domain",
+            ),
+        )
+
+    def _traces(self, p: Palette) -> list[dict[str, Any]]:
+        """Return the band, the diagonal, and the curve: thin from end to end, thick inside `inner`."""
+        b = self.band
         ends = np.array([0.0, 1.0])
         finite = np.isfinite(b.probability)
-        low, high = self.inner
-        reduction = with_short_class(self.reduction)
         traces = [
             area(
                 b.score[finite],
@@ -213,7 +238,7 @@ class CalibrationCurve(Figure):
                 hoverinfo="skip",
             ),
         ]
-        inside = finite & (b.score >= low) & (b.score <= high)
+        inside = finite & (b.score >= self.inner[0]) & (b.score <= self.inner[1])
         point = int(inside.sum()) < 2
         traces.append(
             line(
@@ -227,25 +252,4 @@ class CalibrationCurve(Figure):
             )
             | ({"mode": "markers", "marker": {"size": 9, "color": p.blue}} if point else {})
         )
-        unit: dict[str, Any] = {
-            "range": [0, 1],
-            "tickmode": "linear",
-            "dtick": 0.2,
-            "tickformat": ".1f",
-        }
-        # On a narrow page the height shrinks with the width, so that the panel stays square.
-        room = _TALL if sheet.width is None else max(sheet.width - _MARGINS[0] - _MARGINS[1], 100)
-        return sheet.picture(
-            traces,
-            inner=min(_TALL, room),
-            margins=_MARGINS,
-            xaxis=axis(p, plotly_text(reduction.score_label), **unit, constrain="domain"),
-            yaxis=axis(
-                p,
-                plotly_text(reduction.hit_label),
-                **unit,
-                scaleanchor="x",
-                scaleratio=1,
-                constrain="domain",
-            ),
-        )
+        return traces

@@ -119,8 +119,8 @@ class CalibrationMap(Figure):
         is_function = _is_function(sx, sy)
         rows: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
         if is_function:
-            kept = extremes(sy)
-            centre, middle, low, high = sx[kept], sy[kept], sy[kept], sy[kept]
+            points = extremes(sy)
+            centre, middle, low, high = sx[points], sy[points], sy[points], sy[points]
         else:
             centre, middle, low, high = _groups(sx, sy)
             some = np.linspace(0, x.size - 1, min(POINTS, x.size)).round().astype(np.intp)

@@ -53,8 +53,8 @@ class LearningCurves(Figure):
             If the curve does not have this metric.
         """
         if metric not in curve.directions:
-            known = ", ".join(curve.directions)
-            raise OptionError(f"'{metric}' is not in this learning curve; it has {known}.")
+            metrics = ", ".join(curve.directions)
+            raise OptionError(f"'{metric}' is not in this learning curve; it has {metrics}.")
         return cls(curve, metric)
 
     @property

@@ -51,8 +51,8 @@ class ModelDifferences(Figure):
             If the metric has no paired resamples, or the model does not exist.
         """
         if metric not in comparison.pairs:
-            known = ", ".join(comparison.pairs) or "none"
-            raise OptionError(f"there are no paired differences of '{metric}'; known: {known}.")
+            metrics = ", ".join(comparison.pairs) or "none"
+            raise OptionError(f"there are no paired differences of '{metric}'; known: {metrics}.")
         order = comparison.ranking(metric)
         against = order[0] if reference is None else reference
         if against not in order:

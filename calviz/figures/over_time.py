@@ -15,7 +15,7 @@ from calviz.specs.figure import Theme
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.metric_values import value_text
-from calviz.text.words import counted, p_value, shorten
+from calviz.text.words import capitalised, counted, p_value, shorten
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -79,7 +79,7 @@ class OverTimeLine(Figure):
         r = self.result
         looked = counted(len(r.periods), "period")
         if r.untested:
-            return f"{r.untested[:1].upper()}{r.untested[1:]}"
+            return capitalised(r.untested)
         if not r.changed:
             return f"No change of the {self.label} over {looked} beyond chance."
         most = "; most surely" if len(r.changed) > 1 else ":"

@@ -10,7 +10,7 @@ from calviz.core.errors import OptionError
 from calviz.specs.check import CHECKS
 from calviz.specs.metric import DIRECTION_WORDS, METRICS, Direction, Parameter
 from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.text.words import range_end
+from calviz.text.words import capitalised, range_end
 
 EntryKind = Literal["metric", "recalibrator", "finding"]
 
@@ -88,7 +88,7 @@ def _recalibrators() -> Iterator[LearnEntry]:
 
 def _findings() -> Iterator[LearnEntry]:
     for c in CHECKS:
-        title = c.title[:1].upper() + c.title[1:]
+        title = capitalised(c.title)
         yield LearnEntry(c.key, "finding", title, "Findings", "", "", (), c.reference)
 
 

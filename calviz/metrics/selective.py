@@ -156,6 +156,6 @@ def fpr95(view: Steps) -> FloatArray:
         r for r in ranked_parts(view) if (r.rows[..., -1:] - r.errors[..., -1:] >= least).all()
     )
     at = np.argmax(rows - errors >= least, axis=-1)
-    kept = np.take_along_axis(errors, at[..., None], axis=-1)[..., 0]
-    rate = quotient(kept, view.n - view.n_hits)
+    errors_kept = np.take_along_axis(errors, at[..., None], axis=-1)[..., 0]
+    rate = quotient(errors_kept, view.n - view.n_hits)
     return np.where(total[..., 0] > 0, rate, math.nan)

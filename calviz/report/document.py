@@ -12,6 +12,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.report.blocks import Block, Chart, Note, TableBlock
 from calviz.report.section import SECTIONS, Section, in_order
 from calviz.report.subject import Subject
+from calviz.text.words import capitalised
 
 #: Called before each section is made, with its title, the number done and the total number.
 ReportProgress = Callable[[str, int, int], None]
@@ -229,7 +230,7 @@ def write(section: Section, subject: Subject) -> WrittenSection:
         blocks: Sequence[Block] = tuple(section.make(subject))
     except NotAvailable as reason:
         text = str(reason)
-        blocks = (Note(text[:1].upper() + text[1:]),)
+        blocks = (Note(capitalised(text)),)
     return WrittenSection(section, tuple(blocks))
 
 

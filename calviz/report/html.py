@@ -21,7 +21,7 @@ from calviz.results.evaluation import MetricResult
 from calviz.results.verdict import Verdict
 from calviz.specs.metric import METRICS
 from calviz.text.metric_values import Written, name_of
-from calviz.text.words import full_sentence, keep_units_together
+from calviz.text.words import capitalised, full_sentence, keep_units_together
 
 
 def to_html(report: Report) -> str:
@@ -124,7 +124,7 @@ def _environment() -> Environment:
     environment.filters["spec"] = _spec
     environment.filters["bullets"] = _bullets
     environment.filters["sentence"] = full_sentence
-    environment.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
+    environment.filters["capitalize_first"] = capitalised
     environment.globals["most_rows"] = MOST_ROWS
     return environment
 

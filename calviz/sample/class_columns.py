@@ -190,9 +190,9 @@ class BinnedColumns:
         row, cell, score = self._entries
         labels = self.data.labels
         hit = self.class_bins.cells(self.data.probs[np.arange(n), labels], labels, k)
-        kept = np.flatnonzero(hit < k * m)
-        values = np.concatenate([score, np.full(kept.size, -1, dtype=score.dtype)])
-        where = np.concatenate([cell, hit[kept]]), np.concatenate([row, kept])
+        binned = np.flatnonzero(hit < k * m)
+        values = np.concatenate([score, np.full(binned.size, -1, dtype=score.dtype)])
+        where = np.concatenate([cell, hit[binned]]), np.concatenate([row, binned])
         return csr_array((values.astype(np.float32), where), shape=(k * m, n))
 
     @cached_property
@@ -287,9 +287,9 @@ def _weighted_thresholds(
     inner = np.full((data.n_classes, bins - 1), np.inf, dtype=data.probs.dtype)
     for j, cut in enumerate(inner):
         column = data.probs[:, j]
-        kept = np.flatnonzero((column > column.dtype.type(threshold)) & (weights > 0))
-        if kept.size:
-            edges = weighted_mass_edges(column[kept], weights[kept], bins)
+        rows = np.flatnonzero((column > column.dtype.type(threshold)) & (weights > 0))
+        if rows.size:
+            edges = weighted_mass_edges(column[rows], weights[rows], bins)
             cut[: edges.size - 2] = edges[1:-1]
     return _weighted_columns(data, ClassBins(inner, bins, threshold), weights)
 
@@ -309,19 +309,19 @@ def thresholded_columns(
         least = column.dtype.type(threshold)
         above = column > least
         if 2 * np.count_nonzero(above) < column.size:
-            kept = column[above]
-            kept.sort()
+            probs = column[above]
+            probs.sort()
         else:  # a copy would be large, and sorting everything takes little longer
             column.sort()
-            kept = column[np.searchsorted(column, least, side="right") :]
-        if not kept.size:
+            probs = column[np.searchsorted(column, least, side="right") :]
+        if not probs.size:
             return
-        edges = equal_mass_edges(kept, bins, is_sorted=True)
-        starts = np.searchsorted(kept, edges[:-1], side="right")
+        edges = equal_mass_edges(probs, bins, is_sorted=True)
+        starts = np.searchsorted(probs, edges[:-1], side="right")
         starts[0] = 0
         inner[j, : edges.size - 2] = edges[1:-1]
-        scores[j, : edges.size - 1] = run_totals(kept, starts)
-        count[j] = kept.size
+        scores[j, : edges.size - 1] = run_totals(probs, starts)
+        count[j] = probs.size
 
     for_columns(data.probs, work)
     return BinnedColumns(data, ClassBins(inner, bins, threshold), scores, count)

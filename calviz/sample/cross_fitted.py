@@ -336,24 +336,24 @@ def _of_folds(
     """Cells and folds of rows with weights, shape (n,), or with given folds, shape (n,)."""
     if weights is None:
         weights = np.ones(events.n)
-    kept = np.flatnonzero(weights)
+    rows = np.flatnonzero(weights)
     # Sorted by all columns, so that the order of the input does not matter; rows with tied scores are then shuffled.
-    kept = kept[np.lexsort([weights[kept], events.hit[kept], events.score[kept]])]
-    step = np.cumsum(np.diff(tied_scores(events.score[kept]), prepend=-1) != 0) - 1
+    rows = rows[np.lexsort([weights[rows], events.hit[rows], events.score[rows]])]
+    step = np.cumsum(np.diff(tied_scores(events.score[rows]), prepend=-1) != 0) - 1
     if fold is None:
-        order = np.lexsort([np.random.default_rng(0).random(kept.size), step])
-        kept, fold = kept[order], np.arange(kept.size) % FOLDS
+        order = np.lexsort([np.random.default_rng(0).random(rows.size), step])
+        rows, fold = rows[order], np.arange(rows.size) % FOLDS
     else:
-        fold = fold[kept]
+        fold = fold[rows]
     at = fold * view.size + step
     sums = [
         np.bincount(at, w, minlength=FOLDS * view.size).reshape(FOLDS, -1) * 1.0
-        for w in (weights[kept], weights[kept] * events.hit[kept])
+        for w in (weights[rows], weights[rows] * events.hit[rows])
     ]
     cells: list[IntArray] = []
     fitted = make_cross_fitted(view, lambda *_: (sums[0], sums[1]), cells)
     place = np.zeros(events.n, dtype=np.intp)
-    place[kept] = np.concatenate(cells)[step] * FOLDS + fold
+    place[rows] = np.concatenate(cells)[step] * FOLDS + fold
     return replace(fitted, place=place)
 
 

@@ -343,12 +343,12 @@ def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = No
     for number in range(FOLDS):
         outside = fold != number
         # A row of weight 0 carries no information.
-        kept = np.flatnonzero(outside if weights is None else outside & (weights > 0))
-        kept = kept[:: -(-kept.size // most_rows)]
-        part_scores = Scores(scores.array[kept], scores.given, scores.wanted, scores.floor)
-        own = None if weights is None else weights[kept]
-        value = 1 / fit_temperature(part_scores, data.labels[kept], weights=own).value
-        rows = kept.size if own is None else effective_number(own)
+        used = np.flatnonzero(outside if weights is None else outside & (weights > 0))
+        used = used[:: -(-used.size // most_rows)]
+        part_scores = Scores(scores.array[used], scores.given, scores.wanted, scores.floor)
+        own = None if weights is None else weights[used]
+        value = 1 / fit_temperature(part_scores, data.labels[used], weights=own).value
+        rows = used.size if own is None else effective_number(own)
         fitted.append((min(max(value, 1 / FURTHEST), FURTHEST), rows))
     inverse_temperature, counts = np.array(fitted, dtype=np.float64).T
     return Folds(data, scores, fold, inverse_temperature, counts, weights)

@@ -247,8 +247,8 @@ class _Local:
         reach = np.abs(apart)
         order = np.argsort(reach, axis=1)
         upto = np.cumsum(view.count[order], axis=1)
-        wanted = math.floor(float(view.n) * SPAN + 1e-5)
-        nearest = np.argmax(upto >= max(wanted, 1), axis=1)
+        rows = math.floor(float(view.n) * SPAN + 1e-5)
+        nearest = np.argmax(upto >= max(rows, 1), axis=1)
         width = np.take_along_axis(reach, order, axis=1)[np.arange(at.size), nearest]
         # Rows at one or two scores do not determine the shape: reach the third nearest score at least.
         third = np.sort(reach, axis=1)[:, min(2, view.size - 1)]

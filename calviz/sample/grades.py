@@ -216,8 +216,8 @@ def grade_factor(data: Dataset, column: str) -> Factor:
         If there is no such column, or it has more than `MOST_GRADES` values.
     """
     if column not in data.groups:
-        known = ", ".join(shortened(name) for name in data.groups) or "none"
-        raise OptionError(f"there is no group column '{shortened(column)}'; known: {known}.")
+        names = ", ".join(shortened(name) for name in data.groups) or "none"
+        raise OptionError(f"there is no group column '{shortened(column)}'; known: {names}.")
     factor = data.groups[column]
     if len(factor.levels) > MOST_GRADES:
         raise OptionError(

@@ -180,9 +180,9 @@ def thresholded_errors(sample: Sample, bins: int, threshold: float) -> ClassErro
             raise NotAvailable(
                 f"needs the rows: this profile does not tell which of its probabilities are above {threshold:g}."
             )
-        kept = np.flatnonzero(events.low > least)
-        if kept.size:
-            part = Sample(one.data.take(kept), one.reduction, seed=one.seed)
+        cells = np.flatnonzero(events.low > least)
+        if cells.size:
+            part = Sample(one.data.take(cells), one.reduction, seed=one.seed)
             views.append(part.view(bin_sums, bins=bins, scheme="equal-mass"))
             bounds.append(cell_bounds.of_binned(part, views[-1]))
         else:

@@ -41,8 +41,8 @@ class Redraws:
         n = self.data.n
         blocks: Iterable[npt.NDArray[np.uint8]] = row_counts(rng, n, resamples)
         if n * resamples <= KEPT_DRAWS:
-            kept = blocks
-            blocks = kept_draw(self, f"rows {resamples}", rng, lambda: list(kept))
+            drawn = blocks
+            blocks = kept_draw(self, f"rows {resamples}", rng, lambda: list(drawn))
         done = 0
         for block in blocks:
             checkpoint(f"resampling the rows: {done:,} of {resamples:,}")

@@ -153,26 +153,25 @@ def _measured(
         p_values = (
             p_against_calibrated(sums) if against == "calibrated" else p_against_rest(sums, whole)
         )
-        gap, spread = sums.gap, sums.spread
-        ece, noise = slice_ece(events, bin_of, bins, codes, len(values), weights)
-        for i, value in enumerate(values):
-            if sums.rows[i] < min_rows or not sums.mass[i] > 0:
-                small += 1
-                continue
-            measured.append(
-                Slice(
-                    where=tuple(zip(names, value, strict=True)),
-                    rows=int(sums.rows[i]),
-                    score=float(sums.score[i] / sums.mass[i]),
-                    hits=float(sums.hits[i] / sums.mass[i]),
-                    gap=float(gap[i]),
-                    interval=Interval(float(gap[i] - z * spread[i]), float(gap[i] + z * spread[i])),
-                    p_value=float(p_values[i]),
-                    adjusted=1.0,
-                    ece=float(ece[i]),
-                    ece_noise=float(noise[i]),
-                )
+        eces, noises = slice_ece(events, bin_of, bins, codes, len(values), weights)
+        is_large = (sums.rows >= min_rows) & (sums.mass > 0)
+        small += int(np.count_nonzero(~is_large))
+        gap, half_width = sums.gap, z * sums.spread
+        measured += [
+            Slice(
+                where=tuple(zip(names, values[i], strict=True)),
+                rows=int(sums.rows[i]),
+                score=float(sums.score[i] / sums.mass[i]),
+                hits=float(sums.hits[i] / sums.mass[i]),
+                gap=float(gap[i]),
+                interval=Interval(float(gap[i] - half_width[i]), float(gap[i] + half_width[i])),
+                p_value=float(p_values[i]),
+                adjusted=1.0,
+                ece=float(eces[i]),
+                ece_noise=float(noises[i]),
             )
+            for i in np.flatnonzero(is_large)
+        ]
     return Slices(
         name=data.name,
         rows=data.rows,
@@ -195,8 +194,8 @@ def _check(min_rows: int, rate: float, level: float, against: str) -> None:
         if not 0 < value < 1:
             raise OptionError(f"'{name}' must be between 0 and 1, got {value}.")
     if against not in get_args(Against):
-        known = " or ".join(f"'{name}'" for name in get_args(Against))
-        raise OptionError(f"'against' must be {known}, got '{against}'.")
+        choices = " or ".join(f"'{name}'" for name in get_args(Against))
+        raise OptionError(f"'against' must be {choices}, got '{against}'.")
 
 
 def _columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
@@ -205,8 +204,8 @@ def _columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
     chosen = tuple(data.groups if columns is None else dict.fromkeys(columns))
     for name in chosen:
         if name not in data.groups:
-            known = ", ".join(list(data.groups)[:10])
-            raise OptionError(f"there is no group column '{name}'; known: {known}.")
+            names = ", ".join(list(data.groups)[:10])
+            raise OptionError(f"there is no group column '{name}'; known: {names}.")
     return chosen
 
 

@@ -19,8 +19,8 @@ NARROWEST = 1e-9
 
 def grid_size(width: float, *, nodes: int = 8, least: int = 1024, most: int = 1 << 16) -> int:
     """Size of a grid on which a kernel of this width spans at least `nodes` cells, within `least` and `most`."""
-    wanted = nodes / max(width, nodes / most)
-    return int(next_fast_len(int(min(max(wanted, least), most)), real=True)) + 1
+    size = nodes / max(width, nodes / most)
+    return int(next_fast_len(int(min(max(size, least), most)), real=True)) + 1
 
 
 def spread_parts(steps: Steps, mass: Callable[[Steps], FloatArray], size: int) -> FloatArray:

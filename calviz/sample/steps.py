@@ -317,8 +317,8 @@ def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps
 
 
 def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
-    kept = np.flatnonzero(weights)
-    order = kept[np.argsort(events.score[kept])]
+    rows = np.flatnonzero(weights)
+    order = rows[np.argsort(events.score[rows])]
     score = tied_scores(events.score[order])
     starts = np.flatnonzero(np.diff(score, prepend=-1))
     of_rows = weights[order]

@@ -178,12 +178,12 @@ def _reweighted(_: Sample, view: TrueClassErrors) -> Reweighted:
 
     def reweighted(weights: RowWeights) -> Callable[[float | None], TrueClassErrors]:
         parts = [weights[:, rows] for rows in in_parts(weights.shape[1], cells)]
-        kept = source.weighted_gaps(weights) if len(parts) == 1 else None
+        all_gaps = source.weighted_gaps(weights) if len(parts) == 1 else None
 
         def at_scale(scale: float | None) -> TrueClassErrors:
             columns = []
             for part in parts:
-                gaps, rows = kept or source.weighted_gaps(part)
+                gaps, rows = all_gaps or source.weighted_gaps(part)
                 moved = gaps if scale is None else gaps + (scale - 1) * base
                 columns.append(source.errors_of(moved, rows))
             rows, ece, mcs = (np.concatenate(c) for c in zip(*columns, strict=True))

@@ -102,10 +102,10 @@ class Registry(Generic[T]):
         try:
             return self._entries[key]
         except (KeyError, TypeError):
-            known = ", ".join(self.keys())
+            keys = ", ".join(self.keys())
             near = difflib.get_close_matches(str(key), self.keys(), 1, 0.6)
             meant = f"did you mean '{near[0]}'? known" if near else "known"
-            raise OptionError(f"there is no {self.kind} '{key!s:.60}'; {meant}: {known}.") from None
+            raise OptionError(f"there is no {self.kind} '{key!s:.60}'; {meant}: {keys}.") from None
 
     def __contains__(self, key: object) -> bool:
         self._discover()

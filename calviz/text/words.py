@@ -28,6 +28,15 @@ def shorten(text: object, limit: int = 40) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
+def capitalised(text: str) -> str:
+    """Return the text with a capital first letter; its other letters stay as they are.
+
+    >>> capitalised("after temperature scaling of ResNet")
+    'After temperature scaling of ResNet'
+    """
+    return text[:1].upper() + text[1:]
+
+
 def full_sentence(text: str) -> str:
     """Make text begin with a capital letter, unless it begins with a symbol such as n, and end with a full stop.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from calviz.ui.session.navigation import PAGES
-from tests.app.test_app import _app, _quiet, _upload, _words
+from tests.app.pages import open_page, press, quiet, text_of, upload
 
 
 def lines(n=240):
@@ -15,23 +15,23 @@ def lines(n=240):
 
 @pytest.mark.slow
 def test_clusters_weights_and_times_go_through_all_pages():
-    app = _upload(_app(page="data"), "visits.csv", "\n".join(lines()).encode())
-    assert "--cluster" in _words(_quiet(app))
+    app = upload(open_page(page="data"), "visits.csv", "\n".join(lines()).encode())
+    assert "--cluster" in text_of(quiet(app))
     next(w for w in app.selectbox if w.label == "Rows belong together by").set_value("patient_id")
     next(w for w in app.selectbox if w.label == "Weight column").set_value("w")
-    next(b for b in app.button if b.label == "Read it this way").click().run()
-    words = _words(_quiet(app))
+    press(app, "Read it this way")
+    words = text_of(quiet(app))
     assert "clusters 'patient_id', weights 'w', times 'date'" in words
     first = next(t.value for t in app.dataframe if "label" in t.value).iloc[0]
     assert (first["time"], first["weight"]) == ("2021-01-11", 1.0)
     app.switch_page("pages/overview.py").run()
-    assert "240 weighted rows in 24 clusters" in _words(_quiet(app))
+    assert "240 weighted rows in 24 clusters" in text_of(quiet(app))
     app.switch_page("pages/over_time.py").run()
-    assert "over 6 periods" in _words(_quiet(app)) or "of 6 periods" in _words(app)
-    assert "fitted before each period on all rows until then" in _words(app)
+    assert "over 6 periods" in text_of(quiet(app)) or "of 6 periods" in text_of(app)
+    assert "fitted before each period on all rows until then" in text_of(app)
     for page in PAGES:
         if page.key not in ("arena", "learn"):
             app.switch_page(page.file).run()
             assert not app.exception, page.key
-            words = _words(app) + "".join(i.value for i in app.info)
+            words = text_of(app) + "".join(i.value for i in app.info)
             assert "does not take weights" not in words, page.key

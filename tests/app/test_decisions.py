@@ -2,53 +2,53 @@
 
 import pytest
 
-from tests.app.test_app import _app, _quiet, _upload, _words
+from tests.app.pages import open_page, quiet, text_of, upload
 
 
 @pytest.mark.slow
 def test_the_cutoff_decides_what_is_shown():
-    app = _quiet(_app("data=breast_cancer&cutoff=0.300", "decisions"))
+    app = quiet(open_page("data=breast_cancer&cutoff=0.300", "decisions"))
     assert app.slider(key="cutoff").value == 0.3
-    assert "a missed hit is as bad as 2.33 false alarms" in _words(app)
+    assert "a missed hit is as bad as 2.33 false alarms" in text_of(app)
     before = [d.value for d in app.dataframe]
     app.slider(key="cutoff").set_value(0.8).run()
-    assert "a false alarm is as bad as 4 missed hits" in _words(_quiet(app))
+    assert "a false alarm is as bad as 4 missed hits" in text_of(quiet(app))
     assert not before[0].equals(app.dataframe[0].value)
     app.selectbox(key="recalibrated").set_value("temperature").run()
-    assert "is fitted on" in _words(_quiet(app))
-    assert "After temperature scaling: Deciding by the scores" in _words(app)
+    assert "is fitted on" in text_of(quiet(app))
+    assert "After temperature scaling: Deciding by the scores" in text_of(app)
 
 
 @pytest.mark.slow
 def test_more_than_two_classes_are_told_what_to_choose():
-    app = _quiet(_app("data=digits", "decisions"))
+    app = quiet(open_page("data=digits", "decisions"))
     assert "A decision is for or against one class" in "".join(i.value for i in app.info)
     app.selectbox(key="calviz.one_class").set_value(3).run()
-    assert "AUROC" in _words(_quiet(app))
-    assert "class '3' against the rest" in _words(app)
+    assert "AUROC" in text_of(quiet(app))
+    assert "class '3' against the rest" in text_of(app)
     assert app.selectbox(key="class").value == "3"
     app.selectbox(key="class").set_value("5").run()
-    assert _quiet(app).selectbox(key="calviz.one_class").value == 5
+    assert quiet(app).selectbox(key="calviz.one_class").value == 5
     app.selectbox(key="calviz.one_class").set_value(None).run()
-    assert _quiet(app).selectbox(key="reduction").value == "top-label"
+    assert quiet(app).selectbox(key="reduction").value == "top-label"
 
 
 @pytest.mark.slow
 def test_a_column_of_grades_has_its_tests():
     rows = "1,0.1,B\n" * 30 + "0,0.1,B\n" * 70 + "1,0.02,A\n" + "0,0.02,A\n" * 99
-    app = _upload(_app(), "loans.csv", f"label,p,grade\n{rows}".encode())
-    app = _quiet(app.switch_page("pages/decisions.py").run())
-    assert "In some of the 2 grades more happens than the probabilities say: red B." in _words(app)
+    app = upload(open_page(), "loans.csv", f"label,p,grade\n{rows}".encode())
+    app = quiet(app.switch_page("pages/decisions.py").run())
+    assert "In some of the 2 grades more happens than the probabilities say: red B." in text_of(app)
     assert app.dataframe[-1].value["light"].tolist() == ["● green", "● red", "● red"]
 
 
 @pytest.mark.slow
 def test_a_link_with_a_cutoff_that_cannot_be_is_said_until_another_is_chosen():
-    app = _quiet(_app("data=breast_cancer&cutoff=1.5", "decisions"))
+    app = quiet(open_page("data=breast_cancer&cutoff=1.5", "decisions"))
     assert "The link asks for a cutoff of '1&#46;5': it must be a number from 0.001" in _warned(app)
     assert app.slider(key="cutoff").value == 0.5
     app.slider(key="cutoff").set_value(0.2).run()
-    assert not _warned(_quiet(app))
+    assert not _warned(quiet(app))
 
 
 def _warned(app):

@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.app.test_app import _app, _quiet, _words
+from tests.app.pages import open_page, quiet, text_of
 
 
 @pytest.mark.slow
 def test_the_page_has_the_numbers_of_the_overview():
-    app = _quiet(_app("data=breast_cancer", "explain"))
-    said = _words(app)
-    assert [line[:3] for line in said.splitlines() if line[1:3] == ". "] == [
+    app = quiet(open_page("data=breast_cancer", "explain"))
+    text = text_of(app)
+    assert [line[:3] for line in text.splitlines() if line[1:3] == ". "] == [
         f"{n}. " for n in range(1, 6)
     ]
     verdict = app.switch_page("pages/overview.py").run().header[0].value
-    assert ("No fault was found" in said) == ("No miscalibration" in verdict)
+    assert ("No fault was found" in text) == ("No miscalibration" in verdict)

@@ -2,18 +2,18 @@
 
 import pytest
 
-from tests.app.test_app import _app, _quiet, _words
+from tests.app.pages import open_page, quiet, text_of
 
 
 @pytest.mark.slow
 def test_chosen_panels_have_one_caption():
-    app = _quiet(_app("data=breast_cancer&print=true", "figures"))
+    app = quiet(open_page("data=breast_cancer&print=true", "figures"))
     app.multiselect(key="panels").set_value(["reliability", "roc"]).run()
-    _quiet(app)
-    said = _words(app)
-    assert "(a) Reliability diagram of" in said
-    assert "(b) ROC" in said
+    quiet(app)
+    text = text_of(app)
+    assert "(a) Reliability diagram of" in text
+    assert "(b) ROC" in text
     app.multiselect(key="panels").set_value([]).run()
-    assert "Choose at least one panel." in _quiet(app).info[0].value
+    assert "Choose at least one panel." in quiet(app).info[0].value
     # The same look on every page.
-    assert not _quiet(app.switch_page("pages/reliability.py").run()).error
+    assert not quiet(app.switch_page("pages/reliability.py").run()).error

@@ -7,12 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
+from tests.app.pages import ROOT, drop, open_page, text_of
 from tests.inputs import examples
 from tests.inputs.relatives import HOSTILE_NAMES, REFUSED, REPAIRED, SAME, hostile
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted({*examples.LOADED_AS_BASE, *examples.LOADED_OTHERWISE, *examples.REFUSED})
 #: In the library all relatives are tried, here one of each kind.
 RELATIVES = [
@@ -29,33 +28,32 @@ class Session:
     """One session with the app; it knows what it has loaded last, which must never be lost."""
 
     def __init__(self) -> None:
-        self.app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-        self.app.switch_page("pages/data.py").run()
+        self.app = open_page(page="data")
         self.loaded = "kept.csv"
         self.upload(self.loaded, SAME["quoted_crlf.csv"])
 
     def upload(self, name: str, content: bytes) -> str:
         """Everything that is said on the page after a file was given."""
         start = time.process_time()
-        self.app.file_uploader[0].set_value((name, content, "text/csv")).run()
+        drop(self.app, name, content)
         assert time.process_time() - start < 20
         assert not self.app.exception
         assert self.app.file_uploader  # and the next one can be opened
-        return words(self.app)
+        return text_of(self.app)
 
     def reads(self, name: str, content: bytes) -> None:
-        said = self.upload(name, content)
+        text = self.upload(name, content)
         assert [e.value for e in self.app.error] == []
-        assert name in said
-        assert re.search(r"\d rows?\b", said)
+        assert name in text
+        assert re.search(r"\d rows?\b", text)
         self.loaded = name
 
     def refuses(self, name: str, content: bytes) -> None:
-        said = self.upload(name, content)
+        text = self.upload(name, content)
         assert len(self.app.error) == 1
-        assert name in said
-        assert "Traceback" not in said
-        assert f"{self.loaded} is still loaded." in said
+        assert name in text
+        assert "Traceback" not in text
+        assert f"{self.loaded} is still loaded." in text
 
 
 @pytest.fixture(scope="module")
@@ -63,15 +61,11 @@ def session() -> Session:
     return Session()
 
 
-def words(app: AppTest) -> str:
-    kinds = (app.markdown, app.caption, app.header, app.title, app.subheader, app.error)
-    text = "\n".join(e.value for kind in kinds for e in kind)
-    return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
-
-
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_files(session: Session, name: str) -> None:
-    (session.refuses if name in examples.REFUSED else session.reads)(name, examples.made()[name])
+    (session.refuses if name in examples.REFUSED else session.reads)(
+        name, examples.contents()[name]
+    )
     assert [path.name for path in Path().glob("calviz_*")] == []
 
 
@@ -91,8 +85,8 @@ def test_repairs_are_a_button_away_and_are_said(session: Session, name: str) -> 
     session.refuses(name, content)
     session.app.button(key=f"calviz.repair.{repair}").click().run()
     assert not session.app.error
-    assert "Repair made, on request:" in words(session.app)
-    assert f"{repair}:" in words(session.app)
+    assert "Repair made, on request:" in text_of(session.app)
+    assert f"{repair}:" in text_of(session.app)
     session.loaded = name
 
 
@@ -100,7 +94,7 @@ def test_repairs_are_a_button_away_and_are_said(session: Session, name: str) -> 
 def test_hostile_names_come_to_the_page_as_text(session: Session) -> None:
     session.reads("names.csv", hostile())
     app = session.app
-    assert HOSTILE_NAMES[0] in words(app)
+    assert HOSTILE_NAMES[0] in text_of(app)
     for page in ("data", "overview", "classwise"):
         app.switch_page(f"pages/{page}.py").run()
         assert not app.exception
@@ -126,12 +120,12 @@ def test_logs_that_are_opened_together_are_one_data_set_and_other_files_are_thei
     app = session.app
     app.file_uploader[0].set_value(given).run()
     assert not app.exception
-    said = words(app)
-    assert "2 logs of lm-evaluation-harness: 50 rows" in said
-    assert "four_choices and 1 more" in said
-    assert "groups task" in said
-    assert "notes.txt" in said  # left out, not a log
-    assert "results_1" not in said
+    text = text_of(app)
+    assert "2 logs of lm-evaluation-harness: 50 rows" in text
+    assert "four_choices and 1 more" in text
+    assert "groups task" in text
+    assert "notes.txt" in text  # left out, not a log
+    assert "results_1" not in text
     # On which task can it be believed, and from which confidence on?
     app.switch_page("pages/risk_coverage.py").run()
     assert not app.exception
@@ -144,10 +138,10 @@ def test_logs_that_are_opened_together_are_one_data_set_and_other_files_are_thei
     next(box for box in app.selectbox if box.label == "Questions with choices").set_value("each")
     next(button for button in app.button if button.label == "Read it this way").click().run()
     assert not app.exception
-    assert "160 rows, 2 classes (wrong, right)" in words(app)
+    assert "160 rows, 2 classes (wrong, right)" in text_of(app)
     two = [("broken.csv", BROKEN_CSV, ""), ("fine.csv", SAME["quoted_crlf.csv"], "")]
     app.file_uploader[0].set_value(two).run()
     assert len(app.error) == 1
-    said = words(app)
-    assert "broken.csv: row 1" in said
-    assert "fine.csv is still loaded." in said
+    text = text_of(app)
+    assert "broken.csv: row 1" in text
+    assert "fine.csv is still loaded." in text

@@ -1,8 +1,6 @@
 """The pages Compare models and Learning curve, without a browser."""
 
 import re
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,46 +9,19 @@ from streamlit.testing.v1 import AppTest
 import calviz
 from calviz.ui.learning_curve import learning_curve_page
 from calviz.ui.session.jobs import Job
+from tests.app.pages import drop, open_page, press, quiet, text_of, wait
 
-ROOT = Path(__file__).resolve().parents[2]
-
-# The quick lane opens every page once (test_app.py); what these tests click takes long.
+# The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
 
 
-def _open(page: str, query: str = "") -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-    for part in filter(None, query.split("&")):
-        name, _, value = part.partition("=")
-        app.query_params[name] = value
-    return _wait(app.switch_page(f"pages/{page}.py").run())
-
-
-def _quiet(app: AppTest) -> AppTest:
-    assert not app.exception
-    assert [e.value for e in app.error] == []
-    return app
-
-
-def _words(app: AppTest) -> str:
-    kinds = (app.markdown, app.caption, app.subheader, app.info, app.warning, app.error)
-    text = "\n".join(e.value for kind in kinds for e in kind)
-    return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
+def _finished(app: AppTest) -> AppTest:
+    return quiet(wait(app))
 
 
 def _finish(app: AppTest, button: str) -> AppTest:
     """Press a button that starts a job, and wait for it."""
-    next(b for b in app.button if b.label == button).click().run()
-    return _wait(app)
-
-
-def _wait(app: AppTest) -> AppTest:
-    for _ in range(1_200):
-        if not any(b.label == "Stop" for b in app.button):
-            return _quiet(app)
-        time.sleep(0.05)
-        app.run()
-    raise AssertionError("the job did not end")
+    return _finished(press(app, button))
 
 
 def _csv(ids: list[str], score: np.ndarray, labels: np.ndarray) -> bytes:
@@ -59,16 +30,16 @@ def _csv(ids: list[str], score: np.ndarray, labels: np.ndarray) -> bytes:
 
 
 def test_the_best_model_is_named_with_those_that_tie():
-    app = _open("compare_models", "data=breast_cancer")
-    said = app.subheader[0].value
-    assert "logistic regression" in said
-    assert "not told apart" in said
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    answer = app.subheader[0].value
+    assert "logistic regression" in answer
+    assert "not told apart" in answer
     table = app.table[0].value
     assert len(table) == 5
     (heading,) = (name for name in table.columns if "NLL" in name)
     nll = [float(re.sub(r"[^\d.]", "", v.replace("&#46;", "."))) for v in table[heading]]
     assert table[heading].iloc[int(np.argmin(nll))].startswith("**")
-    assert "identifiers of all 285 rows are the same" in _words(app)
+    assert "identifiers of all 285 rows are the same" in text_of(app)
 
 
 def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
@@ -76,49 +47,49 @@ def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
     score = rng.uniform(0.02, 0.98, 60)
     labels = (rng.random(60) < score).astype(int)
     ids = [f"r{i}" for i in range(60)]
-    app = _open("compare_models", "data=breast_cancer")
-    app.file_uploader[0].set_value(("one.csv", _csv(ids, score, labels), "text/csv")).run()
-    assert "Choose two models or more" in _words(app)
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    drop(app, "one.csv", _csv(ids, score, labels))
+    assert "Choose two models or more" in text_of(app)
     before = app.query_params["data"]
     order = rng.permutation(60)[:50]
     other = _csv([ids[i] for i in order], score[order] ** 2, labels[order])
-    app.file_uploader[0].set_value(("two.csv", other, "text/csv")).run()
-    _wait(app)
+    drop(app, "two.csv", other)
+    _finished(app)
     assert app.multiselect(key="models").value == ["one", "two"]
     assert app.query_params["data"] == before  # the file that was looked at stays so
-    words = _words(app)
+    words = text_of(app)
     assert "50 rows matched by identifier" in words
     assert "10 rows of 'one' left out" in words
     app.multiselect(key="models").set_value(["one"]).run()
-    assert "Choose two models or more" in _words(app)
+    assert "Choose two models or more" in text_of(app)
 
 
 def test_the_best_calibrated_model_may_be_a_weak_one():
     y = np.arange(200) % 2
     noisy = np.where(np.arange(200) % 20 == 0, 1 - y, y)
-    app = _open("compare_models", "data=breast_cancer")
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
     # "weak" always says one half, which is true; "strong" is right in 95 % and says 75 %.
     for name, score in (("weak", np.full(200, 0.5)), ("strong", np.where(noisy, 0.75, 0.25))):
         content = _csv([f"r{i}" for i in range(200)], score, y)
-        app.file_uploader[0].set_value((f"{name}.csv", content, "text/csv")).run()
-    _wait(app)
-    assert "'strong' is best" in _words(app)
-    assert "Calibrated is not accurate" not in _words(app)
+        drop(app, f"{name}.csv", content)
+    _finished(app)
+    assert "'strong' is best" in text_of(app)
+    assert "Calibrated is not accurate" not in text_of(app)
     app.button_group(key="models-by").set_value("ece").run()
-    words = _words(_quiet(app))
+    words = text_of(quiet(app))
     assert "By ECE, 'weak' is best" in words
     assert "'weak' is right in 50.0 % of the rows, 'strong' in 95.0 %" in words
 
 
 def test_files_that_do_not_belong_together_are_told_so():
-    app = _open("compare_models", "data=breast_cancer")
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
     y = np.arange(20) % 2
     for name, labels in (("one.csv", y), ("two.csv", 1 - y)):
         content = _csv([str(i) for i in range(20)], np.full(20, 0.6), labels)
         content = re.sub(rb"^[^,]+,", b"", content, flags=re.MULTILINE)
-        app.file_uploader[0].set_value((name, content, "text/csv")).run()
+        drop(app, name, content)
     assert not app.exception
-    assert "the true labels differ in 20 rows, first in row 1" in _words(app)
+    assert "the true labels differ in 20 rows, first in row 1" in text_of(app)
 
 
 def test_full_and_confidence_only_models_are_compared_by_what_both_have():
@@ -131,11 +102,11 @@ def test_full_and_confidence_only_models_are_compared_by_what_both_have():
     for i, (s, true) in enumerate(zip(score, names[y], strict=True)):
         top.append(f"{i},{max(s, 1 - s):.4f},{true},{names[int(s > 0.5)]}")
         full.append(f"{i},{true},{1 - s:.4f},{s:.4f}")
-    app = _open("compare_models", "data=breast_cancer")
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
     for name, lines in (("top.csv", top), ("full.csv", full)):
         content = "\n".join([*lines, ""]).encode()
-        app.file_uploader[0].set_value((name, content, "text/csv")).run()
-    _wait(app)
+        drop(app, name, content)
+    _finished(app)
     table = app.table[0].value
     brier = next(name for name in table.columns if "Brier" in name)
     assert [v == "–" for v in table[brier]] == [True, False]
@@ -144,24 +115,26 @@ def test_full_and_confidence_only_models_are_compared_by_what_both_have():
 
 
 def test_methods_of_every_model():
-    app = _open("compare_models", "data=breast_cancer")
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
     app.multiselect(key="methods").set_value(["temperature", "platt"]).run()
     _finish(app, "Fit them")
     table = app.table[1].value
     assert table.columns.tolist() == ["Uncalibrated", "Platt scaling", "Temperature scaling"]
     assert len(table) == 5
     assert all(sum(v.startswith("**") for v in row) >= 1 for row in table.to_numpy())
-    assert "Fitted on 284 rows" in _words(app)
+    assert "Fitted on 284 rows" in text_of(app)
 
 
 def test_the_page_says_how_many_labels_are_enough():
-    app = _open("learning_curve", "data=breast_cancer&model=SVM margin&label-draws=5")
-    said = app.subheader[0].value
-    assert "labels" in said
-    assert "uncalibrated" in said
-    assert "judged on the same 285 rows" in _words(app)
+    app = _finished(
+        open_page("data=breast_cancer&model=SVM margin&label-draws=5", "learning_curve")
+    )
+    answer = app.subheader[0].value
+    assert "labels" in answer
+    assert "uncalibrated" in answer
+    assert "judged on the same 285 rows" in text_of(app)
     app.button_group(key="labels-by").set_value("nll").run()
-    assert "NLL" in _quiet(app).subheader[0].value
+    assert "NLL" in quiet(app).subheader[0].value
 
 
 def test_confidence_only_data_have_a_learning_curve():
@@ -169,16 +142,16 @@ def test_confidence_only_data_have_a_learning_curve():
     confidence = rng.uniform(0.5, 1, 120)
     right = rng.random(120) < confidence
     lines = [f"{c:.4f},{int(hit)}" for c, hit in zip(confidence, right, strict=True)]
-    app = _open("data")
+    app = open_page(page="data")
     content = "\n".join(["confidence,correct", *lines, ""]).encode()
-    app.file_uploader[0].set_value(("top.csv", content, "text/csv")).run()
-    app = _wait(app.switch_page("pages/learning_curve.py").run())
-    assert "Platt scaling" in _words(app)
-    assert "judged on the same 60 rows" in _words(app)
+    drop(app, "top.csv", content)
+    app = _finished(app.switch_page("pages/learning_curve.py").run())
+    assert "Platt scaling" in text_of(app)
+    assert "judged on the same 60 rows" in text_of(app)
 
 
 def test_what_takes_long_waits_to_be_asked_for():
-    app = _open("learning_curve", "data=simulated_100_classes")
+    app = _finished(open_page("data=simulated_100_classes", "learning_curve"))
     assert any(b.label == "Draw the curves" for b in app.button)
     assert not any(b.label == "Stop" for b in app.button)
 
@@ -193,19 +166,19 @@ def _with_zeros(wrong: float) -> bytes:
 
 
 def test_what_zeros_are_read_as_is_one_choice_for_all_pages_that_fit():
-    app = _open("data")
+    app = open_page(page="data")
     files = [(f"{w}.csv", _with_zeros(w), "text/csv") for w in (0.05, 0.1)]
     app.file_uploader[0].set_value(files[0]).run()
-    app = _wait(app.switch_page("pages/learning_curve.py").run())
-    assert "In 60 rows a class has a probability of exactly 0" in _words(app)
+    app = _finished(app.switch_page("pages/learning_curve.py").run())
+    assert "In 60 rows a class has a probability of exactly 0" in text_of(app)
     app.segmented_control(key="zeros").set_value("own").run()
     app.number_input(key="zeros-as").set_value(0.02).run()
-    assert "read as 0.02" in _words(app)
+    assert "read as 0.02" in text_of(app)
     _finish(app, "Draw the curves")
-    app = _wait(app.switch_page("pages/compare_models.py").run())
+    app = _finished(app.switch_page("pages/compare_models.py").run())
     app.file_uploader[0].set_value(files[1]).run()
-    _wait(app)
-    assert "In 120 rows a class has a probability of exactly 0, read as 0.02" in _words(app)
+    _finished(app)
+    assert "In 120 rows a class has a probability of exactly 0, read as 0.02" in text_of(app)
 
 
 def test_a_learning_curve_that_was_stopped_says_how_far_it_came():

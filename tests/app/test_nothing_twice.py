@@ -5,19 +5,19 @@ from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import calviz
 from calviz import analysis
-from calviz.cli import main
 from calviz.peers import _measure
 from calviz.sample.cross_fitted import CrossFitted
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
-from tests.app.test_app import _app, _quiet
+from tests.app.pages import open_page, quiet
 from tests.app.test_report import _finished
+from tests.inputs.command_line import run
+from tests.inputs.simulated import draw_labels
 
-# The quick lane opens every page once (test_app.py); what these tests click takes long.
+# The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 # What is counted here is what users have.
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("usual_resamples")]
 
@@ -44,13 +44,13 @@ class Measured:
 @pytest.fixture
 def measured(monkeypatch):
     """All metrics, the views that they are functions of, and the verdict, watched."""
-    found = Measured()
+    result = Measured()
     watched = set()
 
     def value_of(metric):
         def value(view, plain=metric.value):
-            found.views.append(view)
-            found.values[metric.key, found.what(view)] += 1
+            result.views.append(view)
+            result.values[metric.key, result.what(view)] += 1
             return plain(view)
 
         return value
@@ -61,34 +61,34 @@ def measured(monkeypatch):
 
             def draw(self, rng, resamples, plain=plain, how=how):
                 # A view may draw by means of another one, which then keeps what it drew.
-                if not found.inside:
+                if not result.inside:
                     state = repr(rng.bit_generator.state)
-                    found.draws[found.what(self), how, resamples, state] += 1
-                found.inside += 1
+                    result.draws[result.what(self), how, resamples, state] += 1
+                result.inside += 1
                 try:
                     return plain(self, rng, resamples)
                 finally:
-                    found.inside -= 1
+                    result.inside -= 1
 
             monkeypatch.setattr(kind, how, draw)
 
     def view(self, make, plain=Sample.view, **params):
-        made = plain(self, make, **params)
-        kind = type(made)
+        computed = plain(self, make, **params)
+        kind = type(computed)
         # What cross-fitted parts draw is kept as the numbers that were drawn (`kept_draw`); calling them again draws nothing.
         if kind not in watched and hasattr(kind, "bootstrap") and kind is not CrossFitted:
             watched.add(kind)
             watch(kind)
-        found.views += [made, self]
+        result.views += [computed, self]
         while isinstance(make, partial):
             params, make = {**make.keywords, **params}, make.func
         origin = (id(self.data), self.reduction, make, tuple(sorted(params.items())))
-        found.origins.setdefault(id(made), origin)
-        return made
+        result.origins.setdefault(id(computed), origin)
+        return computed
 
     def verdict(sample, plain=analysis.verdict_on):
-        found.verdicts[id(sample.data), sample.reduction, sample.bins, sample.scheme] += 1
-        found.views.append(sample)
+        result.verdicts[id(sample.data), sample.reduction, sample.bins, sample.scheme] += 1
+        result.views.append(sample)
         return plain(sample)
 
     monkeypatch.setattr(Sample, "view", view)
@@ -96,7 +96,7 @@ def measured(monkeypatch):
     before = {m.key: m.value for m in METRICS}
     for m in METRICS:
         object.__setattr__(m, "value", value_of(m))
-    yield found
+    yield result
     for m in METRICS:
         object.__setattr__(m, "value", before[m.key])
 
@@ -107,7 +107,7 @@ def three(tmp_path_factory):
     rng = np.random.default_rng(11)
     probs = rng.dirichlet([1.0, 1.0, 1.0], 400)
     right = rng.random(400) < 0.9
-    labels = np.where(right, [rng.choice(3, p=p) for p in probs], rng.integers(0, 3, 400))
+    labels = np.where(right, draw_labels(probs, rng), rng.integers(0, 3, 400))
     file = tmp_path_factory.mktemp("three") / "three.csv"
     rows = (f"{y},{','.join(f'{v:.4f}' for v in p)}" for p, y in zip(probs, labels, strict=True))
     file.write_text("\n".join(["label,p_0,p_1,p_2", *rows]))
@@ -117,7 +117,7 @@ def three(tmp_path_factory):
 @pytest.mark.parametrize("options", [(), ("--ci", "--bins", "7", "--conventions")])
 def test_an_audit_with_its_report_measures_once(measured, three, tmp_path, options):
     html = tmp_path / "report.html"
-    done = CliRunner().invoke(main, ["audit", str(three), "--html", str(html), *options])
+    done = run("audit", three, "--html", html, *options)
     assert done.exit_code == 0, done.output
     assert html.stat().st_size > 100_000
     assert {key for key, _ in measured.values} == {m.key for m in METRICS}
@@ -144,9 +144,7 @@ def two_models(tmp_path_factory):
 @pytest.mark.parametrize("command", [("audit",), ("audit", "--ci"), ("compare-models",)])
 def test_a_report_on_several_models_measures_each_once(measured, two_models, tmp_path, command):
     html = tmp_path / "report.html"
-    done = CliRunner().invoke(
-        main, [command[0], str(two_models), "--html", str(html), *command[1:]]
-    )
+    done = run(command[0], two_models, "--html", html, *command[1:])
     assert done.exit_code == 0, done.output
     assert "Best in" in html.read_text()
     # The paired resamples of both models, whose views are no sample's own, are measured as well.
@@ -168,9 +166,7 @@ def test_an_audit_with_its_report_asks_other_libraries_once(monkeypatch, three, 
     kept = []  # alive, so that no two have the same id
     monkeypatch.setattr(_measure, "_values", values)
     html = str(tmp_path / "report.html")
-    done = CliRunner().invoke(
-        main, ["audit", str(three), "--html", html, "--conventions", *options]
-    )
+    done = run("audit", three, "--html", html, "--conventions", *options)
     assert done.exit_code == 0, done.output
     # Means under calibration are shown with --ci only, in the terminal.
     assert ("if calibrated" in done.output) == bool(options)
@@ -179,14 +175,14 @@ def test_an_audit_with_its_report_asks_other_libraries_once(monkeypatch, three, 
 
 
 def test_pages_and_the_report_of_the_same_settings_measure_once(measured):
-    app = _quiet(_app("data=breast_cancer"))
+    app = quiet(open_page("data=breast_cancer"))
     for page in ("metrics", "reliability", "report"):
-        _quiet(app.switch_page(f"pages/{page}.py").run())
+        quiet(app.switch_page(f"pages/{page}.py").run())
     app.button(key="calviz.report.make").click().run()
     _finished(app)
     # Those of all classes say that two have none.
-    there = {m.key for m in METRICS if not m.key.endswith("_all")}
-    assert {key for key, _ in measured.values} == there
+    keys = {m.key for m in METRICS if not m.key.endswith("_all")}
+    assert {key for key, _ in measured.values} == keys
     assert len(measured.verdicts) == 1
     assert measured.twice() == []
 

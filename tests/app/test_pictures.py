@@ -18,8 +18,8 @@ def places(result):
     blue, grey = PALETTES["light"].blue, PALETTES["light"].neutral
 
     def marks(pattern, colour):
-        found = re.findall(rf'd="{pattern}"[^>]* stroke="{colour}"', drawn)
-        return [float(m) if isinstance(m, str) else tuple(map(float, m)) for m in found]
+        matches = re.findall(rf'd="{pattern}"[^>]* stroke="{colour}"', drawn)
+        return [float(m) if isinstance(m, str) else tuple(map(float, m)) for m in matches]
 
     (value,), (ends,) = marks(r"M([\d.]+) 1V21", blue), marks(r"M([\d.]+) 11H([\d.]+)", blue)
     range_ = marks(r"M([\d.]+) 3V19H([\d.]+)V3Z", grey)

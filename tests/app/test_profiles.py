@@ -7,7 +7,8 @@ import pytest
 import calviz
 from calviz.profiles.file import write_profile
 from calviz.ui.session.navigation import PAGES
-from tests.app.test_app import _app, _words
+from tests.app.pages import drop, open_page, text_of
+from tests.inputs.simulated import draw_labels
 
 N = 4_000
 
@@ -25,15 +26,15 @@ def test_every_page_opens_on_a_profile(tmp_path):
         }
     )
     write_profile(calviz.profile(table, by=["country"], time="day"), tmp_path / "p.parquet")
-    app = _app(page="data")
+    app = open_page(page="data")
     content = (tmp_path / "p.parquet").read_bytes()
-    app.file_uploader[0].set_value(("p.parquet", content, "application/octet-stream")).run()
+    drop(app, "p.parquet", content, "application/octet-stream")
     seen = {}
     for page in PAGES:
         app.switch_page(page.file).run()
         assert not app.exception, page.key
         assert [e.value for e in app.error] == [], page.key
-        seen[page.key] = _words(app) + "\n".join(e.value for e in app.info)
+        seen[page.key] = text_of(app) + "\n".join(e.value for e in app.info)
     for key in ("overview", "metrics", "reliability", "cumulative", "over_time"):
         assert "4,000 rows" in seen[key].replace("&#44;", ","), key
     assert "2 of 2 predicted classes" in seen["classwise"]
@@ -43,18 +44,18 @@ def test_every_page_opens_on_a_profile(tmp_path):
 def test_classes_of_a_profile_have_their_page(tmp_path):
     rng = np.random.default_rng(0)
     probs = rng.dirichlet([1, 1, 1], N)
-    y = (np.cumsum(probs, axis=1) < rng.random((N, 1))).sum(axis=1).clip(max=2)
+    y = draw_labels(probs, rng)
     probs[:, 0] += 0.2
     probs /= probs.sum(axis=1, keepdims=True)
     table = pl.DataFrame(probs, schema=["p_0", "p_1", "p_2"]).with_columns(y=y)
     calviz.profile(table, each_class=True).save(tmp_path / "p.parquet")
-    app = _app(page="data")
+    app = open_page(page="data")
     content = (tmp_path / "p.parquet").read_bytes()
-    app.file_uploader[0].set_value(("p.parquet", content, "application/octet-stream")).run()
+    drop(app, "p.parquet", content, "application/octet-stream")
     app.switch_page("pages/classwise.py").run()
     assert not app.exception
-    words = _words(app)
+    words = text_of(app)
     assert "3 of 3 classes against the rest" in words
     assert app.dataframe[0].value["class"].tolist() == ["0", "2", "1"]
     app.segmented_control(key="classes_by").set_value("true-class").run()
-    assert "do not name the true classes" in _words(app)
+    assert "do not name the true classes" in text_of(app)

@@ -2,13 +2,11 @@
 
 import io
 import json
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from calviz.comparison import guideline
 from calviz.data import read
@@ -16,31 +14,29 @@ from calviz.figures import Reliability
 from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.ui.recalibrate import comparison_job
+from tests.app.pages import open_page, quiet, text_of, upload
+from tests.inputs.simulated import simulate, softmax
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# The quick lane opens every page once (test_app.py); what these tests click takes long.
+# The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
 LABELS = {spec.key: spec.label for spec in RECALIBRATORS}
 
 
 def overconfident(n=600, splits=True):
     """Scores of T = 1 of a model whose true temperature is 2."""
-    rng = np.random.default_rng(0)
-    z = rng.normal(scale=2, size=(n, 3))
-    true, said = (np.exp(z / t) / np.exp(z / t).sum(axis=1, keepdims=True) for t in (2, 1))
-    y = (true.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    z, y = simulate(n, 3, 2)
+    text = softmax(z)
     lines = ["split,label,p_a,p_b,p_c" if splits else "label,p_a,p_b,p_c"]
-    for i, (row, label) in enumerate(zip(said, y, strict=True)):
+    for i, (row, label) in enumerate(zip(text, y, strict=True)):
         start = f"{('calibration', 'test')[i % 2]}," if splits else ""
         lines.append(start + "abc"[label] + "".join(f",{v:.12f}" for v in row))
     return "\n".join(lines).encode()
 
 
 def opened(content, name="net.csv", **query):
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-    app.switch_page("pages/data.py").run()
-    app.file_uploader[0].set_value((name, content, "text/csv")).run()
+    app = upload(open_page(page="data"), name, content)
     app.switch_page("pages/recalibrate.py")
     for key, value in query.items():
         app.query_params[key] = value
@@ -51,26 +47,18 @@ def compared(app):
     app.button(key="calviz.compare").click().run()
     job = next(reversed(app.session_state["calviz.jobs"]["recalibrate"].values()))
     job.wait(100)
-    app.run()
-    assert not app.exception
-    assert [e.value for e in app.error] == []
+    quiet(app.run())
     return job.result
-
-
-def words(app):
-    kinds = (app.markdown, app.caption, app.subheader, app.warning, app.info)
-    text = "\n".join(e.value for kind in kinds for e in kind)
-    return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
 
 
 def test_from_a_file_to_a_choice_and_a_calibrated_file():
     app = opened(overconfident())
-    assert "fitted on 300 rows (split 'calibration') and judged on 300 rows" in words(app)
+    assert "fitted on 300 rows (split 'calibration') and judged on 300 rows" in text_of(app)
     app.multiselect(key="methods").set_value(["temperature", "ets"]).run()
     assert app.button(key="calviz.compare").label == "Compare 2 methods"
     comparison_job = compared(app)
     assert list(comparison_job.comparison.methods) == ["identity", "ets", "temperature"]
-    text = words(app)
+    text = text_of(app)
     # ETS and T are the same here: what wins more often on such data decides.
     ranking = guideline(read(overconfident(), name="net.csv").first, 300).ranking
     advised = min(("ets", "temperature"), key=ranking.index)
@@ -94,7 +82,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     assert app.multiselect(key="methods").value == ["temperature", "ets"]
 
     app.selectbox(key="method").set_value("temperature").run()
-    assert "All 600 rows are calibrated." in words(app)
+    assert "All 600 rows are calibrated." in text_of(app)
     app.button(key="calviz.take-home").click().run()
     (command,) = [c.value for c in app.code if c.value.startswith("calviz apply")]
     assert command.endswith("--map net-temperature-map.json --out calibrated.csv")
@@ -122,16 +110,16 @@ def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)
     app.selectbox(key="method").set_value("temperature").run()
-    assert "Only the 200 rows of region = south are calibrated." in words(app)
+    assert "Only the 200 rows of region = south are calibrated." in text_of(app)
     app.button(key="calviz.take-home").click().run()
     files = app.session_state["calviz.recalibrate.ready"][1]
     assert read(files.table, name="calibrated.csv").first.n == 200
-    assert "fitted on 100 rows of region = south" in words(app)
+    assert "fitted on 100 rows of region = south" in text_of(app)
 
 
 def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     app = opened(overconfident(splits=False))
-    assert "fitted on 300 rows (50 % of the rows, stratified" in words(app)
+    assert "fitted on 300 rows (50 % of the rows, stratified" in text_of(app)
     app.multiselect(key="methods").set_value(["temperature"]).run()
     app.segmented_control(key="division").set_value("folds").run()
     comparison_job = compared(app)
@@ -139,12 +127,12 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     app.button(key="calviz.take-home").click().run()
     files = app.session_state["calviz.recalibrate.ready"][1]
     assert files.map is None
-    assert "one map per fold" in words(app)
+    assert "one map per fold" in text_of(app)
     app.toggle(key="in-sample").set_value(True).run()
-    assert "In-sample: the maps are judged on the very rows" in words(app)
-    assert "The results below belong to other choices" in words(app)
+    assert "In-sample: the maps are judged on the very rows" in text_of(app)
+    assert "The results below belong to other choices" in text_of(app)
     assert compared(app).comparison.in_sample
-    assert "no basis for a choice" in words(app)
+    assert "no basis for a choice" in text_of(app)
 
 
 def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
@@ -156,11 +144,11 @@ def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
     options = app.multiselect(key="methods").options
     assert LABELS["isotonic"] in options
     assert LABELS["temperature"] not in options
-    assert "it needs the scores of all classes" in words(app)
+    assert "it needs the scores of all classes" in text_of(app)
     app.multiselect(key="methods").set_value(["isotonic", "beta"]).run()
     comparison_job = compared(app)
     assert all(m.ok for m in comparison_job.comparison)
-    assert "Advice:" in words(app)
+    assert "Advice:" in text_of(app)
     app.selectbox(key="method").set_value("beta").run()
     app.button(key="calviz.take-home").click().run()
     files = app.session_state["calviz.recalibrate.ready"][1]
@@ -180,14 +168,14 @@ def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses():
     app.button(key="calviz.methods.All").click().run()
     app.switch_page("pages/learning_curve.py").run()
     assert len(app.multiselect(key="methods").value) > 8
-    assert "This page has room for 8 methods. Left out here" in words(app)
+    assert "This page has room for 8 methods. Left out here" in text_of(app)
 
 
 def test_a_file_that_is_too_small_is_told_so_and_choices_come_from_the_address():
     app = opened(b"label,p_a,p_b\na,0.9,0.1\nb,0.2,0.8\na,0.6,0.4\n")
-    assert "a recalibrator needs at least 10" in words(app)
+    assert "a recalibrator needs at least 10" in text_of(app)
     app = opened(overconfident(), division="cross-fitting", folds="3", methods=LABELS["irm"])
-    assert "3-fold cross-fitting" in words(app)
+    assert "3-fold cross-fitting" in text_of(app)
     assert app.multiselect(key="methods").value == ["irm"]
 
 
@@ -201,8 +189,8 @@ def test_the_table_leaves_in_three_forms():
     shown = table.texts(comparison_job, columns, "nll")
     csv = table.content("CSV", comparison_job, shown, columns)
     frame = pd.read_csv(io.StringIO(csv))
-    found = frame.set_index("method").loc["temperature"]
-    assert found["value"] == pytest.approx(
+    result = frame.set_index("method").loc["temperature"]
+    assert result["value"] == pytest.approx(
         comparison_job.comparison["temperature"].metrics["nll"].value
     )
     assert table.content("Markdown", comparison_job, shown, columns).startswith("| Method | NLL |")
@@ -241,11 +229,11 @@ def test_what_is_too_large_to_keep_is_drawn_before_it_goes(monkeypatch):
 
 def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     app = opened(with_zeros())
-    assert "In 100 rows a class has a probability of exactly 0" in words(app)
+    assert "In 100 rows a class has a probability of exactly 0" in text_of(app)
     app.multiselect(key="methods").set_value(["temperature", "temperature+irm", "irm"]).run()
     assert (
         "half of the smallest probability above 0 of the rows that fit the map, at most 0.01 (of all rows: 0.01)"
-        in words(app)
+        in text_of(app)
     )
     better = compared(app).comparison
     assert not [w for w in app.warning if "true class" in w.value]
@@ -253,18 +241,18 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
         assert better[method].recalibrator.floor == "auto"
     assert better["temperature"].recalibrator.floor_ == pytest.approx(0.01)
     app.segmented_control(key="zeros").set_value("least").run()
-    assert "depend on what a 0 is read as" in words(app)
-    assert "The results below belong to other choices" in words(app)
+    assert "depend on what a 0 is read as" in text_of(app)
+    assert "The results below belong to other choices" in text_of(app)
     poor = compared(app).comparison
-    said = [w.value for w in app.warning if "calibration rows give their true class" in w.value]
-    assert len(said) == 1  # once, with the names of the methods
+    messages = [w.value for w in app.warning if "calibration rows give their true class" in w.value]
+    assert len(messages) == 1  # once, with the names of the methods
     assert (
         better["temperature"].metrics["nll"].value < poor["temperature"].metrics["nll"].value - 0.05
     )
     assert better["irm"].metrics["nll"].value == poor["irm"].metrics["nll"].value
     app.segmented_control(key="zeros").set_value("own").run()
     app.number_input(key="zeros-as").set_value(0.001).run()
-    assert "read as 0.001" in words(app)
+    assert "read as 0.001" in text_of(app)
     # Without zeros there is nothing to choose.
     assert not [c for c in opened(overconfident()).segmented_control if c.key == "zeros"]
 
@@ -272,10 +260,10 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
 def test_maps_are_capped_unless_the_papers_form_is_asked_for():
     app = opened(overconfident())
     app.multiselect(key="methods").set_value(["isotonic", "temperature+irm", "temperature"]).run()
-    assert "held within what their rows support" in words(app)
+    assert "held within what their rows support" in text_of(app)
     capped = compared(app).comparison
     app.toggle(key="uncapped").set_value(True).run()
-    assert "The results below belong to other choices" in words(app)
+    assert "The results below belong to other choices" in text_of(app)
     plain = compared(app).comparison
     for key in ("isotonic", "temperature+irm"):
         assert capped[key].recalibrator.cap is True

@@ -8,9 +8,9 @@ import pytest
 
 from calviz.ui.recalibrate import comparison_job
 from calviz.ui.report import report_page
-from tests.app.test_app import _app, _quiet, _words
+from tests.app.pages import open_page, quiet, text_of
 
-# The quick lane opens every page once (test_app.py); what these tests click takes long.
+# The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
 
 
@@ -19,11 +19,11 @@ def _finished(app):
     job = next(j for j in app.session_state["calviz.jobs"][report_page.PLACE].values())
     job.wait(120)
     assert job.state == "finished", job.error
-    return _quiet(app.run())
+    return quiet(app.run())
 
 
 def test_a_report_is_made_on_demand_and_taken_home():
-    app = _app("data=breast_cancer", "report")
+    app = open_page("data=breast_cancer", "report")
     app.pills(key="sections").set_value(["verdict", "provenance"]).run()
     app.text_input(key="calviz.report.title").set_value("For <b>the file</b>").run()
     assert not app.get("download_button")
@@ -42,17 +42,17 @@ def test_a_report_is_made_on_demand_and_taken_home():
     assert 'id="provenance"' not in app.get("iframe")[0].proto.srcdoc
     app.pills(key="sections").set_value(["verdict", "findings"]).run()
     assert not app.get("iframe")
-    assert "does not hold all of these sections" in _words(app)
+    assert "does not hold all of these sections" in text_of(app)
 
 
 def test_without_sections_there_is_nothing_to_make():
-    app = _app("data=breast_cancer", "report")
+    app = open_page("data=breast_cancer", "report")
     app.pills(key="sections").set_value([]).run()
     assert [i.value for i in app.info] == ["Choose at least one section."]
 
 
 def test_other_settings_need_another_report():
-    app = _app("data=breast_cancer", "report")
+    app = open_page("data=breast_cancer", "report")
     app.pills(key="sections").set_value(["verdict"]).run()
     app.button(key="calviz.report.make").click().run()
     app = _finished(app)
@@ -64,7 +64,7 @@ def test_other_settings_need_another_report():
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_caption_stands_above_figures_where_it_is_wanted(wanted):
-    app = _app("caption=true" if wanted else "", "cumulative")
+    app = open_page("caption=true" if wanted else "", "cumulative")
     charts = [json.loads(c.proto.spec) for c in app.get("plotly_chart")]
     assert len(charts) == 7
     for chart in charts:
@@ -73,7 +73,7 @@ def test_a_caption_stands_above_figures_where_it_is_wanted(wanted):
 
 
 def test_figures_are_saved_as_what_is_chosen():
-    app = _app("picture=SVG", "cumulative")
+    app = open_page("picture=SVG", "cumulative")
     for chart in app.get("plotly_chart"):
         assert json.loads(chart.proto.config)["toImageButtonOptions"]["format"] == "svg"
 
@@ -84,10 +84,10 @@ def test_a_comparison_of_the_same_file_is_offered():
     import calviz
     from calviz.data.samples import load_sample
 
-    app = _app("data=breast_cancer", "report")
+    app = open_page("data=breast_cancer", "report")
     chosen = app.session_state["calviz.chosen"]
     p = load_sample("breast_cancer").models[chosen.model]
-    found = calviz.compare(
+    comparison = calviz.compare(
         p,
         ["temperature"],
         fit_split="calibration",
@@ -98,17 +98,17 @@ def test_a_comparison_of_the_same_file_is_offered():
     content, model, _, *part = chosen.rows_key
     for key, offered in (((content, model, "None", *part), True), (("other", model), False)):
         job = SimpleNamespace(
-            key=key, running=False, result=SimpleNamespace(comparison=found), stop=lambda: None
+            key=key, running=False, result=SimpleNamespace(comparison=comparison), stop=lambda: None
         )
         app.session_state["calviz.jobs"] = {comparison_job.PLACE: {key: job}}
-        _quiet(app.run())
+        quiet(app.run())
         assert ("Recalibration" in app.pills(key="sections").options) is offered
 
 
-@pytest.mark.parametrize(("data", "there"), [("digits", False), ("breast_cancer", True)])
+@pytest.mark.parametrize(("data", "expected"), [("digits", False), ("breast_cancer", True)])
 def test_decisions_are_offered_where_a_class_is_decided_on_and_grades_where_there_are_some(
-    data, there
+    data, expected
 ):
-    options = _quiet(_app(f"data={data}", page="report")).pills(key="sections").options
-    assert any("Decisions" in title for title in options) is there
+    options = quiet(open_page(f"data={data}", page="report")).pills(key="sections").options
+    assert any("Decisions" in title for title in options) is expected
     assert not any("grades" in title for title in options)

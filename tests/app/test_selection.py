@@ -18,7 +18,7 @@ from calviz.ui.selection.rules import (
     decode_rule,
     rows_of,
 )
-from tests.app.test_app import _app, _quiet, _words
+from tests.app.pages import open_page, quiet, text_of
 
 NAMES = st.text(alphabet="ab0 ~!:-.,é%&=+#日\n", min_size=1, max_size=12)
 RULES = st.one_of(
@@ -79,29 +79,29 @@ def test_rows_by_hand(rule, rows):
 
 @pytest.mark.slow
 def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
-    app = _quiet(_app("data=digits&model=MLP&selected=cell~3~8", "classwise"))
-    assert "'3' taken for '8', 46 rows" in _words(app)
+    app = quiet(open_page("data=digits&model=MLP&selected=cell~3~8", "classwise"))
+    assert "'3' taken for '8', 46 rows" in text_of(app)
     for page in ("overview", "slices"):
         app.switch_page(f"pages/{page}.py").run()
-        said = _words(_quiet(app))
-        assert "'3' taken for '8', 46 rows" in said
+        text = text_of(quiet(app))
+        assert "'3' taken for '8', 46 rows" in text
         # Chosen by the outcome: neither a test nor an interval.
-        assert "no sign of miscalibration" in said
+        assert "no sign of miscalibration" in text
         assert app.query_params["selected"] == "cell~3~8"
     # The rows of a class mean something in another split too; those of other data do not.
     app.sidebar.selectbox(key="split").set_value("all rows").run()
     assert app.query_params["selected"] == "cell~3~8"
     app.button(key="calviz.selected.clear").click().run()
     assert "selected" not in app.query_params
-    assert "46 rows" not in _words(_quiet(app))
+    assert "46 rows" not in text_of(quiet(app))
 
 
 @pytest.mark.slow
 def test_a_selection_ends_with_its_data_and_says_so():
-    app = _quiet(_app("data=digits&selected=covered~kept~confidence~80", "risk_coverage"))
-    assert "Kept at 80 % coverage, confidence ≥ " in _words(app)
+    app = quiet(open_page("data=digits&selected=covered~kept~confidence~80", "risk_coverage"))
+    assert "Kept at 80 % coverage, confidence ≥ " in text_of(app)
     app.sidebar.selectbox(key="calviz.pick").set_value("breast_cancer").run()
-    assert "ended: another data set is shown." in _words(_quiet(app))
+    assert "ended: another data set is shown." in text_of(quiet(app))
     assert "selected" not in app.query_params
 
 
@@ -127,16 +127,18 @@ def test_a_link_holds_what_is_pinned_whatever_the_names(pin):
 
 @pytest.mark.slow
 def test_a_pinned_state_stands_beside_the_present_one():
-    app = _quiet(_app("data=digits&bins=10&recalibrated=Temperature scaling", "reliability"))
-    assert "before and after are of split 'test' (4,000 rows), which no fit has seen" in _words(app)
+    app = quiet(open_page("data=digits&bins=10&recalibrated=Temperature scaling", "reliability"))
+    assert "before and after are of split 'test' (4,000 rows), which no fit has seen" in text_of(
+        app
+    )
     app.button(key="calviz.pin").click().run()
     assert app.query_params["pinned"] == "b10~ftemperature"
     app.number_input(key="bins").set_value(15).run()
-    said = _words(_quiet(app))
-    assert "Pinned: 10 equal-width bins, after temperature scaling" in said.replace("**", "")
+    text = text_of(quiet(app))
+    assert "Pinned: 10 equal-width bins, after temperature scaling" in text.replace("**", "")
     # Accuracy is that of all rows, whatever the map; the ECE is that after it.
     app.switch_page("pages/overview.py").run()
-    assert "pinned 79.1" in _words(_quiet(app))
+    assert "pinned 79.1" in text_of(quiet(app))
     app.button(key="calviz.unpin").click().run()
     assert "pinned" not in app.query_params
-    assert "pinned 79.1" not in _words(_quiet(app))
+    assert "pinned 79.1" not in text_of(quiet(app))

@@ -80,20 +80,20 @@ def test_no_more_jobs_work_than_there_are_places_and_nobody_is_kept_waiting_by_o
 
 
 def test_who_waits_is_told_how_many_are_ahead_and_may_leave():
-    queue, told, leave = JobQueue(lambda: 1), [], threading.Event()
+    queue, messages, leave = JobQueue(lambda: 1), [], threading.Event()
     _, go, threads = _in_line(queue, ["a1", "b1"])
 
     def wait():
         with (
             pytest.raises(Stopped),
-            queue.place("c", stopping=leave.is_set, report_ahead=told.append),
+            queue.place("c", stopping=leave.is_set, report_ahead=messages.append),
         ):
             pytest.fail("it was not its turn")
 
     thread = threading.Thread(target=wait)
     thread.start()
-    _until(lambda: told)
-    assert told[0] == 2
+    _until(lambda: messages)
+    assert messages[0] == 2
     leave.set()
     thread.join(SECONDS)
     assert not thread.is_alive()
@@ -170,10 +170,10 @@ def _entry(title, size):
 def test_the_oldest_files_make_room_and_that_is_said(monkeypatch, variable, limit, left, words):
     monkeypatch.setenv(f"CALVIZ_MAX_{variable}", limit)
     files = {name: _entry(name, 100) for name in "abcd"}
-    said = make_room(files, "d")
+    text = make_room(files, "d")
     assert "".join(files) == left
-    assert said is None if words is None else words in said
-    assert said is None or f"CALVIZ_MAX_{variable}" in said
+    assert text is None if words is None else words in text
+    assert text is None or f"CALVIZ_MAX_{variable}" in text
 
 
 def test_the_file_that_was_just_opened_stays():
@@ -255,11 +255,11 @@ def _caches():
 
 
 def test_every_cache_of_the_app_belongs_to_one_session_and_is_bounded():
-    found = list(_caches())
-    assert len(found) > 10
+    values = list(_caches())
+    assert len(values) > 10
     crossing = {
         (file, name)
-        for file, name, text in found
+        for file, name, text in values
         if not text.startswith("kept(")
         and ("scope='session'" not in text or "max_entries=" not in text)
     }

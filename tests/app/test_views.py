@@ -6,7 +6,7 @@ import pytest
 
 from calviz.core.errors import InputError
 from calviz.ui.session.view_file import header, is_view, read_view
-from tests.app.test_app import _app, _quiet, _words
+from tests.app.pages import drop, open_page, quiet, text_of
 
 PAGES = frozenset({"overview", "reliability"})
 
@@ -51,17 +51,17 @@ def test_a_broken_view_is_one_sentence(content, why):
 
 @pytest.mark.slow
 def test_a_view_is_opened_where_files_are_and_names_the_data_that_are_missing():
-    app = _quiet(_app(page="data"))
-    app.file_uploader[0].set_value(("v.json", _view(version=7), "application/json")).run()
+    app = quiet(open_page(page="data"))
+    drop(app, "v.json", _view(version=7), "application/json")
     assert "version 7" in " ".join(e.value for e in app.info)
     # The browser is told where to go; the rest is a step in its history.
-    app.file_uploader[0].set_value(("v.json", _view(), "application/json")).run()
+    drop(app, "v.json", _view(), "application/json")
     turn, view = app.session_state["calviz.view"]
     assert turn
     assert view.settings["selected"] == ("bins~2-3",)
     missing = header(key="0123456789abcdef", title="mine.csv", digest="0123", rows=77)
     content = _view(data=missing["data"])
-    app.file_uploader[0].set_value(("v.json", content, "application/json")).run()
-    assert "It was made with mine.csv (77 rows) with digest 0123456789abcdef" in _words(
-        _quiet(app)
+    drop(app, "v.json", content, "application/json")
+    assert "It was made with mine.csv (77 rows) with digest 0123456789abcdef" in text_of(
+        quiet(app)
     ).replace("**", "")

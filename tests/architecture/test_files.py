@@ -32,7 +32,7 @@ def project_files() -> list[Path]:
 
 
 def test_nothing_names_a_registry_or_a_machine():
-    found = [
+    values = [
         f"{path.relative_to(ROOT)}:{number} holds {what}"
         for path in project_files()
         if path.suffix in TEXT and path.is_file()
@@ -40,7 +40,7 @@ def test_nothing_names_a_registry_or_a_machine():
         for what, pattern in FORBIDDEN.items()
         if pattern.search(line)
     ]
-    assert not found, "\n".join(found)
+    assert not values, "\n".join(values)
 
 
 def test_no_file_is_large():

@@ -26,14 +26,14 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_the_import_contracts_hold():
     pytest.importorskip("importlinter")
-    found = run(
+    result = run(
         """
         import sys
         from importlinter.cli import lint_imports
         sys.exit(lint_imports(config_filename="pyproject.toml", no_cache=True))
         """
     )
-    assert found.returncode == 0, found.stdout + found.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def levels() -> dict[str, int]:
@@ -85,7 +85,7 @@ def test_a_name_in_a_string_is_seen():
 
 
 def test_importing_calviz_is_cheap():
-    found = run(
+    result = run(
         """
         import sys
         import calviz
@@ -93,7 +93,7 @@ def test_importing_calviz_is_cheap():
         print(sorted(heavy & set(sys.modules)))
         """
     )
-    assert found.stdout.strip() == "[]", found.stderr
+    assert result.stdout.strip() == "[]", result.stderr
 
 
 @pytest.mark.slow
@@ -104,7 +104,7 @@ def test_the_command_line_leaves_the_screens_alone(arguments, tmp_path):
     file = tmp_path / "small.csv"
     file.write_text("label,p_a,p_b\n0,0.9,0.1\n1,0.2,0.8\n0,0.4,0.6\n")
     arguments = [a.format(file=file) for a in arguments]
-    found = run(
+    result = run(
         f"""
         import sys
         from calviz.cli import main
@@ -116,15 +116,15 @@ def test_the_command_line_leaves_the_screens_alone(arguments, tmp_path):
         print(sorted(heavy & set(sys.modules)))
         """
     )
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.strip().splitlines()[-1] == "[]"
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip().splitlines()[-1] == "[]"
 
 
 @pytest.mark.slow
 def test_library_command_line_and_figures_work_where_streamlit_does_not():
     """Tests that go through all of it once more, in a process in which streamlit cannot be imported."""
     parts = ["tests/contract/test_api.py", "tests/contract/test_cli_documents.py"]
-    found = run(
+    result = run(
         f"""
         import sys
         sys.modules["streamlit"] = None
@@ -132,7 +132,7 @@ def test_library_command_line_and_figures_work_where_streamlit_does_not():
         sys.exit(pytest.main([*{parts!r}, "-q", "-p", "no:cacheprovider", "-m", "not slow"]))
         """
     )
-    assert found.returncode == 0, found.stdout[-4_000:] + found.stderr[-2_000:]
+    assert result.returncode == 0, result.stdout[-4_000:] + result.stderr[-2_000:]
 
 
 def imports_of(path: Path) -> set[str]:

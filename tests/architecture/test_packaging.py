@@ -22,11 +22,11 @@ def requirements(name: str) -> list[str]:
 
 def with_extra(name: str) -> set[str]:
     """What an extra brings, through the extras that it names."""
-    found = set(PROJECT["project"]["dependencies"])
+    values = set(PROJECT["project"]["dependencies"])
     for line in PROJECT["project"]["optional-dependencies"][name]:
         inner = re.fullmatch(r"calviz\[(\w+)\]", line)
-        found |= with_extra(inner[1]) if inner else {line}
-    return found
+        values |= with_extra(inner[1]) if inner else {line}
+    return values
 
 
 def test_requirements_are_the_package_and_what_the_app_needs():
@@ -51,8 +51,8 @@ def test_the_entry_points_lead_somewhere():
     for group, entries in PROJECT["project"]["entry-points"].items():
         for target in entries.values():
             module, _, name = target.partition(":")
-            found = importlib.import_module(module)
-            assert not name or hasattr(found, name), f"{group}: {target}"
+            loaded_module = importlib.import_module(module)
+            assert not name or hasattr(loaded_module, name), f"{group}: {target}"
 
 
 def test_the_development_requirements_start_from_them():

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 )
 def test_the_tool_has_nothing_to_say(arguments):
     pytest.importorskip(arguments[0], reason=f"{arguments[0]} is not installed")
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert found.returncode == 0, found.stdout + found.stderr
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -67,11 +67,11 @@ def browser() -> Iterator[Any]:
     path = os.environ.get("CALVIZ_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     with sync_playwright() as playwright:
         try:
-            found = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+            result = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         except Error:
             _missing("no Chromium was found")
-        yield found
-        found.close()
+        yield result
+        result.close()
 
 
 #: Below the ports that the system hands out by itself. Each worker of xdist has its own, and two test runs start at different ones,
@@ -256,18 +256,18 @@ def view(browser: Any, visitor: Any, server: Server) -> Iterator[Callable[..., V
             page.set_viewport_size({"width": width, "height": height})
             # Nothing here looks at a transition, and each is drawn frame by frame.
             page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
-            made = View(page, at or server)
-            page.on("request", lambda request: made.requests.append(request.url))
-            page.on("websocket", lambda socket: made.requests.append(socket.url))
-            opened.append(made)
-            return made
+            value = View(page, at or server)
+            page.on("request", lambda request: value.requests.append(request.url))
+            page.on("websocket", lambda socket: value.requests.append(socket.url))
+            opened.append(value)
+            return value
 
         yield new
-        for made in opened:
-            text = made.page.locator("body").inner_text()
-            made.page.evaluate("localStorage.clear(); sessionStorage.clear()")
-            made.page.close()
-            assert made.elsewhere == []
+        for value in opened:
+            text = value.page.locator("body").inner_text()
+            value.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+            value.page.close()
+            assert value.elsewhere == []
             assert "Traceback" not in text
         visitor.clear_cookies()
         visitor.clear_permissions()

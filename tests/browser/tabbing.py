@@ -47,14 +47,14 @@ def stops(page: Any, most: int = 150) -> list[dict[str, Any]]:
     # Colours are looked at in the middle of a transition otherwise.
     page.add_style_tag(content="* { transition: none !important; }")
     page.evaluate(_BEGIN)
-    found = []
+    values = []
     for _ in range(most):
         page.keyboard.press("Tab")
         stop = page.evaluate(_STOP)
         if stop is None:
-            return found
-        found.append(stop)
-    raise AssertionError(f"after {most} times the focus is still on the page: {found[-1]}")
+            return values
+        values.append(stop)
+    raise AssertionError(f"after {most} times the focus is still on the page: {values[-1]}")
 
 
 def missed(page: Any) -> list[str]:
@@ -62,7 +62,7 @@ def missed(page: Any) -> list[str]:
     return list(page.evaluate(_MISSED))
 
 
-def unseen(page: Any, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def unseen(page: Any, result: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Stops without an outline of two pixels, or a new border, in a colour of 3 to 1 on the page (WCAG 2.2, 1.4.11)."""
     paper = _luminance(page.evaluate(_PAPER))
 
@@ -70,7 +70,7 @@ def unseen(page: Any, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         colours = stop["borders"] + ([stop["colour"]] if stop["outline"] >= 2 else [])
         return any(_contrast(_luminance(colour), paper) >= 3 for colour in colours)
 
-    return [stop for stop in found if not seen(stop)]
+    return [stop for stop in result if not seen(stop)]
 
 
 def _luminance(colour: str) -> float:

@@ -55,10 +55,10 @@ def _drawn_in(page, theme):
 def _wrong(page):
     """What is cut off or covered once the page stands still."""
     for _ in range(2 * REST):
-        if not (found := page.evaluate(MEASURE)):
+        if not (evaluation := page.evaluate(MEASURE)):
             break
         page.wait_for_timeout(500)
-    return found
+    return evaluation
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -9,7 +9,7 @@ NAMES = [p.title for p in pages.PAGES]
 ALONE = ("/", "/reliability")
 
 
-#: As the first request of a visitor; what a link does to every other page is tested without a browser (`tests/app/test_app.py`).
+#: As the first request of a visitor; what a link does to every other page is tested without a browser (`tests/app/test_every_page.py`).
 FIRST = ("/metrics", "/recalibrate", "/over_time", "/compare_models", "/learn")
 
 

@@ -84,10 +84,10 @@ def test_names_are_text_on_every_page(view, tmp_path):
     )
 
     tab = view(height=1000).open("/data")
-    page, said = tab.page, []
-    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
+    page, messages = tab.page, []
+    page.on("dialog", lambda dialog: (messages.append(dialog.message), dialog.dismiss()))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("console", lambda m: messages.append(m.text) if m.type == "error" else None)
     page.locator("input[type=file]").first.set_input_files(_hostile(tmp_path))
     tab.expect("90 rows").settle()
     assert "<img src=x" in tab.text.replace("\u2060", "")
@@ -104,7 +104,7 @@ def test_names_are_text_on_every_page(view, tmp_path):
         tab.settle()
         assert page.evaluate(OBEYED) == [], spec.key
         assert "did not foresee" not in tab.text, spec.key
-    assert said == []
+    assert messages == []
 
 
 def _write(folder, name, mark, rows):
@@ -168,9 +168,9 @@ def test_an_upload_that_breaks_off_leaves_nothing(view, server):
     page.reload()
     tab.settle()
     # Spools have no names; what has one is the server's own folder and its lock.
-    found = [p.name for p in server.temporary.rglob("*")]
-    assert len(found) == 2
-    assert "in-use" in found
+    values = [p.name for p in server.temporary.rglob("*")]
+    assert len(values) == 2
+    assert "in-use" in values
     # Without the token of this browser's session nothing is taken.
     bare = text.replace("x-xsrftoken", "x-nothing").replace("9000000", str(len(part)))
     with socket.create_connection((address.hostname, address.port), timeout=20) as line:
@@ -195,10 +195,10 @@ def test_a_server_that_starts_again_asks_for_the_file_and_nothing_is_left(
     assert [e for e in server.events if e[0] == "outside"] == []
     home = sorted(p.name for p in server.log.parent.iterdir())
     assert home == ["audit.txt", "log.txt", "tmp"]
-    said = server.log.read_text()
+    text = server.log.read_text()
     # Of an upload that breaks off the web server writes a traceback; nothing of ours may.
-    assert " failed" not in said
-    assert f"{ROOT}/calviz/" not in said
+    assert " failed" not in text
+    assert f"{ROOT}/calviz/" not in text
 
     start_server(port=urlsplit(server.url).port)
     # What was on screen stays; the next change asks for the file of the link.

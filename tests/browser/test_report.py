@@ -27,11 +27,11 @@ def file(tmp_path_factory):
 def test_it_works_from_disk_without_a_network(browser, file):
     context = browser.new_context(viewport={"width": 390, "height": 800}, accept_downloads=True)
     page = context.new_page()
-    asked, said = [], []
+    asked, messages = [], []
     page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("dialog", lambda dialog: messages.append(dialog.message))
     page.goto(file.as_uri())
     page.locator(".chart .main-svg").first.wait_for()
     assert page.locator(".chart").count() == page.locator(".chart:has(.main-svg)").count() > 3
@@ -48,7 +48,7 @@ def test_it_works_from_disk_without_a_network(browser, file):
     assert not svg.findall(".//{*}script") + svg.findall(".//{*}img")
     outside = [url for url in asked if not url.startswith(("data:", "blob:"))]
     assert outside == [file.as_uri()]
-    assert said == []
+    assert messages == []
     context.close()
 
 

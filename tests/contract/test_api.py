@@ -55,7 +55,7 @@ def test_the_names_come_with_a_plain_import():
         "import calviz; print(calviz.load.__name__, calviz.figures.Reliability.__name__,"
         " calviz.verdict.__name__)"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert found.stdout.split() == ["load", "Reliability", "verdict"]
+    assert result.stdout.split() == ["load", "Reliability", "verdict"]

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from calviz.cli import main
+from tests.inputs.command_line import run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +26,7 @@ def rain(tmp_path):
 
 
 def audit(*arguments):
-    return CliRunner().invoke(main, ["audit", "--resamples", "20", *map(str, arguments)])
+    return run("audit", "--resamples", "20", *map(str, arguments))
 
 
 class TestJunit:

@@ -10,19 +10,16 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import calviz
 from calviz.cli import main
 from calviz.cli.output_options import OutputOption
 from calviz.specs.metric import METRICS
+from tests.inputs.command_line import run
 
 ROOT = Path(__file__).parents[2]
 PLAIN = "label,p_cat,p_dog,split\n0,0.9,0.1,a\n1,0.2,0.8,b\n0,0.4,0.6,a\n1,0.3,0.7,b\n"
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 def subprocess_run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
@@ -106,8 +103,8 @@ class TestCommands:
         assert "--repair renormalise" in result.stdout
 
     def test_python_m_calviz_is_the_same(self):
-        found = subprocess_run("--version")
-        assert (found.returncode, found.stdout) == (0, f"calviz {calviz.__version__}\n")
+        result = subprocess_run("--version")
+        assert (result.returncode, result.stdout) == (0, f"calviz {calviz.__version__}\n")
 
 
 class TestWrongArguments:
@@ -238,12 +235,12 @@ class TestStreams:
     def test_a_closed_pipe_is_no_error(self):
         reader, writer = os.pipe()
         os.close(reader)
-        found = subprocess_run(
+        result = subprocess_run(
             "metrics", capture_output=False, stdout=writer, stderr=subprocess.PIPE
         )
         os.close(writer)
-        assert found.returncode == 141
-        assert found.stderr == ""
+        assert result.returncode == 141
+        assert result.stderr == ""
 
     @pytest.mark.slow
     @pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed otherwise there")
@@ -252,7 +249,7 @@ class TestStreams:
         reader, writer = os.pipe()
         os.close(reader)
         out = tmp_path / "found.txt"
-        found = subprocess_run(
+        result = subprocess_run(
             "audit",
             str(plain),
             option,
@@ -262,7 +259,7 @@ class TestStreams:
             stderr=subprocess.PIPE,
         )
         os.close(writer)
-        assert (found.returncode, found.stderr) == (0, "")
+        assert (result.returncode, result.stderr) == (0, "")
         assert out.stat().st_size > 100
 
     def test_every_option_that_writes_a_file_is_known_as_one(self):
@@ -291,9 +288,9 @@ class TestStreams:
         file = tmp_path / "names.csv"
         file.write_text("label,p_\u00e9t\u00e9,p_\u732b\n0,0.9,0.1\n1,0.2,0.8\n", encoding="utf-8")
         environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
-        found = subprocess_run("audit", str(file), env=environment)
-        assert (found.returncode, found.stderr) == (0, "")
-        assert "\\xe9t\\xe9" in found.stdout
+        result = subprocess_run("audit", str(file), env=environment)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert "\\xe9t\\xe9" in result.stdout
 
 
 class TestApp:

@@ -10,15 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from calviz.cli import main
+from tests.inputs.command_line import run
 
 ROOT = Path(__file__).parents[2]
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 @pytest.fixture
@@ -39,10 +34,10 @@ def folder(tmp_path) -> Path:
 def test_the_json_has_what_is_promised_and_nothing_else_goes_to_standard_output(folder):
     result = run("arena", folder, "--methods", "temperature,isotonic", "--jobs", 1, "--json", "-")
     assert result.exit_code == 0
-    found = json.loads(result.stdout)
-    assert found["experiments"] == 4
-    assert set(found["methods"]) == {"identity", "temperature", "isotonic"}
-    for entry in found["methods"].values():
+    record = json.loads(result.stdout)
+    assert record["experiments"] == 4
+    assert set(record["methods"]) == {"identity", "temperature", "isotonic"}
+    for entry in record["methods"].values():
         assert set(entry["winrate"]) == {"brier", "nll"}
         assert all(0 <= v <= 1 for v in entry["winrate"].values())
         assert all(
@@ -50,7 +45,7 @@ def test_the_json_has_what_is_promised_and_nothing_else_goes_to_standard_output(
         )
         assert 0 <= entry["worse_than_none"] <= 1
         assert entry["seconds"] >= 0
-    assert found["methods"]["identity"]["worse_than_none"] == 0
+    assert record["methods"]["identity"]["worse_than_none"] == 0
     assert "[4/4]" in result.stderr
 
 
@@ -151,10 +146,10 @@ def test_ctrl_c_ends_it_and_what_is_done_is_kept(folder, tmp_path):
             break
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, text = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted; no output file is left incomplete." in said
-    assert "Traceback" not in said
+    assert "interrupted; no output file is left incomplete." in text
+    assert "Traceback" not in text
     held = len(state.read_text().splitlines()) - 1
     assert 1 <= held < 204
     again = run("arena", state, "--resamples", 0)

@@ -7,16 +7,16 @@ from pathlib import Path
 import calibration
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from sklearn.metrics import log_loss
 
 import calviz
-from calviz.cli import main
 from calviz.cli.threshold import Threshold
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.results.evaluation import Evaluation, Interval, MetricResult
 from calviz.specs.metric import METRICS
 from tests.inputs.borderline import FILES as BORDERLINE
+from tests.inputs.command_line import run, run_successfully
+from tests.inputs.simulated import draw_labels
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
@@ -46,10 +46,6 @@ ADDED_METRICS = set(
 )
 
 
-def run(*arguments) -> Result:
-    return CliRunner().invoke(main, ["audit", *(str(a) for a in arguments)])
-
-
 def strict(text: str):
     """JSON as the standard has it: without NaN and Infinity."""
 
@@ -60,22 +56,20 @@ def strict(text: str):
 
 
 def audit(*arguments):
-    result = run(*arguments, "--json", "-")
-    assert result.exit_code == 0, result.stderr
-    return strict(result.stdout)
+    return strict(run_successfully("audit", *arguments, "--json", "-"))
 
 
 @pytest.mark.parametrize("kind", BORDERLINE)
 def test_borderline_files_have_a_value_or_a_reason(kind, tmp_path):
     path = tmp_path / "borderline.csv"
     path.write_bytes(BORDERLINE[kind])
-    result = run(path, "--ci", "--resamples", 40, "--json", "-")
+    result = run("audit", path, "--ci", "--resamples", 40, "--json", "-")
     assert (result.exit_code, result.stderr) == (0, "")
-    for found in strict(result.stdout)["metrics"].values():
-        assert (found["value"] is None) == bool(found.get("reason"))
-        if found["value"] is None:
-            assert found.get("interval") is None
-            assert found.get("noise_floor") is None
+    for value in strict(result.stdout)["metrics"].values():
+        assert (value["value"] is None) == bool(value.get("reason"))
+        if value["value"] is None:
+            assert value.get("interval") is None
+            assert value.get("noise_floor") is None
 
 
 def test_two_classes_in_one_column_or_two(tmp_path):
@@ -83,8 +77,8 @@ def test_two_classes_in_one_column_or_two(tmp_path):
     files[0].write_bytes(BORDERLINE["two classes in one column"])
     files[1].write_bytes(BORDERLINE["two classes in two columns"])
     one, two = (audit(path)["metrics"] for path in files)
-    for key, found in one.items():
-        assert found["value"] == pytest.approx(two[key]["value"], abs=1e-12), key
+    for key, value in one.items():
+        assert value["value"] == pytest.approx(two[key]["value"], abs=1e-12), key
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +86,8 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(11)
     probs = rng.dirichlet([0.6, 0.6, 0.6], size=200).round(4)
     probs[:, 2] = 1 - probs[:, 0] - probs[:, 1]
-    labels = np.array([rng.choice(3, p=np.abs(row) / np.abs(row).sum()) for row in probs])
-    return np.abs(probs), labels
+    probs = np.abs(probs)
+    return probs, draw_labels(probs / probs.sum(axis=1, keepdims=True), rng)
 
 
 @pytest.fixture(scope="module")
@@ -129,21 +123,21 @@ class TestRecord:
 
     def test_the_ece_of_other_libraries_on_request(self, file, table):
         assert "conventions" not in audit(file)
-        found = {c["key"]: c for c in audit(file, "--conventions")["conventions"]}
+        values = {c["key"]: c for c in audit(file, "--conventions")["conventions"]}
         peer = calibration.get_ece(table[0], table[1], num_bins=15)
-        assert found["uncertainty_calibration"]["value"] == pytest.approx(peer, abs=1e-9)
-        for entry in found.values():
+        assert values["uncertainty_calibration"]["value"] == pytest.approx(peer, abs=1e-9)
+        for entry in values.values():
             assert set(entry) >= {"library", "version", "call", "difference", "noise_mean", "rule"}
             assert entry["why"].endswith(".")
-        said = run("audit", file, "--conventions").stdout
-        assert "netcal" in said
-        assert found["netcal"]["why"][:40] in said
+        text = run("audit", file, "--conventions").stdout
+        assert "netcal" in text
+        assert values["netcal"]["why"][:40] in text
 
     def test_every_metric_there_is_and_none_that_the_contract_does_not_know(self, file):
-        found = audit(file)["metrics"]
-        assert tuple(found) == METRICS.keys()
-        assert set(found) == CONTRACT_METRICS | ADDED_METRICS
-        for entry in found.values():
+        metrics = audit(file)["metrics"]
+        assert tuple(metrics) == METRICS.keys()
+        assert set(metrics) == CONTRACT_METRICS | ADDED_METRICS
+        for entry in metrics.values():
             assert set(entry) >= {"value", "interval", "noise_floor", "params"}
             assert isinstance(entry["value"], float) or entry["reason"].endswith(".")
             assert entry["interval"] is None
@@ -151,34 +145,37 @@ class TestRecord:
 
     def test_the_values_are_fractions_and_right(self, file, table):
         probs, labels = table
-        found = audit(file)["metrics"]
+        metrics = audit(file)["metrics"]
         confidence, hit = probs.max(axis=1), probs.argmax(axis=1) == labels
         cell = np.clip(np.ceil(confidence * 15) - 1, 0, 14).astype(int)
         ece = sum(
             abs(confidence[cell == m].sum() - hit[cell == m].sum()) / len(hit) for m in range(15)
         )
-        assert found["accuracy"]["value"] == pytest.approx(hit.mean())
-        assert found["ece"]["value"] == pytest.approx(ece)
-        assert found["mcs"]["value"] == pytest.approx(confidence.mean() - hit.mean())
-        assert found["nll"]["value"] == pytest.approx(log_loss(labels, probs))
+        assert metrics["accuracy"]["value"] == pytest.approx(hit.mean())
+        assert metrics["ece"]["value"] == pytest.approx(ece)
+        assert metrics["mcs"]["value"] == pytest.approx(confidence.mean() - hit.mean())
+        assert metrics["nll"]["value"] == pytest.approx(log_loss(labels, probs))
         one_hot = np.eye(3)[labels]
-        assert found["brier"]["value"] == pytest.approx(((probs - one_hot) ** 2).sum(1).mean())
-        assert found["ece"]["params"]["bins"] == 15
+        assert metrics["brier"]["value"] == pytest.approx(((probs - one_hot) ** 2).sum(1).mean())
+        assert metrics["ece"]["params"]["bins"] == 15
 
     def test_intervals_and_noise_floors(self, file):
-        found = audit(file, "--ci", "--resamples", 100)["metrics"]
-        low, high = found["ece"]["interval"]
-        assert 0 <= low <= found["ece"]["value"] <= high < 1
-        assert found["ece"]["interval_method"] == "inverted"
-        assert found["mcs"]["interval_method"] == "percentile"
-        floor = found["ece"]["noise_floor"]
+        metrics = audit(file, "--ci", "--resamples", 100)["metrics"]
+        low, high = metrics["ece"]["interval"]
+        assert 0 <= low <= metrics["ece"]["value"] <= high < 1
+        assert metrics["ece"]["interval_method"] == "inverted"
+        assert metrics["mcs"]["interval_method"] == "percentile"
+        floor = metrics["ece"]["noise_floor"]
         assert set(floor) == {"mean", "q95", "p_value"}
         assert 0 < floor["mean"] < floor["q95"]
         assert 0 < floor["p_value"] <= 1
 
     @pytest.mark.slow
     def test_the_same_seed_gives_the_same_bytes(self, file):
-        runs = [run(file, "--ci", "--resamples", 50, "--seed", s, "--json", "-") for s in (1, 1, 2)]
+        runs = [
+            run("audit", file, "--ci", "--resamples", 50, "--seed", s, "--json", "-")
+            for s in (1, 1, 2)
+        ]
         assert runs[0].stdout == runs[1].stdout
         assert runs[0].stdout != runs[2].stdout
         assert strict(runs[2].stdout)["seed"] == 2
@@ -310,7 +307,7 @@ class TestReadingOptions:
 
 class TestText:
     def test_it_says_what_was_recognised_then_the_verdict_then_the_numbers(self, file):
-        lines = run(file).stdout.splitlines()
+        lines = run("audit", file).stdout.splitlines()
         assert lines[0].startswith(f"{file}: CSV")
         assert "200 rows" in lines[0]
         text = "\n".join(lines)
@@ -320,12 +317,12 @@ class TestText:
         assert "interval" not in text.split("metric", 1)[1].splitlines()[0]
 
     def test_error_bars_have_their_columns(self, file):
-        text = run(file, "--ci", "--resamples", 50).stdout
+        text = run("audit", file, "--ci", "--resamples", 50).stdout
         header = next(line for line in text.splitlines() if line.startswith("metric"))
         assert header.split() == "metric value 95 % interval if calibrated (95 %) p".split()
 
     def test_what_is_not_available_says_why(self, confidence_file):
-        text = run(confidence_file).stdout
+        text = run("audit", confidence_file).stdout
         reason = ": not available for confidence-only data"
         [line] = [line for line in text.splitlines() if reason in line]
         labels = line.split(reason)[0].split("; ")
@@ -350,8 +347,8 @@ class TestThreshold:
 
     @staticmethod
     def result(value, interval=None, reason=None) -> Evaluation:
-        found = MetricResult("ece", value, interval=interval, reason=reason)
-        return Evaluation("m", 9, 2, "probabilities", None, "top-label", {"ece": found})
+        metric = MetricResult("ece", value, interval=interval, reason=reason)
+        return Evaluation("m", 9, 2, "probabilities", None, "top-label", {"ece": metric})
 
     @pytest.mark.parametrize(
         ("text", "value", "interval", "crossed"),
@@ -379,19 +376,21 @@ class TestThreshold:
     @pytest.mark.slow
     def test_the_exit_codes(self, file, confidence_file):
         value = audit(file)["metrics"]["ece"]["value"]
-        assert run(file, "--fail-on", f"ece>{value + 0.001}").exit_code == 0
-        crossed = run(file, "--fail-on", "accuracy<0", "--fail-on", f"ece>{value - 0.001}")
+        assert run("audit", file, "--fail-on", f"ece>{value + 0.001}").exit_code == 0
+        crossed = run("audit", file, "--fail-on", "accuracy<0", "--fail-on", f"ece>{value - 0.001}")
         assert crossed.exit_code == 1
         assert "ece is " in crossed.stderr
         assert "accuracy" not in crossed.stderr
-        with_doubt = run(file, "--ci", "--fail-on", f"ece>{value - 0.001}", "--resamples", 100)
+        with_doubt = run(
+            "audit", file, "--ci", "--fail-on", f"ece>{value - 0.001}", "--resamples", 100
+        )
         assert with_doubt.exit_code == 0
-        unjudged = run(confidence_file, "--fail-on", "nll>1")
+        unjudged = run("audit", confidence_file, "--fail-on", "nll>1")
         assert unjudged.exit_code == 2
         assert "cannot be judged" in unjudged.stderr
 
     def test_one_file_of_several_is_enough(self, file, confidence_file):
-        result = run(confidence_file, file, "--fail-on", "accuracy<0.7")
+        result = run("audit", confidence_file, file, "--fail-on", "accuracy<0.7")
         assert result.exit_code == 1
         assert str(file) in result.stderr
         assert str(confidence_file) not in result.stderr
@@ -432,7 +431,7 @@ def test_real_files_give_every_metric_or_its_reason(name):
     record = audit(SHARED / "data" / name)
     assert (record["rows"], record["classes"], record["kind"]) == KINDS[name]
     assert record["metrics"].keys() >= CONTRACT_METRICS
-    missing = {key for key, found in record["metrics"].items() if found["value"] is None}
+    missing = {key for key, value in record["metrics"].items() if value["value"] is None}
     assert all(record["metrics"][key]["reason"] for key in missing)
     whole = {"nll", "brier", "skce", "classwise_ece", "tace", "ks_classwise"}
     all_classes = {key for key in record["metrics"] if key.endswith("_all")}
@@ -455,8 +454,8 @@ def test_sample_data_agree_with_independent_peers():
     assert len(compared) >= 4
     records = {arguments: audit(path, *arguments) for arguments in {p[2] for p in compared}}
     for key, entry, arguments in compared:
-        found = records[arguments]["metrics"][key]["value"]
-        assert found == pytest.approx(peers[entry]["value"], rel=1e-6), entry
+        value = records[arguments]["metrics"][key]["value"]
+        assert value == pytest.approx(peers[entry]["value"], rel=1e-6), entry
 
 
 @pytest.mark.slow
@@ -467,7 +466,7 @@ def test_real_networks_agree_with_independent_peers(name):
     path = SHARED / "data" / FILES[name]
     records = {arguments: audit(path, *arguments) for arguments in {p[2] for p in PEERS}}
     for key, entry, arguments in PEERS:
-        found = records[arguments]["metrics"][key]["value"]
-        assert found == pytest.approx(peers[entry]["value"], rel=1e-6), entry
+        value = records[arguments]["metrics"][key]["value"]
+        assert value == pytest.approx(peers[entry]["value"], rel=1e-6), entry
     if name == "netcal_cifar10_wrn16_4":
         assert round(records[()]["metrics"]["ece"]["value"], 6) == 0.053716

@@ -4,28 +4,20 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.comparison import advise
 from calviz.results.comparison import AGAINST_WORDS
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import RECALIBRATORS
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
+from tests.inputs.command_line import run
+from tests.inputs.simulated import simulate, softmax
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    rng = np.random.default_rng(0)
-    z = rng.normal(scale=2, size=(400, 3))
-    y = (
-        np.cumsum(np.exp(z / 2) / np.exp(z / 2).sum(1, keepdims=True), 1) > rng.random((400, 1))
-    ).argmax(1)
-    p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
+    z, y = simulate(400, 3, 2)
+    p = softmax(z)
     path = tmp_path_factory.mktemp("cli") / "predictions.npz"
     split = np.repeat(["calibration", "test"], 200)
     np.savez(path, probs=p, labels=y, split=split, class_names=["cat", "dog", "fox"])
@@ -68,20 +60,20 @@ def test_compare_writes_the_documented_json(file, tmp_path):
 def test_compare_prints_the_advice_of_the_app_and_explains_its_columns(file, tmp_path):
     target = tmp_path / "out.json"
     out = run("compare", file, "--methods", "temperature,isotonic", "--json", target)
-    said = " ".join(out.stdout.split())
-    found = calviz.compare(calviz.load(file), ["temperature", "isotonic"])
-    advice = advise(found, calviz.load(file))
+    text = " ".join(out.stdout.split())
+    comparison = calviz.compare(calviz.load(file), ["temperature", "isotonic"])
+    advice = advise(comparison, calviz.load(file))
     assert advice.method != "identity"
     for sentence in (advice.headline, *advice.reasons):
-        assert sentence in said
+        assert sentence in text
     table = [line for line in out.stdout.splitlines() if line.startswith(("method", "iso", "temp"))]
     assert "against uncalibrated" in table[0]
     for line in table[1:]:
         key = line.split()[0]
-        assert found[key].differences["brier"].verdict in line.split()
-        assert (">=" in line.split()) == found[key].gain_is_lower_bound
-    assert f"Against uncalibrated: by Brier score; {AGAINST_WORDS}." in said
-    assert ">= where the method may change predictions" in said
+        assert comparison[key].differences["brier"].verdict in line.split()
+        assert (">=" in line.split()) == comparison[key].gain_is_lower_bound
+    assert f"Against uncalibrated: by Brier score; {AGAINST_WORDS}." in text
+    assert ">= where the method may change predictions" in text
 
 
 @pytest.mark.slow
@@ -117,12 +109,12 @@ def test_compare_says_what_zeros_cost_and_are_read_as(tmp_path):
     options = ["--methods", "temperature", "--fit-fraction", "0.5", "--refits", "3"]
     result = run("compare", path, *options, "--json", out, "--markdown", page)
     assert result.exit_code == 0, result.output
-    said = " ".join(result.stdout.split())
+    words = " ".join(result.stdout.split())
     note = json.loads(out.read_text())["methods"]["identity"]["metrics"]["nll"]["note"]
     assert 0 < int(note.split()[0]) < rows
-    assert f"NLL of identity: {note}" in said
-    assert "an exact probability of 0 counts as 0.01: temperature" in said
-    assert "they include the variation of the fit, from 3 refits" in said
+    assert f"NLL of identity: {note}" in words
+    assert "an exact probability of 0 counts as 0.01: temperature" in words
+    assert "they include the variation of the fit, from 3 refits" in words
     text = page.read_text()
     assert "NLL of Uncalibrated: " in text
     assert "an exact probability of 0 counts as 0.01" in text

@@ -2,13 +2,8 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from calviz.cli import main
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
+from tests.inputs.command_line import run
 
 
 @pytest.fixture(scope="module")

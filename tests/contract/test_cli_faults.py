@@ -70,10 +70,10 @@ def test_ctrl_c_ends_at_once_with_a_sentence_and_no_file(tmp_path):
     process.stderr.readline()  # the file is read, or the first method done: it is at work
     began = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, text = process.communicate(timeout=60)
     assert time.monotonic() - began < 20
     assert process.returncode == 130
-    last = said.strip().splitlines()[-1]
+    last = text.strip().splitlines()[-1]
     assert last == "calviz: interrupted; no output file is left incomplete."
-    assert "Traceback" not in said
+    assert "Traceback" not in text
     assert list(tmp_path.iterdir()) == [file]

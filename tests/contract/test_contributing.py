@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.data import read
+from tests.inputs import command_line
 from tests.inputs.wandb_stub import stub
 
 pytestmark = pytest.mark.slow
@@ -40,12 +39,12 @@ def blocks(document: str, language: str) -> list[str]:
 
 def examples() -> dict[str, str]:
     """The files that CONTRIBUTING.md writes, by path."""
-    found = {}
+    files = {}
     for code in blocks("CONTRIBUTING.md", "python"):
         match = re.match(r"# ((?:calviz|tests)/[\w/]+\.py)\n", code)
         assert match, f"an example does not name its file: {code[:60]!r}"
-        found[match[1]] = code.removeprefix(match[0])
-    return found
+        files[match[1]] = code.removeprefix(match[0])
+    return files
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -135,7 +134,7 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def found(project: Path) -> dict[str, Any]:
+def registered(project: Path) -> dict[str, Any]:
     """What one process of that project knows, has computed and has printed."""
     (project / "small.arff").write_text(
         "@relation r\n@attribute label {cat,dog}\n@attribute p_cat real\n@attribute p_dog real\n"
@@ -145,31 +144,31 @@ def found(project: Path) -> dict[str, Any]:
     return answers
 
 
-def test_everything_registers_itself(project: Path, found: dict[str, Any]) -> None:
-    assert Path(found["home"]).is_relative_to(project)
-    assert "average_ce" in found["metric"]
-    assert "average_ce" in found["evaluated"]
-    assert found["parameters"] == ["bins"]
-    assert found["summary"].startswith("Average calibration error:")
-    assert "spread" in found["figure"]
-    assert "arff" in found["format"]
-    assert "CAL901" in found["check"]
-    assert "shrink" in found["recalibrator"]
+def test_everything_registers_itself(project: Path, registered: dict[str, Any]) -> None:
+    assert Path(registered["home"]).is_relative_to(project)
+    assert "average_ce" in registered["metric"]
+    assert "average_ce" in registered["evaluated"]
+    assert registered["parameters"] == ["bins"]
+    assert registered["summary"].startswith("Average calibration error:")
+    assert "spread" in registered["figure"]
+    assert "arff" in registered["format"]
+    assert "CAL901" in registered["check"]
+    assert "shrink" in registered["recalibrator"]
 
 
-def test_what_the_rest_has_to_know_is_said_by_the_entry(found: dict[str, Any]) -> None:
+def test_what_the_rest_has_to_know_is_said_by_the_entry(registered: dict[str, Any]) -> None:
     """Suggestions, paired differences and short tables take what was added, without another edit."""
-    assert "shrink" in found["two"]
-    assert found["three"]["shrink"] == "one term of ETS."
-    assert "average_ce" in found["table"]
-    value, low, high, verdict = found["better"]
+    assert "shrink" in registered["two"]
+    assert registered["three"]["shrink"] == "one term of ETS."
+    assert "average_ce" in registered["table"]
+    value, low, high, verdict = registered["better"]
     # Scores that say nothing about the labels: shrinking them takes most of the error away.
     assert low <= value <= high < 0
     assert verdict == "better"
 
 
-def test_the_command_line_knows_them(found: dict[str, Any]) -> None:
-    lines = found["lines"]
+def test_the_command_line_knows_them(registered: dict[str, Any]) -> None:
+    lines = registered["lines"]
     assert "average_ce" in lines["metrics"]
     assert "ARFF (Weka)" in lines["formats"]
     assert "shrink" in lines["methods"]
@@ -287,7 +286,7 @@ def test_the_yaml_of_a_page_is_what_the_tools_read(page: str, tmp_path: Path) ->
     predictions(tmp_path)
     for arguments in seen:
         line = ["audit", "--resamples", "20", *arguments, str(tmp_path / "predictions.csv")]
-        result = CliRunner().invoke(main, line)
+        result = command_line.run(*line)
         assert result.exit_code in (0, 1), result.stderr
 
 
@@ -373,7 +372,7 @@ def test_the_command_lines_of_the_pages_run(
 ) -> None:
     predictions(tmp_path)
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(main, shlex.split(line))
+    result = command_line.run(*shlex.split(line))
     allowed = (0, 1) if "--fail-on" in line else (0,)
     assert result.exit_code in allowed, result.output
     assert "Traceback" not in result.stderr

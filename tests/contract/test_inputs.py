@@ -13,16 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from pycalib.metrics import binary_ECE, conf_ECE, conf_MCE
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 import calviz
-from calviz.cli import main
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import ReadingOptions, read
 from tests.inputs import examples
+from tests.inputs.command_line import outcome
 from tests.inputs.examples import LOADED_AS_BASE, LOADED_OTHERWISE, REFUSED
 from tests.inputs.oracle import plain_ece, plain_metrics
 
@@ -76,7 +75,7 @@ def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if request.param == "shared":
         return of_shared()
     folder = tmp_path_factory.mktemp("inputs")
-    for name, content in examples.made().items():
+    for name, content in examples.contents().items():
         (folder / name).write_bytes(content)
     return of_made(folder)
 
@@ -93,8 +92,8 @@ def test_loads_as_base(example: Examples, name: str) -> None:
     data = loaded.first
     assert isinstance(data, Predictions)
     assert LOADED_AS_BASE[name] in loaded.recognition.sentence()
-    found = plain_metrics(data.probs.astype(float), data.labels)
-    assert found == pytest.approx(example.base, abs=tolerance_of(name))
+    metrics = plain_metrics(data.probs.astype(float), data.labels)
+    assert metrics == pytest.approx(example.base, abs=tolerance_of(name))
     results = calviz.evaluate(
         data, ["accuracy", "nll", "brier", "ece", "mce"], bins=10, findings=False
     )
@@ -109,29 +108,29 @@ def tolerance_of(name: str) -> float:
 
 
 def audit(example: Examples, name: str, *options: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(
-        main, ["audit", str(example.folder / name), "--json", "-", *options]
-    )
-    assert "Traceback" not in result.stderr
-    return result.exit_code, result.stdout, result.stderr
+    code, out, err = outcome("audit", example.folder / name, "--json", "-", *options)
+    assert "Traceback" not in err
+    return code, out, err
 
 
 @pytest.mark.parametrize("name", [*LOADED_AS_BASE, *LOADED_OTHERWISE])
 def test_loads_on_the_command_line(example: Examples, name: str) -> None:
     code, out, err = audit(example, name)
     assert (code, err) == (0, "")
-    told = json.loads(out)
-    assert told["rows"] == LOADED_OTHERWISE.get(name, 24)
+    record = json.loads(out)
+    assert record["rows"] == LOADED_OTHERWISE.get(name, 24)
     if name in LOADED_AS_BASE:
-        found = {key: told["metrics"][key]["value"] for key in ("accuracy", "nll", "brier", "ece")}
+        values = {
+            key: record["metrics"][key]["value"] for key in ("accuracy", "nll", "brier", "ece")
+        }
         expected = {k: example.base[k] for k in ("accuracy", "nll", "brier")} | {
             "ece": example.base["ece15"]
         }
-        assert found == pytest.approx(expected, abs=tolerance_of(name))
+        assert values == pytest.approx(expected, abs=tolerance_of(name))
     if "confidence" in name or "top1" in name:
-        assert told["metrics"]["ece"]["value"] == pytest.approx(example.base["ece15"], abs=1e-9)
-        assert told["metrics"]["nll"]["value"] is None
-        assert told["metrics"]["nll"]["reason"]
+        assert record["metrics"]["ece"]["value"] == pytest.approx(example.base["ece15"], abs=1e-9)
+        assert record["metrics"]["nll"]["value"] is None
+        assert record["metrics"]["nll"]["reason"]
 
 
 def test_names_are_kept_verbatim(example: Examples) -> None:
@@ -161,8 +160,8 @@ def test_half_precision_logits(example: Examples) -> None:
     loaded = read(example.folder / "37_logits_targets.npz")
     assert loaded.recognition.kind == "logits"
     assert any("precision" in n.message for n in loaded.notices)
-    found = plain_metrics(loaded.first.probs.astype(float), loaded.first.labels)
-    assert {k: found[k] for k in ("accuracy", "nll", "brier")} == pytest.approx(
+    metrics = plain_metrics(loaded.first.probs.astype(float), loaded.first.labels)
+    assert {k: metrics[k] for k in ("accuracy", "nll", "brier")} == pytest.approx(
         {k: example.base[k] for k in ("accuracy", "nll", "brier")}, abs=1e-2
     )
 
@@ -176,8 +175,8 @@ def test_sums_of_0_999_are_said_and_renormalising_is_offered(example: Examples) 
     )
     done = read(path, options=ReadingOptions(repair=("renormalise",)))
     assert "24 of 24 rows" in done.repairs_made[0]
-    found = plain_metrics(done.first.probs, done.first.labels)
-    assert found == pytest.approx(example.base, abs=2e-6)
+    metrics = plain_metrics(done.first.probs, done.first.labels)
+    assert metrics == pytest.approx(example.base, abs=2e-6)
     assert np.allclose(done.first.probs.sum(axis=1), 1, atol=1e-12)
 
 
@@ -194,8 +193,8 @@ def test_offered_repair_gives_base(
     done = read(example.folder / name, options=ReadingOptions(repair=(repair,)))
     assert done.repairs_made
     assert any(done.repairs_made[0] in n.message for n in done.notices)
-    found = plain_metrics(done.first.probs, done.first.labels)
-    assert found == pytest.approx(example.base, abs=tolerance)
+    metrics = plain_metrics(done.first.probs, done.first.labels)
+    assert metrics == pytest.approx(example.base, abs=tolerance)
 
 
 @pytest.mark.parametrize("name", ["17_binary_one_column.csv", "18_binary_labels_minus1_plus1.csv"])
@@ -203,14 +202,14 @@ def test_binary(example: Examples, name: str) -> None:
     loaded = read(example.folder / name)
     data = loaded.first
     p, y = data.probs[:, 1], data.labels
-    found = (
+    result = (
         ((p >= 0.5) == y).mean(),
         -np.log(np.where(y == 1, p, 1 - p)).mean(),
         ((p - y) ** 2).mean(),
         plain_ece(p, y, 10),
         plain_ece(p, y, 15),
     )
-    assert found == pytest.approx(example.two, abs=1e-9)
+    assert result == pytest.approx(example.two, abs=1e-9)
     if "minus1" in name:
         assert any("-1 and +1" in n.message for n in loaded.notices)
 

@@ -54,7 +54,7 @@ MISSING = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def outcomes(tmp_path_factory):
     """One process in which nothing but the core can be imported."""
     folder = tmp_path_factory.mktemp("core")
     rng = np.random.default_rng(1)
@@ -74,21 +74,25 @@ def found(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", WORKS)
-def test_numbers_need_nothing_else(found, line):
-    code, out, said = found[line]
-    assert code == 0, out + said
+def test_numbers_need_nothing_else(outcomes, line):
+    code, out, text = outcomes[line]
+    assert code == 0, out + text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", MISSING)
-def test_what_is_missing_is_one_sentence(found, line):
-    code, out, said = found[line]
+def test_what_is_missing_is_one_sentence(outcomes, line):
+    code, out, text = outcomes[line]
     assert code == 2, out
-    assert MISSING[line] in said
-    assert said.count("\n") == 1
+    assert MISSING[line] in text
+    assert text.count("\n") == 1
 
 
 @pytest.mark.slow
-def test_tables_and_figures_say_what_they_need(found):
-    assert found["frame"].endswith("need pandas, which is not installed; run: pip install pandas.")
-    assert found["plot"].endswith("need plotly, which is not installed; run: pip install plotly.")
+def test_tables_and_figures_say_what_they_need(outcomes):
+    assert outcomes["frame"].endswith(
+        "need pandas, which is not installed; run: pip install pandas."
+    )
+    assert outcomes["plot"].endswith(
+        "need plotly, which is not installed; run: pip install plotly."
+    )

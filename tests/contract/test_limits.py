@@ -65,7 +65,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, f
         [sys.executable, "-c", MEASURE, str(folder), str(warm)],
         env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return {name: tuple(found) for name, found in json.loads(done.stdout).items()}
+    return {name: tuple(value) for name, value in json.loads(done.stdout).items()}
 
 
 @pytest.mark.slow
@@ -73,9 +73,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, f
 def test_bombs_are_refused_in_flat_memory(
     name: str, measured: dict[str, tuple[int, float, str]]
 ) -> None:
-    growth, seconds, said = measured[name]
-    assert said.startswith(name)
-    assert re.search(r"limit of .*; set the environment variable CALVIZ_MAX_[A-Z_]+ to raise it|damaged|not supported", said)  # fmt: skip
+    growth, seconds, text = measured[name]
+    assert text.startswith(name)
+    assert re.search(r"limit of .*; set the environment variable CALVIZ_MAX_[A-Z_]+ to raise it|damaged|not supported", text)  # fmt: skip
     assert growth < FLAT
     assert seconds < 5
 
@@ -83,8 +83,8 @@ def test_bombs_are_refused_in_flat_memory(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HARMLESS)
 def test_long_texts_are_kept_once(name: str, measured: dict[str, tuple[int, float, str]]) -> None:
-    growth, seconds, said = measured[name]
-    assert "20,000 rows, 2 classes" in said
+    growth, seconds, text = measured[name]
+    assert "20,000 rows, 2 classes" in text
     assert growth < FLAT
     assert seconds < 5
 
@@ -144,8 +144,8 @@ def test_as_many_classes_as_are_accepted_are_recognised_in_time() -> None:
     header = ",".join(f"x{j}" for j in range(k))
     row = ",".join([f"{1 / k:.6f}"] * k)
     start = time.process_time()
-    found = read(f"label,{header}\n3,{row}\n7,{row}\n".encode(), name="x.csv").first
-    assert found.n_classes == k
+    data = read(f"label,{header}\n3,{row}\n7,{row}\n".encode(), name="x.csv").first
+    assert data.n_classes == k
     assert time.process_time() - start < 10
     probs = np.full((2, k), 1 / k, dtype=np.float32)
     assert read(npz(probs=probs, labels=[0, k - 1]), name="x.npz").first.n_classes == k

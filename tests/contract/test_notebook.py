@@ -67,10 +67,10 @@ def test_the_gallery_draws_every_figure():
 def test_a_page_of_a_notebook_holds_what_it_prints_and_draws(tmp_path):
     cells = [("markdown", "# Title"), ("code", "print('<b>')\nx = 1"), ("code", "x + 1")]
     path = tmp_path / "small.ipynb"
-    made = [
+    values = [
         {"cell_type": kind, "id": str(i), "source": [text]} for i, (kind, text) in enumerate(cells)
     ]
-    path.write_text(json.dumps({"cells": made}))
+    path.write_text(json.dumps({"cells": values}))
     page = notebook_page(path)
     assert page.startswith("# Title\n\n```python\nprint(")
     assert ">&lt;b&gt;</pre>" in page
@@ -83,9 +83,9 @@ def test_every_page_of_the_site_is_there_or_made():
     while todo:
         (entry,) = todo.pop().values()
         todo, pages = (todo + entry, pages) if isinstance(entry, list) else (todo, pages | {entry})
-    made = {f"tutorials/{notebook.stem}.md" for notebook in NOTEBOOKS}
+    names = {f"tutorials/{notebook.stem}.md" for notebook in NOTEBOOKS}
     written = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
-    assert pages == made | written | {"python.md", "commands.md"}
+    assert pages == names | written | {"python.md", "commands.md"}
 
 
 def test_every_public_name_and_command_is_written_down():

@@ -17,32 +17,33 @@ from sklearn.svm import LinearSVC
 import calviz
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.specs.metric import METRICS
+from tests.inputs.simulated import draw_labels
 
 RNG = np.random.default_rng(2)
 PROBS = RNG.dirichlet([1, 1, 1], 400)
-Y = (PROBS.cumsum(axis=1) > RNG.random((400, 1))).argmax(axis=1)
+Y = draw_labels(PROBS, RNG)
 NAMES = np.array(["<b>ant", "bee", "cat"])[Y]
 
 
 def test_audit_gives_the_evaluation_with_verdict_and_findings():
-    found = calviz.audit(NAMES, PROBS, resamples=100)
-    assert found["nll"].value == pytest.approx(log_loss(NAMES, PROBS))
-    assert found["brier"].value == pytest.approx(
+    result = calviz.audit(NAMES, PROBS, resamples=100)
+    assert result["nll"].value == pytest.approx(log_loss(NAMES, PROBS))
+    assert result["brier"].value == pytest.approx(
         brier_score_loss(NAMES, PROBS, scale_by_half=False)
     )
-    assert found["ece"].interval is not None
-    assert found.verdict.direction == "calibrated"  # the labels were drawn from the probabilities
-    assert found.findings
+    assert result["ece"].interval is not None
+    assert result.verdict.direction == "calibrated"  # the labels were drawn from the probabilities
+    assert result.findings
     p = calviz.Predictions.from_arrays(NAMES, PROBS, name="<i>ants")
     same = calviz.audit(p, metrics="ece", ci=False, findings=False)
     assert [r.key for r in same] == ["ece"]
-    assert same["ece"].value == found["ece"].value
-    for wrong, error, said in (
+    assert same["ece"].value == result["ece"].value
+    for wrong, error, text in (
         (lambda: calviz.audit(Y), InputError, "give true labels and probabilities"),
         (lambda: calviz.audit(p, pos_label=1), OptionError, "are for arrays"),
-        (lambda: found["mce"], OptionError, "'mce' was not measured; there are accuracy, ece"),
+        (lambda: result["mce"], OptionError, "'mce' was not measured; there are accuracy, ece"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=text):
             wrong()
 
 
@@ -74,8 +75,8 @@ def test_results_are_one_line_in_a_console_short_when_printed_and_escaped_in_a_n
 def test_compare_measures_the_metrics_of_its_tables_unless_asked():
     p = calviz.Predictions.from_arrays(Y, PROBS)
     how = {"fit_fraction": 0.5, "ci": False}
-    found = calviz.compare(p, ["temperature"], **how)
-    assert tuple(found["temperature"].metrics) == METRICS.in_table("methods")
+    comparison = calviz.compare(p, ["temperature"], **how)
+    assert tuple(comparison["temperature"].metrics) == METRICS.in_table("methods")
     assert tuple(calviz.compare(p, ["temperature"], metrics="nll", **how)["identity"].metrics) == (
         "nll",
     )
@@ -92,14 +93,14 @@ def test_figures_of_arrays_show_what_scikit_learn_shows():
     column = next(c for c in ("observed", "hits", "accuracy") if c in used)
     np.testing.assert_allclose(used[column], prob_true)
     assert figure.plot().data
-    for wrong, said in (
+    for wrong, text in (
         (lambda: calviz.figures.LearningCurves.from_predictions(y, score), "takes 'curve'"),
         (
             lambda: calviz.figures.Reliability.from_predictions(y, score, colour=1),
             "no option 'colour'",
         ),
     ):
-        with pytest.raises(OptionError, match=said):
+        with pytest.raises(OptionError, match=text):
             wrong()
     for name in ("Cumulative", "BinSensitivity", "RiskCoverage", "ClassBars"):
         assert len(getattr(calviz.figures, name).from_predictions(Y, PROBS).frame())
@@ -133,8 +134,8 @@ def test_a_scorer_gets_weights_by_metadata_routing():
         search = GridSearchCV(
             clf, {"C": [0.1, 1]}, scoring={"own": own, "theirs": theirs}, refit="own"
         )
-        found = search.fit(PROBS, Y == 1, sample_weight=weights).cv_results_
-        np.testing.assert_allclose(found["mean_test_own"], 2 * found["mean_test_theirs"])
+        cv_results = search.fit(PROBS, Y == 1, sample_weight=weights).cv_results_
+        np.testing.assert_allclose(cv_results["mean_test_own"], 2 * cv_results["mean_test_theirs"])
         with pytest.raises(ValueError, match=r"not explicitly set .* for calviz.scorer\('ece'\)"):
             cross_val_score(
                 clf, PROBS, Y, scoring=calviz.scorer("ece"), params={"sample_weight": weights}
@@ -144,8 +145,8 @@ def test_a_scorer_gets_weights_by_metadata_routing():
 def test_models_are_compared_by_the_metrics_of_the_page_unless_asked():
     p = calviz.Predictions.from_arrays(Y, PROBS)
     models = {"one": p, "other": p.renamed("x")}
-    found = calviz.compare_models(models, ci=False)
-    assert tuple(found["one"].metrics) == METRICS.in_table("rivals")
+    comparison = calviz.compare_models(models, ci=False)
+    assert tuple(comparison["one"].metrics) == METRICS.in_table("rivals")
     every = calviz.compare_models(models, "all", ci=False)
     assert len(every["one"].metrics) == len(METRICS)
 
@@ -192,10 +193,10 @@ WRONG = {
 
 @pytest.mark.parametrize("call", WRONG)
 def test_a_wrong_call_gets_one_sentence(call):
-    wrong, said = WRONG[call]
+    wrong, text = WRONG[call]
     with pytest.raises(CalvizError) as caught:
         wrong()
-    assert said in str(caught.value)
+    assert text in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith((".", "?"))
 
@@ -212,9 +213,11 @@ print(json.dumps([seconds, sorted({"narwhals", "mlflow", "wandb", "numpy", "skle
 calviz.Predictions
 help(calviz)
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    seconds, loaded = json.loads(found.stdout.splitlines()[0])
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    seconds, loaded = json.loads(result.stdout.splitlines()[0])
     assert seconds < 0.1
     assert loaded == []
     for name in ("audit", "Calibrated", "scorer", "Predictions"):
-        assert name in found.stdout
+        assert name in result.stdout

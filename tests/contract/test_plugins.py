@@ -52,7 +52,7 @@ import a_module_that_is_not_there
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[calviz.metrics]\nzz = broken_plugin\n")
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", SAID],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"},
@@ -61,7 +61,7 @@ import a_module_that_is_not_there
         check=True,
     ).stdout.splitlines()
     # Bin (0, 1/2]: scores 0.2 and 0.4, one hit: |0.3 - 0.5| = 0.2. Bin (1/2, 1]: 0.9, a hit: 0.1.
-    assert found[0] == "0.15 False True"
-    assert found[1:] == [
+    assert result[0] == "0.15 False True"
+    assert result[1:] == [
         "the plugin 'zz' of broken (broken_plugin) is left out: No module named 'a_module_that_is_not_there'"
     ]

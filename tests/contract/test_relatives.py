@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.core.errors import InputError
 from calviz.core.predictions import Predictions
 from calviz.data import ReadingOptions, read
 from calviz.data.writing import write_predictions
+from tests.inputs.command_line import outcome, run
 from tests.inputs.oracle import plain_metrics
 from tests.inputs.relatives import (
     HOSTILE_NAMES,
@@ -32,14 +31,9 @@ EXPECTED = plain_metrics(PROBS, LABELS)
 def check(data: object, tolerance: float = 1e-9) -> None:
     assert isinstance(data, Predictions)
     results = {bins: calviz.evaluate(data, ["accuracy", "nll", "brier", "ece"], bins=bins, findings=False) for bins in (10, 15)}  # fmt: skip
-    found = {f"ece{bins}": results[bins]["ece"].value for bins in results}
-    found |= {key: results[10][key].value for key in ("accuracy", "nll", "brier")}
-    assert found == pytest.approx(EXPECTED, abs=tolerance)
-
-
-def run(path: Path, *options: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(main, ["audit", str(path), "--json", "-", *options])
-    return result.exit_code, result.stdout, result.stderr
+    values = {f"ece{bins}": results[bins]["ece"].value for bins in results}
+    values |= {key: results[10][key].value for key in ("accuracy", "nll", "brier")}
+    assert values == pytest.approx(EXPECTED, abs=tolerance)
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -53,7 +47,7 @@ def test_the_same_numbers(name: str) -> None:
 @pytest.mark.parametrize("name", ["utf16.csv", "decimal_comma.csv", "objects.jsonl", "one_hot.npz", "called.txt"])  # fmt: skip
 def test_the_same_numbers_on_the_command_line(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(SAME[name])
-    code, out, err = run(tmp_path / name)
+    code, out, err = outcome("audit", tmp_path / name, "--json", "-")
     assert (code, err) == (0, "")
     metrics = json.loads(out)["metrics"]
     assert metrics["accuracy"]["value"] == pytest.approx(EXPECTED["accuracy"], abs=1e-9)
@@ -74,7 +68,7 @@ def test_refused_in_one_sentence(
     assert sentence.endswith((".", "?"))
     assert [word for word in words if word not in sentence] == []
     (tmp_path / name).write_bytes(content)
-    code, out, err = run(Path(name))
+    code, out, err = outcome("audit", Path(name), "--json", "-")
     assert (code, out) == (2, "")
     assert err.startswith(f"calviz: {sentence.rstrip('.')}")
     assert err.count("\n") == 1
@@ -91,16 +85,16 @@ def test_repairs_are_offered_made_when_asked_for_and_recorded(name: str, tmp_pat
     assert repair in [r.key for r in caught.value.repairs]
     loaded = read(content, name=name, options=ReadingOptions(repair=(repair,)))
     check(loaded.first, tolerance=2e-4)
-    (made,) = loaded.repairs_made
-    assert made.startswith(repair)
-    assert [word for word in words if word not in made] == []
+    (repairs_made,) = loaded.repairs_made
+    assert repairs_made.startswith(repair)
+    assert [word for word in words if word not in repairs_made] == []
     (tmp_path / name).write_bytes(content)
     page = tmp_path / "report.html"
     html = ["--html", str(page)] if name == "sum.csv" else []  # takes a second
-    code, out, err = run(tmp_path / name, "--repair", repair, *html)
+    code, out, err = outcome("audit", tmp_path / name, "--json", "-", "--repair", repair, *html)
     assert (code, err) == (0, "")
-    assert json.loads(out)["repairs"] == [made]
-    assert not html or made in page.read_text()
+    assert json.loads(out)["repairs"] == [repairs_made]
+    assert not html or repairs_made in page.read_text()
 
 
 def test_the_sigmoid_of_one_score_is_offered() -> None:
@@ -136,7 +130,7 @@ def test_hostile_names_are_kept_and_written_as_text(tmp_path: Path) -> None:
     (tmp_path / "names.csv").write_bytes(hostile())
     page = tmp_path / "report.html"
     tables = tmp_path / "predictions.csv"
-    result = CliRunner().invoke(main, ["audit", str(tmp_path / "names.csv"), "--html", str(page)])
+    result = run("audit", tmp_path / "names.csv", "--html", page)
     assert result.exit_code == 0
     assert result.stderr == ""
     for text in (result.stdout, page.read_text()):

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.specs.recalibrator import RECALIBRATORS
+from tests.inputs.command_line import run_successfully
+from tests.inputs.simulated import draw_labels
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
 
@@ -18,7 +18,7 @@ def with_ties_zeros_and_ones(k, dtype):
     rng = np.random.default_rng(k)
     p = rng.multinomial(10, np.full(k, 1 / k), size=ROWS) / 10
     p[::8] = np.eye(k)[rng.integers(k, size=p[::8].shape[0])]
-    y = (np.cumsum(p, axis=1)[:, :-1] < rng.random((ROWS, 1))).sum(axis=1)
+    y = draw_labels(p, rng)
     y[::24] = (y[::24] + 1) % k
     return p.astype(dtype), y
 
@@ -35,20 +35,15 @@ def files(tmp_path_factory):
     return folder
 
 
-def run(*arguments):
-    out = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert out.exit_code == 0, out.output
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["single.npz", "column.csv"])
 @pytest.mark.parametrize("key", RECALIBRATORS.keys())
 def test_map_and_snippet_do_what_the_fit_did(key, name, files, tmp_path):
     source, saved, snippet = files / name, tmp_path / "map.json", tmp_path / "map.py"
     outs = [tmp_path / "one.npz", tmp_path / "two.npz"]
-    run("recalibrate", source, "--method", key, "--fit-split", "calibration", "--out", outs[0],
+    run_successfully("recalibrate", source, "--method", key, "--fit-split", "calibration", "--out", outs[0],
         "--save-map", saved, "--save-snippet", snippet)  # fmt: skip
-    run("apply", source, "--map", saved, "--out", outs[1])
+    run_successfully("apply", source, "--map", saved, "--out", outs[1])
     fitted, applied = (calviz.load(out).probs for out in outs)
     np.testing.assert_allclose(applied, fitted, rtol=0, atol=1e-6)
     program = {}

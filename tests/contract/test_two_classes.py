@@ -4,13 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.comparison import compare_methods
 from calviz.figures import BinSensitivity, CalibrationMap, Cumulative, EceByLibrary, Reliability
 from calviz.sample.sample import Sample
+from tests.inputs.command_line import run_successfully
 
 
 def forecasts(n=400, seed=1):
@@ -68,9 +67,9 @@ def test_comparing():
 
 def test_models_of_which_one_has_confidences_only_share_the_top_label():
     only = calviz.ConfidencePredictions(confidence=CONFIDENCE, correct=CORRECT, labels=P.labels)
-    found = calviz.compare_models({"full": P, "only": only}, ["ece"], resamples=20)
-    assert found.reduction == "top-label"
-    assert found["full"].metrics["ece"].value == found["only"].metrics["ece"].value
+    comparison = calviz.compare_models({"full": P, "only": only}, ["ece"], resamples=20)
+    assert comparison.reduction == "top-label"
+    assert comparison["full"].metrics["ece"].value == comparison["only"].metrics["ece"].value
 
 
 @pytest.mark.slow
@@ -91,29 +90,25 @@ def file(tmp_path):
     return path
 
 
-def run(*arguments):
-    result = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
-
-
 def test_one_score_column_is_two_classes(file):
     assert calviz.evaluate(calviz.load(file), ["mcs"])["mcs"].value == pytest.approx(GAP)
 
 
 @pytest.mark.slow
 def test_command_line_report_and_json_say_what_the_other_view_shows(file, tmp_path):
-    said = calviz.verdict(calviz.load(file)).other_view
-    assert said.startswith("Seen by the top label, ")
-    assert said in run("audit", file, "--markdown", tmp_path / "rain.md", "--resamples", 50)
-    assert said in (tmp_path / "rain.md").read_text().replace("\\", "")
-    record = json.loads(run("audit", file, "--json", "-"))
-    assert (record["reduction"], record["other_view"]) == ("positive", said)
-    record = json.loads(run("audit", file, "--json", "-", "--reduction", "top-label"))
+    other_view = calviz.verdict(calviz.load(file)).other_view
+    assert other_view.startswith("Seen by the top label, ")
+    assert other_view in run_successfully(
+        "audit", file, "--markdown", tmp_path / "rain.md", "--resamples", 50
+    )
+    assert other_view in (tmp_path / "rain.md").read_text().replace("\\", "")
+    record = json.loads(run_successfully("audit", file, "--json", "-"))
+    assert (record["reduction"], record["other_view"]) == ("positive", other_view)
+    record = json.loads(run_successfully("audit", file, "--json", "-", "--reduction", "top-label"))
     assert record["reduction"] == "top-label"
     # The verdict then speaks of the positive class by itself, as it is the worse view.
     assert record["verdict"].startswith("Probabilities of '1' too high by ")
-    assert record["other_view"] == said
+    assert record["other_view"] == other_view
 
 
 @pytest.mark.slow
@@ -122,6 +117,6 @@ def test_the_commands_that_compare_judge_the_positive_class_too(file):
         ("compare", file, "--methods", "platt", "--fit-fraction", 0.5, "--json", "-"),
         ("compare-models", file, file, "--resamples", 20, "--json", "-"),
     ):
-        assert json.loads(run(*command))["reduction"] == "positive"
-        chosen = json.loads(run(*command, "--reduction", "top-label"))
+        assert json.loads(run_successfully(*command))["reduction"] == "positive"
+        chosen = json.loads(run_successfully(*command, "--reduction", "top-label"))
         assert chosen["reduction"] == "top-label"

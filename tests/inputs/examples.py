@@ -192,7 +192,7 @@ def _wide() -> bytes:
 
 
 @cache
-def made() -> dict[str, bytes]:
+def contents() -> dict[str, bytes]:
     """All of them, by the name of the file."""
     plain = _table()
     of_names = _table(NAMES)

@@ -11,12 +11,12 @@ def plain_metrics(probs: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     top, hit = probs.max(axis=1), probs.argmax(axis=1) == labels
     one_hot = np.zeros(probs.shape)
     one_hot[rows, labels] = 1
-    found = {
+    values = {
         "accuracy": hit.mean(),
         "nll": -np.log(probs[rows, labels]).mean(),
         "brier": ((probs - one_hot) ** 2).sum(axis=1).mean(),
     }
-    return {k: float(v) for k, v in found.items()} | {
+    return {k: float(v) for k, v in values.items()} | {
         f"ece{m}": plain_ece(top, hit, m) for m in (10, 15)
     }
 

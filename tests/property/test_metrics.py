@@ -12,6 +12,7 @@ import calviz
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.sample import binning, losses
 from calviz.specs.metric import METRICS
+from tests.inputs.simulated import draw_labels
 from tests.property.budget import examples
 
 quick = examples(10)
@@ -227,7 +228,7 @@ def test_noise_floors_hold_what_they_promise():
     for seed in range(24):
         rng = np.random.default_rng(seed)
         probs = rng.dirichlet([1, 1, 1], size=200)
-        labels = (probs.cumsum(axis=1) > rng.random((200, 1))).argmax(axis=1)
+        labels = draw_labels(probs, rng)
         data = Predictions(probs=probs, labels=labels)
         for result in calviz.evaluate(data, keys, noise_floor=True, resamples=100, seed=seed):
             if result.noise_floor is not None:

@@ -46,9 +46,9 @@ def rows(draw: st.DrawFn) -> tuple[pl.DataFrame, type]:
 @examples(12)
 @given(rows(), st.integers(0, 2**32))
 def test_any_division_in_any_order_gives_the_numbers_of_the_rows(
-    made: tuple[pl.DataFrame, type], seed: int
+    expected: tuple[pl.DataFrame, type], seed: int
 ) -> None:
-    table, kind = made
+    table, kind = expected
     rng = np.random.default_rng(seed)
     ends = [0, *np.sort(rng.integers(0, table.height + 1, 2)).tolist(), table.height]
     shuffled = table[rng.permutation(table.height)]
@@ -68,11 +68,11 @@ def test_any_division_in_any_order_gives_the_numbers_of_the_rows(
         ours = calviz.evaluate(whole, KEYS, reduction=reduction)
         assert ours.rows == own.rows
         for result in own:
-            found = ours[result.key]
-            assert found.available == result.available, (result.key, found.reason)
+            computed = ours[result.key]
+            assert computed.available == result.available, (result.key, computed.reason)
             if result.available:
                 slack = SLACK[kind] * max(1, abs(result.value))
-                assert found.exact is not None
-                assert found.bound is not None or not found.exact
-                bound = 0.0 if found.bound is None else found.bound
-                assert found.value == pytest.approx(result.value, abs=bound + slack), result.key
+                assert computed.exact is not None
+                assert computed.bound is not None or not computed.exact
+                bound = 0.0 if computed.bound is None else computed.bound
+                assert computed.value == pytest.approx(result.value, abs=bound + slack), result.key

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from calviz.core.errors import CalvizError
 from calviz.specs.recalibrator import RECALIBRATORS
+from tests.inputs.simulated import draw_labels
 from tests.property.budget import examples
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
@@ -56,7 +57,7 @@ def sharper(rng: np.random.Generator, n: int, power: float) -> tuple[np.ndarray,
     """Probabilities of three classes, and labels drawn from their powers."""
     probs = rng.dirichlet(np.ones(3), size=n)
     true = probs**power / (probs**power).sum(axis=1, keepdims=True)
-    return probs, np.array([rng.choice(3, p=p) for p in true])
+    return probs, draw_labels(true, rng)
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key not in ORDERED])

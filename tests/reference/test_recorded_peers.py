@@ -83,21 +83,23 @@ def test_temperatures(case, peer, rel):
 def test_ensembles(case):
     """Its temperature stops early where the squared error is flat, and the weights make up for it."""
     wanted = RECORDED[case]["ets@probmetrics"]["params"]
-    found = fitted(case, "ets")
-    assert found.temperature_ == pytest.approx(wanted["temperature"], rel=1e-3)
-    np.testing.assert_allclose(found.weights_, wanted["weights"], atol=1e-2)
+    recalibrator = fitted(case, "ets")
+    assert recalibrator.temperature_ == pytest.approx(wanted["temperature"], rel=1e-3)
+    np.testing.assert_allclose(recalibrator.weights_, wanted["weights"], atol=1e-2)
 
 
 @pytest.mark.parametrize("case", ["five", "twelve"])
 @pytest.mark.parametrize("peer", ["netcal", "probmetrics"])
 def test_factors_and_offsets(case, peer):
     wanted = RECORDED[case][f"vector@{peer}"]["params"]
-    found = fitted(case, "vector")
+    recalibrator = fitted(case, "vector")
     # netcal is looser: its offsets are known to about a hundredth.
     tolerance = 2e-3 if peer == "probmetrics" else 1e-2
-    np.testing.assert_allclose(found.weights_, wanted["weights"], atol=tolerance)
+    np.testing.assert_allclose(recalibrator.weights_, wanted["weights"], atol=tolerance)
     offsets = np.array(wanted["intercepts"])
-    np.testing.assert_allclose(found.intercepts_, offsets - offsets.mean(), atol=2 * tolerance)
+    np.testing.assert_allclose(
+        recalibrator.intercepts_, offsets - offsets.mean(), atol=2 * tolerance
+    )
 
 
 def test_slopes_of_two_classes():
@@ -106,9 +108,9 @@ def test_slopes_of_two_classes():
         fitted("two", "platt").coefficients_[:, 0], np.ravel([a, b]), rtol=1e-3, atol=1e-3
     )
     wanted = RECORDED["two"]["beta@betacal"]["params"]
-    found = fitted("two", "beta").describe()
+    description = fitted("two", "beta").describe()
     for name in "abc":
-        assert found[name] == pytest.approx(wanted[name], rel=5e-3, abs=5e-3)
+        assert description[name] == pytest.approx(wanted[name], rel=5e-3, abs=5e-3)
 
 
 @pytest.mark.parametrize("case", RECORDED)
@@ -140,9 +142,9 @@ def test_structured_scaling(case, key):
     """It computes in single precision; on the written objective ours is as good, and the maps agree."""
     theirs = RECORDED[case][f"{key}@probmetrics"]
     p, y = inputs(case)
-    (n, k), found = p.shape, fitted(case, key)
-    assert found.temperature_ == pytest.approx(theirs["params"]["temperature"], rel=1e-6)
-    q = p ** (1 / found.temperature_)
+    (n, k), recalibrator = p.shape, fitted(case, key)
+    assert recalibrator.temperature_ == pytest.approx(theirs["params"]["temperature"], rel=1e-6)
+    q = p ** (1 / recalibrator.temperature_)
     m = np.log(n / (n + 1) * q / q.sum(axis=1, keepdims=True) + 1 / ((n + 1) * k))
 
     def objective(weights, intercepts):
@@ -156,10 +158,10 @@ def test_structured_scaling(case, key):
         return -own.mean() + k / n * (squares + (intercepts**2).sum())
 
     weights, intercepts = (np.array(theirs["params"][v]) for v in ("weights", "intercepts"))
-    ours = objective(found.weights_, found.intercepts_)
+    ours = objective(recalibrator.weights_, recalibrator.intercepts_)
     assert objective(weights, intercepts) - 1e-5 <= ours <= objective(weights, intercepts) + 1e-11
-    np.testing.assert_allclose(found.weights_, weights, atol=5e-3)
-    np.testing.assert_allclose(found.intercepts_, intercepts, atol=5e-3)
+    np.testing.assert_allclose(recalibrator.weights_, weights, atol=5e-3)
+    np.testing.assert_allclose(recalibrator.intercepts_, intercepts, atol=5e-3)
     np.testing.assert_allclose(calibrated(case, key)[:4], theirs["rows"], atol=1e-3)
 
 

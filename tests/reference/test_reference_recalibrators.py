@@ -155,8 +155,8 @@ def test_temperature_of_two_classes(name):
 @pytest.mark.parametrize("peer", ["mix-n-match", "probmetrics"])
 def test_ets(name, peer):
     wanted = value(name, f"ets_mse@{peer}")
-    found = fitted(name, "ets")
-    np.testing.assert_allclose(found.weights_, wanted["params"]["w"], atol=1e-5)
+    recalibrator = fitted(name, "ets")
+    np.testing.assert_allclose(recalibrator.weights_, wanted["params"]["w"], atol=1e-5)
     out, y = on_test(name, "ets")
     assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-5)
 
@@ -165,8 +165,8 @@ def test_ets(name, peer):
 @pytest.mark.parametrize("name", MULTI)
 def test_ets_by_likelihood(name):
     wanted = value(name, "ets_ce@probmetrics")
-    found = fitted(name, "ets", loss="nll")
-    np.testing.assert_allclose(found.weights_, wanted["params"]["w"], atol=2e-4)
+    recalibrator = fitted(name, "ets", loss="nll")
+    np.testing.assert_allclose(recalibrator.weights_, wanted["params"]["w"], atol=2e-4)
     out, y = on_test(name, "ets", loss="nll")
     assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-5)
 
@@ -267,9 +267,9 @@ def test_splines(name, r):
 @pytest.mark.parametrize("name", having("platt@uncertainty-calibration"))
 def test_platt(name):
     wanted = value(name, "platt@uncertainty-calibration")["params"]
-    found = fitted(name, "platt", floor=1e-12).coefficients_[:, 0]
+    coefficients = fitted(name, "platt", floor=1e-12).coefficients_[:, 0]
     # The peer stops at scikit-learn's default tolerance.
-    np.testing.assert_allclose(found, [wanted["a"], wanted["b"]], rtol=6e-4)
+    np.testing.assert_allclose(coefficients, [wanted["a"], wanted["b"]], rtol=6e-4)
     p, y, _, _ = load(name)
     log_odds = np.log(np.maximum(p[:, 1], 1e-12)) - np.log(np.maximum(p[:, 0], 1e-12))
 
@@ -277,7 +277,7 @@ def test_platt(name):
         margin = a * log_odds + b
         return (np.logaddexp(0, margin) - y * margin).sum()
 
-    assert loss(*found) <= loss(wanted["a"], wanted["b"]) + 1e-9
+    assert loss(*coefficients) <= loss(wanted["a"], wanted["b"]) + 1e-9
 
 
 @pytest.mark.parametrize("name", having("beta_abm@betacal"))
@@ -290,8 +290,8 @@ def test_beta(name):
         margin = slope_p * log_p - slope_rest * log_rest + c
         return (np.logaddexp(0, margin) - y * margin).sum()
 
-    found = fitted(name, "beta", floor=EPS).coefficients_[:, 0]
-    assert loss(*found) <= loss(a, b, b * np.log(1 - m) - a * np.log(m)) + 1e-4
+    coefficients = fitted(name, "beta", floor=EPS).coefficients_[:, 0]
+    assert loss(*coefficients) <= loss(a, b, b * np.log(1 - m) - a * np.log(m)) + 1e-4
     out, y = on_test(name, "beta", floor=EPS)
     assert nll(out, y) == pytest.approx(value(name, "beta_abm@betacal")["test"]["nll"], rel=1e-4)
 
@@ -330,8 +330,8 @@ def test_scaling_binning(name):
 def test_class_wise_temperatures(name):
     """From the peer's own T; it rounds the classes' scores to three decimals, and takes the first of equal gammas."""
     wanted = value(name, "cwmcs_ts@miscalibration_TS")["params"]
-    found = fitted(name, "cwmcs-ts", temperature=wanted["T0"], normalize="iqr-max")
-    shape_ours = (found.temperatures_ / wanted["T0"] - 1) / found.gamma_
+    recalibrator = fitted(name, "cwmcs-ts", temperature=wanted["T0"], normalize="iqr-max")
+    shape_ours = (recalibrator.temperatures_ / wanted["T0"] - 1) / recalibrator.gamma_
     shape_theirs = (np.array(wanted["T_per_class"]) / wanted["T0"] - 1) / wanted["gamma"]
     assert np.corrcoef(shape_ours, shape_theirs)[0, 1] > 0.98
 
@@ -387,11 +387,11 @@ def test_splines_of_the_sample_data(name, entry):
 def test_dirichlet_odir_of_the_sample_data(name, entry):
     strength, wanted = float(entry.split("odir")[1].split("@")[0]), value(name, entry)
     p, y, _, _ = load(name)
-    found = fitted(name, "dirichlet-odir", off_diagonal=strength, intercept=strength)
-    w, b = found.weights_, found.intercepts_
+    recalibrator = fitted(name, "dirichlet-odir", off_diagonal=strength, intercept=strength)
+    w, b = recalibrator.weights_, recalibrator.intercepts_
     k = b.size
     penalty = (w[~np.eye(k, dtype=bool)] ** 2).mean() + (b**2).mean()
-    ours = nll(found.transform(p.astype(float)), y) + strength * penalty
+    ours = nll(recalibrator.transform(p.astype(float)), y) + strength * penalty
     assert ours == pytest.approx(wanted["params"]["objective"], rel=1e-6)
     out, y = on_test(name, "dirichlet-odir", off_diagonal=strength, intercept=strength)
     assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-5)
@@ -402,11 +402,11 @@ def test_dirichlet_odir_of_the_sample_data(name, entry):
 def test_class_wise_temperatures_of_the_sample_data(name):
     wanted = value(name, "cwmcs_ts@numpy")["params"]
     p, y, _, _ = load(name)
-    found = fitted(name, "cwmcs-ts")
-    assert found.temperature_ == pytest.approx(wanted["T"], rel=1e-6)
-    direction = (found.temperatures_ / found.temperature_ - 1) / found.gamma_
+    recalibrator = fitted(name, "cwmcs-ts")
+    assert recalibrator.temperature_ == pytest.approx(wanted["T"], rel=1e-6)
+    direction = (recalibrator.temperatures_ / recalibrator.temperature_ - 1) / recalibrator.gamma_
     np.testing.assert_allclose(direction, wanted["direction"], atol=1e-5)
-    out = found.transform(p.astype(float))
+    out = recalibrator.transform(p.astype(float))
     place = np.ceil(15 * out.max(axis=1)).astype(int) - 1
     gaps = np.bincount(place, out.max(axis=1) - (out.argmax(axis=1) == y), 15)
     # Of the whole grid none is better.

@@ -52,10 +52,10 @@ def having(quantity):
     return [name for name in RECORDED if quantity in RECORDED[name]]
 
 
-def check(found, recorded, atol):
+def check(result, recorded, atol):
     rows = np.array(recorded["rows"])
-    np.testing.assert_allclose(found[: rows.size], rows, atol=atol)
-    assert found.mean() == pytest.approx(recorded["mean"], abs=atol)
+    np.testing.assert_allclose(result[: rows.size], rows, atol=atol)
+    assert result.mean() == pytest.approx(recorded["mean"], abs=atol)
 
 
 @pytest.mark.parametrize("name", having("venn-abers@venn-abers"))
@@ -79,10 +79,10 @@ def test_centered_isotonic(name):
 @pytest.mark.parametrize("name", having("linear@scikit-learn"))
 def test_logistic_regressions(name, key):
     p, y, _ = sample(name)
-    told = RECALIBRATORS[key].make().fit(p, y).describe()
+    description = RECALIBRATORS[key].make().fit(p, y).describe()
     names = {"linear": "a", "affine": "ba", "quadratic": "abc"}[key]
     wanted = RECORDED[name][f"{key}@scikit-learn"]
-    np.testing.assert_allclose([told[n] for n in names], wanted, rtol=1e-6)
+    np.testing.assert_allclose([description[n] for n in names], wanted, rtol=1e-6)
 
 
 def judged(key, **options):
@@ -97,8 +97,8 @@ def judged(key, **options):
 @beside
 def test_the_games_linear_affine_and_quadratic():
     quadratic, brier, loss = judged("quadratic")
-    told = quadratic.describe()
-    assert [told[n] for n in "abc"] == pytest.approx(
+    description = quadratic.describe()
+    assert [description[n] for n in "abc"] == pytest.approx(
         [-0.16294434, 0.82271048, -0.0025178], abs=6e-9
     )
     assert (brier, loss) == (

@@ -38,7 +38,7 @@ def halves(name):
 def test_losses_on_the_other_half(name, key, nll, brier, dtype):
     p, y, q, t = halves(name)
     fitted = RECALIBRATORS[key].make().fit(p.astype(dtype), y)
-    found = losses(fitted.transform(q.astype(np.float64)), t)
-    np.testing.assert_allclose(found, (nll, brier), rtol=0, atol=6e-7)
+    result = losses(fitted.transform(q.astype(np.float64)), t)
+    np.testing.assert_allclose(result, (nll, brier), rtol=0, atol=6e-7)
     if name == "wideresnet-16-4-cifar-10":
         assert 1 / fitted.temperature_ == pytest.approx(0.485620, abs=6e-7)

@@ -34,13 +34,13 @@ def temperature(p: np.ndarray, y: np.ndarray, q: np.ndarray, *, squared: bool) -
     from scipy.optimize import minimize_scalar
 
     loss = _brier if squared else _nll
-    found = minimize_scalar(
+    solution = minimize_scalar(
         lambda t: loss(softmax(np.log(p) / t), y),
         bounds=(0.05, 20),
         method="bounded",
         options={"xatol": 1e-12},
     )
-    return {"T": float(found.x)}, softmax(np.log(q) / found.x)
+    return {"T": float(solution.x)}, softmax(np.log(q) / solution.x)
 
 
 def one_vs_rest(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -113,9 +113,9 @@ def dirichlet_odir(p: np.ndarray, y: np.ndarray, q: np.ndarray, *, strength: flo
 
     start = np.append(np.eye(k).ravel(), np.zeros(k))
     options = {"maxiter": 50_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-9}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-    w, b = found.x[: k * k].reshape(k, k), found.x[k * k :]
-    return {"objective": float(found.fun)}, softmax(np.log(q) @ w.T + b)
+    solution = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    w, b = solution.x[: k * k].reshape(k, k), solution.x[k * k :]
+    return {"objective": float(solution.fun)}, softmax(np.log(q) @ w.T + b)
 
 
 def class_temperatures(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> Made:

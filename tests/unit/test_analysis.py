@@ -14,6 +14,7 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.results.evaluation import MetricResult
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
+from tests.inputs.simulated import draw_labels
 
 ALL = METRICS.keys()
 
@@ -29,7 +30,7 @@ def binary(n: int, seed: int, *, calibrated: bool = True) -> calviz.Predictions:
 def multiclass(n: int = 400, k: int = 5, seed: int = 0) -> calviz.Predictions:
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, 0.4), size=n)
-    labels = np.array([rng.choice(k, p=row) for row in probs])
+    labels = draw_labels(probs, rng)
     return calviz.Predictions(
         probs=probs, labels=labels, splits=np.where(np.arange(n) % 3, "test", "calibration")
     )
@@ -144,15 +145,15 @@ def test_confidence_only_data_have_top_label_metrics_and_reasons_for_the_rest():
     correct = full.probs.argmax(axis=1) == full.labels
     only = calviz.ConfidencePredictions(confidence=confidence, correct=correct)
     expected = calviz.evaluate(full, reduction="top-label", ci=True, resamples=50)
-    found = calviz.evaluate(only, ci=True, resamples=50)
+    evaluation = calviz.evaluate(only, ci=True, resamples=50)
     for key in ("accuracy", "ece", "mce", "mcs", "ece_equal_mass"):
-        assert same(found[key], expected[key])
+        assert same(evaluation[key], expected[key])
     for key in ("nll", "brier"):
-        assert math.isnan(found[key].value)
-        assert not found[key].available
-        assert "confidence-only" in found[key].reason
-        assert found[key].interval is None
-        assert found[key].noise_floor is None
+        assert math.isnan(evaluation[key].value)
+        assert not evaluation[key].available
+        assert "confidence-only" in evaluation[key].reason
+        assert evaluation[key].interval is None
+        assert evaluation[key].noise_floor is None
     with pytest.raises(NotAvailable, match="confidence-only"):
         calviz.evaluate(only, reduction="top-2")
 
@@ -163,13 +164,16 @@ def test_confidence_only_data_have_top_label_metrics_and_reasons_for_the_rest():
 def test_metrics_of_equal_width_honour_another_scheme(scheme, key):
     data = binary(500, 3)
     keys = ["ece", "ece_l2", "rmsce", "mce", "ece_equal_mass", "ece_sturges"]
-    found = calviz.evaluate(data, keys, scheme=scheme, ci=True, resamples=50)
+    evaluation = calviz.evaluate(data, keys, scheme=scheme, ci=True, resamples=50)
     usual = calviz.evaluate(data, keys, ci=True, resamples=50)
-    assert found["ece"].params["scheme"] == scheme
-    assert (found["ece"].value, found["ece"].interval) == (usual[key].value, usual[key].interval)
-    assert found["ece"].value != usual["ece"].value
+    assert evaluation["ece"].params["scheme"] == scheme
+    assert (evaluation["ece"].value, evaluation["ece"].interval) == (
+        usual[key].value,
+        usual[key].interval,
+    )
+    assert evaluation["ece"].value != usual["ece"].value
     diagram = calviz.figures.Reliability.compute(data, scheme=scheme)
-    assert found["ece"].value == diagram.ece
+    assert evaluation["ece"].value == diagram.ece
     # By hand, of the bins that are drawn: weights and gaps.
     bins = diagram.frame().query("rows > 0")
     gap, weight = (bins.mean_score - bins.observed).abs(), bins.rows / 500
@@ -179,16 +183,16 @@ def test_metrics_of_equal_width_honour_another_scheme(scheme, key):
         ("rmsce", math.sqrt((weight * gap**2).sum())),
         ("mce", gap.max()),
     ):
-        assert found[metric].value == pytest.approx(expected, abs=1e-12)
+        assert evaluation[metric].value == pytest.approx(expected, abs=1e-12)
     for named in ("ece_equal_mass", "ece_sturges"):
-        assert found[named].value == usual[named].value
+        assert evaluation[named].value == usual[named].value
 
 
 def test_one_row_has_values_and_no_interval():
     one = calviz.Predictions(probs=[[0.2, 0.8]], labels=[1])
-    found = calviz.evaluate(one, ci=True, resamples=50)
-    assert found["ece"].value == pytest.approx(0.2)
-    assert all(result.interval is None for result in found)
+    evaluation = calviz.evaluate(one, ci=True, resamples=50)
+    assert evaluation["ece"].value == pytest.approx(0.2)
+    assert all(result.interval is None for result in evaluation)
 
 
 def test_an_interval_of_zero_width_is_no_interval():
@@ -197,12 +201,12 @@ def test_an_interval_of_zero_width_is_no_interval():
 
 
 def test_the_interval_of_the_accuracy_is_that_of_a_binomial(data):
-    n, found = data.n, calviz.evaluate(data, ["accuracy"], ci=True, resamples=4_000)["accuracy"]
-    low, high = stats.binom.ppf([0.025, 0.975], n, found.value) / n
-    assert found.interval == pytest.approx((low, high), abs=2.5 / n)
+    n, result = data.n, calviz.evaluate(data, ["accuracy"], ci=True, resamples=4_000)["accuracy"]
+    low, high = stats.binom.ppf([0.025, 0.975], n, result.value) / n
+    assert result.interval == pytest.approx((low, high), abs=2.5 / n)
     wide = calviz.evaluate(data, ["accuracy"], ci=True, level=0.99, resamples=4_000)["accuracy"]
-    assert wide.interval.low < found.interval.low
-    assert wide.interval.high > found.interval.high
+    assert wide.interval.low < result.interval.low
+    assert wide.interval.high > result.interval.high
 
 
 def test_the_noise_floor_of_the_mcs_is_that_of_a_sum_of_bernoulli_draws():
@@ -252,9 +256,9 @@ def test_findings_and_verdict_are_those_of_the_checks(data):
     assert calviz.evaluate(data, ["ece"]).findings == ()
     massed = calviz.evaluate(data, ["ece"], findings=True, scheme="equal-mass", resamples=200)
     assert massed.findings == find(Sample(data, scheme="equal-mass"))
-    found = calviz.verdict(data, split="test", reduction="top-2", bins=10, seed=2)
-    assert found == sentence.verdict(sample)
-    assert found.sentence.endswith(".")
+    verdict = calviz.verdict(data, split="test", reduction="top-2", bins=10, seed=2)
+    assert verdict == sentence.verdict(sample)
+    assert verdict.sentence.endswith(".")
     with pytest.raises(OptionError, match="'seed' must be a whole number"):
         calviz.verdict(data, seed=-1)
 
@@ -262,11 +266,11 @@ def test_findings_and_verdict_are_those_of_the_checks(data):
 @pytest.mark.slow
 def test_the_verdict_has_the_numbers_of_the_evaluation(data):
     full = calviz.evaluate(data, ci=True, seed=5)
-    found = calviz.verdict(data, seed=5)
-    assert found.mcs == full["mcs"].value
-    assert found.interval == full["mcs"].interval
-    assert found.ece == full["ece"].value
-    assert found.noise_floor == full["ece"].noise_floor
+    verdict = calviz.verdict(data, seed=5)
+    assert verdict.mcs == full["mcs"].value
+    assert verdict.interval == full["mcs"].interval
+    assert verdict.ece == full["ece"].value
+    assert verdict.noise_floor == full["ece"].noise_floor
 
 
 KEYS = ["accuracy", "ece", "ece_equal_mass", "mcs", "nll", "brier"]
@@ -276,11 +280,11 @@ KEYS = ["accuracy", "ece", "ece_equal_mass", "mcs", "nll", "brier"]
 def test_p_values_of_a_calibrated_model_are_uniform():
     p_values = {key: [] for key in KEYS}
     for seed in range(150):
-        found = calviz.evaluate(
+        evaluation = calviz.evaluate(
             binary(400, seed), KEYS, noise_floor=True, resamples=199, seed=seed, bins=10
         )
         for key in KEYS:
-            floor = found[key].noise_floor
+            floor = evaluation[key].noise_floor
             if floor is not None:
                 p_values[key].append(floor.p_value)
     for key, values in p_values.items():
@@ -289,11 +293,11 @@ def test_p_values_of_a_calibrated_model_are_uniform():
 
 
 def test_p_values_of_an_overconfident_model_are_small():
-    found = calviz.evaluate(
+    evaluation = calviz.evaluate(
         binary(2_000, 7, calibrated=False), ["ece", "mcs"], noise_floor=True, resamples=199
     )
-    assert found["ece"].noise_floor.p_value == pytest.approx(1 / 200)
-    assert found["mcs"].noise_floor.p_value == pytest.approx(1 / 200)
+    assert evaluation["ece"].noise_floor.p_value == pytest.approx(1 / 200)
+    assert evaluation["mcs"].noise_floor.p_value == pytest.approx(1 / 200)
 
 
 @pytest.mark.slow
@@ -303,11 +307,11 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     truth = calviz.evaluate(binary(200_000, 999, calibrated=False), keys)
     runs, covered = 300, dict.fromkeys(keys, 0)
     for seed in range(runs):
-        found = calviz.evaluate(
+        evaluation = calviz.evaluate(
             binary(300, seed, calibrated=False), keys, ci=True, noise_floor=False, resamples=300
         )
         for key in keys:
-            low, high = found[key].interval
+            low, high = evaluation[key].interval
             covered[key] += low <= truth[key].value <= high
     # 0.1 % and 99.9 % quantiles of a binomial around 94 % (the percentile bootstrap is a bit short).
     low, high = stats.binom.ppf([0.001, 0.999], runs, 0.94)

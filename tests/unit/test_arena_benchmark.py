@@ -62,8 +62,8 @@ def test_lead_by_hand():
 def test_halves_are_every_other_data_set():
     from _arena_tables import halves
 
-    found = {title: [e.dataset for e in part.experiments] for title, part in halves(results(5))}
-    assert found == {"odd": ["set 00", "set 02", "set 04"], "even": ["set 01", "set 03"]}
+    values = {title: [e.dataset for e in part.experiments] for title, part in halves(results(5))}
+    assert values == {"odd": ["set 00", "set 02", "set 04"], "even": ["set 01", "set 03"]}
 
 
 def test_harm_by_hand():

@@ -72,27 +72,27 @@ def test_every_metric_is_finite_or_says_why(key: str) -> None:
 @pytest.mark.parametrize("key", EXTREMES)
 def test_values_are_those_of_plain_numpy(key: str) -> None:
     data = EXTREMES[key]
-    found = calviz.evaluate(data, ["accuracy", "brier", "ece", "nll"], bins=15, findings=False)
+    evaluation = calviz.evaluate(data, ["accuracy", "brier", "ece", "nll"], bins=15, findings=False)
     probs = np.clip(data.probs.astype(np.float64), 0, None)
     with np.errstate(divide="ignore"):
         expected = plain_metrics(probs, data.labels)
     if key not in ("all equal", "a last digit outside"):  # ties and edges are another question
-        assert found["ece"].value == pytest.approx(expected["ece15"], abs=2e-6)
-    assert found["accuracy"].value == expected["accuracy"]
-    assert found["brier"].value == pytest.approx(expected["brier"], abs=2e-6)
+        assert evaluation["ece"].value == pytest.approx(expected["ece15"], abs=2e-6)
+    assert evaluation["accuracy"].value == expected["accuracy"]
+    assert evaluation["brier"].value == pytest.approx(expected["brier"], abs=2e-6)
     if data.kind == "logits":
         # Of logits the loss is exact, also where their softmax is 0.
         z = data.logits.astype(np.longdouble)
         z -= z.max(axis=1, keepdims=True)
         exact = np.log(np.exp(z).sum(axis=1)) - z[np.arange(N), LABELS]
-        assert found["nll"].details["clipped_rows"] == 0
+        assert evaluation["nll"].details["clipped_rows"] == 0
         exact = np.minimum(exact, 1e100)  # beyond every loss that means anything
-        assert found["nll"].value == pytest.approx(float(exact.mean()), rel=1e-5, abs=1e-6)
+        assert evaluation["nll"].value == pytest.approx(float(exact.mean()), rel=1e-5, abs=1e-6)
     elif np.isfinite(expected["nll"]) and not key.startswith("1e-320"):
-        assert found["nll"].value == pytest.approx(expected["nll"], rel=1e-5, abs=1e-6)
+        assert evaluation["nll"].value == pytest.approx(expected["nll"], rel=1e-5, abs=1e-6)
     elif "right" not in key:
         # Below the smallest normal number a probability counts as 0, which is said.
-        assert found["nll"].details["clipped_rows"] == np.count_nonzero(
+        assert evaluation["nll"].details["clipped_rows"] == np.count_nonzero(
             probs[np.arange(N), LABELS] < np.finfo(float).tiny
         )
 
@@ -101,9 +101,9 @@ def test_values_are_those_of_plain_numpy(key: str) -> None:
 @pytest.mark.parametrize("size", [1.0, 4e3])
 def test_softmax_against_long_double(dtype: str, size: float) -> None:
     logits = (size * Z).astype(dtype)
-    found = Predictions(logits=logits, labels=LABELS).probs
-    assert found.dtype == (np.float64 if dtype == "f8" else np.float32)
-    np.testing.assert_allclose(found, softmax(logits).astype(float), atol=2e-7 if dtype != "f8" else 1e-15)  # fmt: skip
+    probs = Predictions(logits=logits, labels=LABELS).probs
+    assert probs.dtype == (np.float64 if dtype == "f8" else np.float32)
+    np.testing.assert_allclose(probs, softmax(logits).astype(float), atol=2e-7 if dtype != "f8" else 1e-15)  # fmt: skip
 
 
 @pytest.mark.parametrize("key", ["logits of 1e4, f4", "logits, f2", "1e-320, wrong", "exact zeros"])
@@ -132,11 +132,11 @@ def test_twenty_thousand_classes() -> None:
     labels = RNG.integers(k, size=n)
     labels[::2] = probs[::2].argmax(axis=1)
     data = Predictions(probs=probs, labels=labels)
-    found = calviz.evaluate(data, ["accuracy", "brier", "ece"], findings=False)
+    evaluation = calviz.evaluate(data, ["accuracy", "brier", "ece"], findings=False)
     expected = plain_metrics(probs, labels)
-    assert found["accuracy"].value == expected["accuracy"]
-    assert found["brier"].value == pytest.approx(expected["brier"], rel=1e-9)
-    assert found["ece"].value == pytest.approx(expected["ece15"], abs=1e-12)
+    assert evaluation["accuracy"].value == expected["accuracy"]
+    assert evaluation["brier"].value == pytest.approx(expected["brier"], rel=1e-9)
+    assert evaluation["ece"].value == pytest.approx(expected["ece15"], abs=1e-12)
     out = RECALIBRATORS["temperature"].make().fit(probs, labels).transform(probs)
     assert np.abs(out.sum(axis=1) - 1).max() < 1e-9
 

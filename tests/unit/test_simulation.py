@@ -13,6 +13,7 @@ from calviz.sample.error_bars import p_value, stream
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.specs.metric import METRICS
+from tests.inputs.simulated import draw_labels
 
 pytestmark = pytest.mark.slow
 
@@ -39,15 +40,15 @@ def slack(share, runs, errors=3.5):
 @pytest.fixture(scope="module")
 def p_values():
     """p-values of calibrated models of three classes, shape per key (RUNS,)."""
-    found = {key: [] for key in FLOORS}
+    values = {key: [] for key in FLOORS}
     for seed in range(RUNS):
         rng = np.random.default_rng([7, seed])
         probs = rng.dirichlet([2.0, 1.0, 0.5], size=150)
-        labels = (rng.random((150, 1)) > np.cumsum(probs, axis=1)[:, :2]).sum(axis=1)
+        labels = draw_labels(probs, rng)
         data = calviz.Predictions(probs=probs, labels=labels)
         for r in calviz.evaluate(data, FLOORS, noise_floor=True, resamples=99, seed=seed):
-            found[r.key].append(r.noise_floor.p_value)
-    return {key: np.array(p) for key, p in found.items()}
+            values[r.key].append(r.noise_floor.p_value)
+    return {key: np.array(p) for key, p in values.items()}
 
 
 @pytest.mark.parametrize("key", FLOORS)
@@ -58,14 +59,14 @@ def test_p_values_of_calibrated_models_are_uniform(p_values, key):
 
 
 def test_p_values_are_uniform_where_resamples_group_neighbouring_steps():
-    runs, found = 100, []
+    runs, values = 100, []
     for seed in range(runs):
         data = curve(3_000, np.random.default_rng([8, seed]), 0, 1)
         (r,) = calviz.evaluate(
             data, ["ks"], reduction="positive", noise_floor=True, resamples=49, seed=seed
         )
-        found.append(r.noise_floor.p_value)
-    assert stats.kstest(np.array(found) - 0.01, "uniform").pvalue > 1e-3
+        values.append(r.noise_floor.p_value)
+    assert stats.kstest(np.array(values) - 0.01, "uniform").pvalue > 1e-3
 
 
 def test_the_p_value_of_ks_compares_the_same_steps():
@@ -122,7 +123,7 @@ def coverage():
                 low, high = r.interval
                 assert low <= r.value <= high
                 inside[r.key].append(low <= known[r.key] + 1e-12 and known[r.key] <= high)
-        shares |= {(key, slope): np.mean(found) for key, found in inside.items()}
+        shares |= {(key, slope): np.mean(value) for key, value in inside.items()}
     return runs, shares
 
 

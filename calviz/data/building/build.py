@@ -46,7 +46,7 @@ class Built:
     groups: tuple[str, ...]
     notices: list[Finding] = field(default_factory=list)
     offered: list[Repair] = field(default_factory=list)
-    made: list[str] = field(default_factory=list)
+    repairs: list[str] = field(default_factory=list)
 
 
 def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Built:
@@ -61,7 +61,7 @@ class _Builder:
         self.table, self.layout, self.options, self.name = table, layout, options, name
         self.notices: list[Finding] = []
         self.offered: list[Repair] = []
-        self.made: list[str] = []
+        self.repairs: list[str] = []
         #: Frequency weights of aggregated rows, shape (n,).
         self.counts: FloatArray | None = None
         #: Mask of the rows to keep, shape (n,); None if all are kept.
@@ -119,8 +119,8 @@ class _Builder:
         columns: dict[str, Any],
         keep: BoolArray | None,
     ) -> Predictions:
-        kept = np.flatnonzero(keep) if keep is not None else None
-        original: Callable[[int], int] = lambda row: row if kept is None else int(kept[row])  # noqa: E731
+        rows = np.flatnonzero(keep) if keep is not None else None
+        original: Callable[[int], int] = lambda row: row if rows is None else int(rows[row])  # noqa: E731
         scores, array = self._repaired(scores, array)
         problem = diagnose.Problem(self.table, scores, array, original)
         problem.check_shape()
@@ -188,8 +188,8 @@ class _Builder:
         return array
 
     def _note_repair(self, what: str) -> None:
-        if what not in self.made:
-            self.made.append(what)
+        if what not in self.repairs:
+            self.repairs.append(what)
 
     def _note_sums(self, predictions: Predictions, scores: ScoreColumns) -> None:
         if scores.kind == "logits" or scores.width == 1:
@@ -455,7 +455,7 @@ class _Builder:
             models = {
                 name: _in_column(column, partial(repeated, m), counts) for name, m in models.items()
             }
-        return Built(models, kind, form, names, groups, self.notices, self.offered, self.made)
+        return Built(models, kind, form, names, groups, self.notices, self.offered, self.repairs)
 
 
 def _in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:

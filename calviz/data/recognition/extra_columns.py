@@ -29,7 +29,7 @@ def identifier(view: TableView) -> str | None:
 def _role(
     view: TableView,
     option: str | None,
-    known: tuple[str, ...],
+    names: tuple[str, ...],
     fits: Callable[[Column], bool] | None = None,
 ) -> str | None:
     if option is not None:
@@ -37,7 +37,7 @@ def _role(
     if not view.table.named:
         return None
     taken = {view.options.label, *(view.options.scores or ()), *(view.options.groups or ())}
-    for name in known:
+    for name in names:
         column = view.plain.get(name)
         if column is None or column in taken or view.table[column].width is not None:
             continue

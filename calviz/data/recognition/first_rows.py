@@ -36,8 +36,8 @@ def is_one(sums: npt.NDArray[np.float64]) -> bool:
 def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Whether nearly all sums in each column of an array of shape (n, m) are 1, shape (m,); NaN is ignored."""
     fits = np.count_nonzero(np.abs(sums - 1) <= _SUM_SLACK, axis=0)
-    known = np.count_nonzero(~np.isnan(sums), axis=0)
-    nearly_all: npt.NDArray[np.bool_] = (known > 0) & (fits > 0.9 * known)
+    rows = np.count_nonzero(~np.isnan(sums), axis=0)
+    nearly_all: npt.NDArray[np.bool_] = (rows > 0) & (fits > 0.9 * rows)
     return nearly_all
 
 
@@ -54,5 +54,7 @@ def is_label_like(column: Column) -> bool:
         return False
     if column.type in ("integer", "boolean", "text"):
         return True
-    known = column.head[~np.isnan(column.head)] if column.type == "number" else column.head
-    return column.type == "number" and known.size > 0 and bool((known == np.floor(known)).all())
+    if column.type != "number":
+        return False
+    values = column.head[~np.isnan(column.head)]
+    return values.size > 0 and bool((values == np.floor(values)).all())

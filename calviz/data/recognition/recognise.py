@@ -15,7 +15,7 @@ from calviz.data.recognition import (
     score_columns,
     score_values,
 )
-from calviz.data.recognition.layout import ColumnRoles
+from calviz.data.recognition.layout import ColumnRoles, Confidence, ScoreColumns
 from calviz.data.recognition.table_view import TableView
 from calviz.data.table import Table
 
@@ -46,26 +46,17 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     if cluster == identifier:
         # A column that defines clusters does not identify single rows.
         identifier = None
-    confidence = None
-    label = options.label
+    scores, confidence = _scores(view, taken)
+    used = taken | _columns_of(scores, confidence)
     one_hot: tuple[str, ...] = ()
-    scores = score_columns.by_name(view, taken)
-    if not scores:
-        confidence = score_columns.confidence(view, taken)
-    if not scores and confidence is None:
-        scores = score_columns.one_column(view, taken) or score_values.fitting_block(view, taken)
-    if not scores and confidence is None:
-        raise _no_scores(view, taken)
-    used = taken | {c for s in scores for c in (*s.columns, *s.logits)}
     if scores:
         scores, one_hot = label_columns.one_hot(view, scores, used)
-        used |= {c for s in scores for c in s.columns}
-        if label is None and not one_hot:
-            label = label_columns.label(view, scores, used)
-    elif confidence is not None:
-        used |= {c for c in (confidence.score, confidence.correct, confidence.predicted) if c}
-        if label is None:
-            label = view.named(column_names.LABELS, used)
+        used |= _columns_of(scores)
+    label = options.label
+    if label is None and scores and not one_hot:
+        label = label_columns.label(view, scores, used)
+    elif label is None and confidence is not None:
+        label = view.named(column_names.LABELS, used)
     used |= {c for c in (label, *one_hot) if c}
     chosen = options.groups is not None
     numbers = extra_columns.numbers(view, used | set(options.groups or ()))
@@ -92,6 +83,28 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
         time=time,
         notices=tuple(view.notices),
     )
+
+
+def _scores(view: TableView, taken: set[str]) -> tuple[tuple[ScoreColumns, ...], Confidence | None]:
+    """Return the scores of all models or, if there are none, the confidence; raises InputError without either."""
+    scores = score_columns.by_name(view, taken)
+    if scores:
+        return scores, None
+    confidence = score_columns.confidence(view, taken)
+    if confidence is not None:
+        return (), confidence
+    scores = score_columns.one_column(view, taken) or score_values.fitting_block(view, taken)
+    if not scores:
+        raise _no_scores(view, taken)
+    return scores, None
+
+
+def _columns_of(scores: tuple[ScoreColumns, ...], confidence: Confidence | None = None) -> set[str]:
+    columns = {c for s in scores for c in (*s.columns, *s.logits)}
+    if confidence is not None:
+        roles = (confidence.score, confidence.correct, confidence.predicted)
+        columns |= {c for c in roles if c is not None}
+    return columns
 
 
 def _check_options(table: Table, options: ReadingOptions) -> None:

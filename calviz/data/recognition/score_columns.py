@@ -172,7 +172,7 @@ def one_column(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     """Find a single score column, P(class 1)."""
     candidates = view.numeric(taken)
     label = view.named(column_names.LABELS, taken)
-    for known, kind in (
+    for names, kind in (
         (column_names.PROBABILITIES, "probabilities"),
         (column_names.LOGITS, "logits"),
     ):
@@ -180,7 +180,7 @@ def one_column(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
             key = column_names.plain(column.name)
             weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
             if (
-                key in known
+                key in names
                 and column.name != label
                 and not (weak and first_rows.is_label_like(column))
             ):

@@ -25,9 +25,9 @@ class TableView:
         for column in table.columns:
             self.plain.setdefault(column_names.plain(column.name), column.name)
 
-    def named(self, known: tuple[str, ...], taken: set[str]) -> str | None:
-        """The first column with one of the known names (in order of preference) that is not taken."""
-        candidates = (self.plain.get(name) for name in known)
+    def named(self, names: tuple[str, ...], taken: set[str]) -> str | None:
+        """The first column with one of the names (in order of preference) that is not taken."""
+        candidates = (self.plain.get(name) for name in names)
         return next((c for c in candidates if c is not None and c not in taken), None)
 
     def numeric(self, taken: set[str]) -> list[Column]:

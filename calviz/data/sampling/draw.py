@@ -105,21 +105,21 @@ def draw(
     of a content are drawn in proportion, to within one row, so that frequent rows (saturated or rounded scores) are neither all
     drawn nor all left out. A smaller sample with the same seed is part of a larger one.
     """
-    wanted = fit + judged
+    needed = fit + judged
     # Positions are uniform, so this is more than eight standard deviations above the expected need.
-    limit = np.minimum((wanted + 8 * np.sqrt(wanted) + 16) / np.maximum(counts, 1), 1.0)
+    limit = np.minimum((needed + 8 * np.sqrt(needed) + 16) / np.maximum(counts, 1), 1.0)
     while True:
         hashes, strata, copies = _candidates(blocks, limit, seed)
         position, content = _positions(hashes, copies, limit[strata], seed)
         stratum = strata[content]
         available = np.bincount(stratum, minlength=counts.size)
-        if ((available >= wanted) | (limit >= 1)).all():
+        if ((available >= needed) | (limit >= 1)).all():
             break
-        limit = np.where(available < wanted, np.minimum(2 * limit, 1.0), limit)
+        limit = np.where(available < needed, np.minimum(2 * limit, 1.0), limit)
     order = np.lexsort((content, position, stratum))
     rank = np.arange(order.size) - np.searchsorted(stratum[order], stratum[order])
     is_fit = rank < fit[stratum[order]]
-    is_judged = ~is_fit & (rank < wanted[stratum[order]])
+    is_judged = ~is_fit & (rank < needed[stratum[order]])
     size = hashes.size
     draws = [np.bincount(content[order[chosen]], minlength=size) for chosen in (is_fit, is_judged)]
     drawn = np.flatnonzero(draws[0] + draws[1])

@@ -192,10 +192,10 @@ class _Drawing:
         def blocks() -> Iterator[tuple[Hashes, IntArray, IntArray, IntArray]]:
             for block in self.source.blocks("choosing rows"):
                 content = block.hashes
-                kept, pool = _pooled(block, pools)
-                strata = pool * counts.shape[1] + block.labels[kept]
-                most_copies = counted_rows(counters, content[kept])
-                yield rehashed(content[kept], pool), strata, most_copies, block.copies[kept]
+                pooled, pool = _pooled(block, pools)
+                strata = pool * counts.shape[1] + block.labels[pooled]
+                most_copies = counted_rows(counters, content[pooled])
+                yield rehashed(content[pooled], pool), strata, most_copies, block.copies[pooled]
 
         none = np.zeros_like(fit)
         if splits == (None, None):
@@ -264,13 +264,13 @@ class _Drawing:
         draws_of = drawn.taken()
         parts: list[tuple[Any, ...]] = []
         for block in self.source.blocks("taking rows"):
-            kept, pool = _pooled(block, pools)
-            hashes = rehashed(block.hashes[kept], pool)
-            copies = draws_of(hashes, block.copies[kept])
+            pooled, pool = _pooled(block, pools)
+            hashes = rehashed(block.hashes[pooled], pool)
+            copies = draws_of(hashes, block.copies[pooled])
             # Rows with frequency weights are repeated.
-            rows = np.concatenate([np.repeat(np.arange(kept.size), count) for count in copies])
+            rows = np.concatenate([np.repeat(np.arange(pooled.size), count) for count in copies])
             role = np.repeat([0, 1], [count.sum() for count in copies])
-            drawn_rows = kept[rows]
+            drawn_rows = pooled[rows]
             scores = np.stack([column[drawn_rows] for column in block.scores], axis=1)
             weights = (
                 np.ones(drawn_rows.size) if block.weights is None else block.weights[drawn_rows]
@@ -312,8 +312,8 @@ def _pooled(block: SampledBlock, pools: Callable[[str], int]) -> tuple[IntArray,
         return np.arange(n), np.zeros(n, dtype=np.intp)
     levels, codes = np.unique(block.splits, return_inverse=True)
     pool = np.array([pools(str(level)) for level in levels], dtype=np.intp)[codes]
-    kept = np.flatnonzero(pool >= 0)
-    return kept, pool[kept]
+    rows = np.flatnonzero(pool >= 0)
+    return rows, pool[rows]
 
 
 def _shares(

@@ -45,8 +45,8 @@ class Levels:
 def check_column(data: Dataset, column: str) -> None:
     """Raise OptionError if there is no such group column."""
     if column not in data.groups:
-        known = ", ".join(shorten(name) for name in data.groups) or "there is none"
-        raise OptionError(f"there is no group column '{shorten(column)}'; known: {known}.")
+        names = ", ".join(shorten(name) for name in data.groups) or "there is none"
+        raise OptionError(f"there is no group column '{shorten(column)}'; known: {names}.")
 
 
 @takes_weights

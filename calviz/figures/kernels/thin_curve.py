@@ -27,9 +27,9 @@ def extremes(values: FloatArray, *, buckets: int = BUCKETS) -> IntArray:
         return np.arange(size)
     starts = np.arange(buckets) * size // buckets
     sizes = np.diff(starts, append=size)
-    kept = [np.array([0, size - 1])]
+    indices = [np.array([0, size - 1])]
     for extreme in (np.minimum, np.maximum):
         reached = np.flatnonzero(values == np.repeat(extreme.reduceat(values, starts), sizes))
         bucket = np.searchsorted(starts, reached, side="right")
-        kept.append(reached[np.append(True, bucket[1:] != bucket[:-1])])
-    return np.unique(np.concatenate(kept))
+        indices.append(reached[np.append(True, bucket[1:] != bucket[:-1])])
+    return np.unique(np.concatenate(indices))

@@ -34,6 +34,22 @@ def make(subject: Subject) -> Iterator[Block]:
         if subject.sample.data.n_classes != 2 and subject.sample.reduction.kind != "class":
             return
         raise
+    yield from _trade_offs(subject, sample)
+    yield from _net_benefit(subject, sample)
+    yield _at_cutoffs(sample, subject.cutoff)
+    yield Note(
+        "Shares in % with exact (Clopper-Pearson) 95 % intervals; PPV and NPV: positive and negative predictive value. A cutoff of t means that a missed hit is as bad as (1 - t) / t false "
+        "alarms; net benefit weighs them accordingly."
+    )
+    yield Heading("What validations report")
+    # The areas are given above.
+    keys = [key for key in VALIDATION_METRICS if key not in ("auroc", "auprc")]
+    yield Cards(tuple(evaluate(sample, keys, ci=True)), sample.data.rows)
+    yield from _scores_by_outcome(subject, sample)
+
+
+def _trade_offs(subject: Subject, sample: Sample) -> Iterator[Block]:
+    """Yield the ROC and precision-recall curves, and what the cutoff of the subject means."""
     roc = sample.view(Roc.compute, **sample.redrawing)
     yield Text(roc.reading())
     cells = None
@@ -56,6 +72,10 @@ def make(subject: Subject) -> Iterator[Block]:
             at=cells,
             width=WIDTH,
         )
+
+
+def _net_benefit(subject: Subject, sample: Sample) -> Iterator[Block]:
+    """Yield the net benefit at all cutoffs."""
     benefit = sample.view(NetBenefit.compute, **sample.redrawing)
     yield Text(benefit.reading())
     yield chart(
@@ -76,15 +96,10 @@ def make(subject: Subject) -> Iterator[Block]:
         at=subject.cutoff,
         width=WIDTH,
     )
-    yield _at_cutoffs(sample, subject.cutoff)
-    yield Note(
-        "Shares in % with exact (Clopper-Pearson) 95 % intervals; PPV and NPV: positive and negative predictive value. A cutoff of t means that a missed hit is as bad as (1 - t) / t false "
-        "alarms; net benefit weighs them accordingly."
-    )
-    yield Heading("What validations report")
-    # The areas are given above.
-    keys = [key for key in VALIDATION_METRICS if key not in ("auroc", "auprc")]
-    yield Cards(tuple(evaluate(sample, keys, ci=True)), sample.data.rows)
+
+
+def _scores_by_outcome(subject: Subject, sample: Sample) -> Iterator[Block]:
+    """Yield the histograms of the scores of hits and of misses."""
     figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
     yield Text(figure.describe().split(": ", 1)[-1])
     yield chart(

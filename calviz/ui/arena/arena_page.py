@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import streamlit as st
-
 from calviz.arena import Rules, judge, play_all
 from calviz.core.progress import watching
 from calviz.results.leaderboard import Arena
@@ -14,7 +12,7 @@ from calviz.ui.arena import contestants, leaderboard_view
 from calviz.ui.arena.contestants import Contest, SavedResults
 from calviz.ui.session.jobs import Job, Work
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import long_work
+from calviz.ui.widgets import link_choice, long_work
 from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 
 PLACE = "arena"
@@ -40,15 +38,7 @@ class ArenaOutcome:
 
 def explore(settings: Settings) -> None:
     """Draw the choice of contestants, the job and the leaderboard."""
-    way = st.segmented_control(
-        "What competes",
-        tuple(_WAYS),
-        default="open",
-        required=True,
-        key="arena-of",
-        bind="query-params",
-        format_func=lambda key: _WAYS.get(key, str(key)),
-    )
+    way = link_choice.one_of("What competes", _WAYS, default="open", key="arena-of")
     if way == "kept":
         saved = contestants.of_saved_results()
         if saved is None:

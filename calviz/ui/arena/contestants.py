@@ -19,7 +19,7 @@ from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted, distinct, listed
 from calviz.ui.session import open_files
 from calviz.ui.session.open_models import all_models
-from calviz.ui.widgets import upload
+from calviz.ui.widgets import link_choice, upload
 from calviz.ui.widgets.text import md
 
 _SAVED, _NUMBER = "calviz.arena.kept", "calviz.arena.turn"
@@ -90,14 +90,11 @@ def of_open_files(entry: open_files.OpenFile) -> Contest | None:
 
 def _methods(data: list[Dataset]) -> tuple[str, ...]:
     label_of = {spec.key: spec.label for spec in RECALIBRATORS.methods(confidence=False)}
-    which = st.segmented_control(
+    which = link_choice.one_of(
         "Recalibrators",
-        ("suggested", "all", "choose"),
+        {name: name.capitalize() for name in ("suggested", "all", "choose")},
         default="suggested",
-        required=True,
         key="arena-methods",
-        bind="query-params",
-        format_func=lambda name: str(name).capitalize(),
         help="Suggested: what suits these models by rows and classes; all others take longer, or are variants.",
     )
     if which == "all":

@@ -21,7 +21,7 @@ from calviz.results.arena_words import data_sets, headline, rated_words
 from calviz.results.leaderboard import Arena, Leaderboard
 from calviz.specs.metric import METRICS
 from calviz.text.export import csv_bytes
-from calviz.text.words import counted
+from calviz.text.words import capitalised, counted
 from calviz.ui.session import page_guard
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
@@ -107,9 +107,7 @@ def _chosen(arena: Arena) -> Leaderboard | None:
 def _part(
     board: int, which: str, _table: ResultTable, _mask: BoolArray, _title: str
 ) -> Leaderboard:
-    return leaderboard(
-        _table.take(_mask), which, title=_title[:1].upper() + _title[1:], pooled=True
-    )
+    return leaderboard(_table.take(_mask), which, title=capitalised(_title), pooled=True)
 
 
 def _range(
@@ -123,7 +121,7 @@ def _range(
     chosen = st.selectbox(
         label,
         (_ALL, *bounds_by_words),
-        format_func=lambda text: str(text)[:1].upper() + str(text)[1:],
+        format_func=lambda text: capitalised(str(text)),
         key=f"calviz.arena.{noun}.{board}",
         width=230,
     )
@@ -199,7 +197,7 @@ def _pictures(board: Leaderboard) -> None:
                 st.markdown(f"**{title}**")
                 diagram.chart(
                     figure,
-                    figure.plot(theme=diagram.theme(), width=diagram.page_width() or WIDTH),
+                    diagram.plotted(figure, width=diagram.page_width() or WIDTH),
                     key=f"arena.{name}",
                     filename=f"arena-{name}",
                     own_caption=True,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from calviz.core.errors import NotAvailable
 from calviz.figures.confusion import SHOWN, By, Confusion
-from calviz.text.words import distinct, full_sentence, keep_units_together
+from calviz.text.words import capitalised, distinct, full_sentence, keep_units_together
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import CellRule
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import csv_download, diagram
+from calviz.ui.widgets import csv_download, diagram, link_choice, tables
 from calviz.ui.widgets.text import md
 
 #: Pairs listed in the table; the download has all.
@@ -23,7 +21,7 @@ PAIRS = 200
 #: Largest number of classes drawn at once: in a larger matrix the cells have no room for numbers.
 MOST = 20
 _MATRIX, _TABLE = "classwise.confusion", "classwise.pairs"
-BY = {"true": "of the true class", "predicted": "of the predicted class"}
+BY: dict[By, str] = {"true": "of the true class", "predicted": "of the predicted class"}
 
 
 @st.fragment
@@ -37,65 +35,63 @@ def explore(settings: Settings) -> None:
             st.caption(md(full_sentence(str(reason)), 500))
             return
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            colour_by = st.segmented_control(
-                "Colour by share",
-                tuple(BY),
-                default="true",
-                required=True,
-                key="confusion-by",
-                bind="query-params",
-                format_func=lambda key: BY.get(key, str(key)),
+            colour_by: By = link_choice.one_of(
+                "Colour by share", BY, default="true", key="confusion-by"
             )
-            names = distinct(figure.class_names)
-            first = min(SHOWN, len(names))
-            usual = f"{first} of the most frequent mistakes" if figure.wrong else f"{first} classes"
-            chosen = st.multiselect(
-                "Classes",
-                figure.class_names,
-                format_func=lambda name: names.get(name, str(name)),
-                placeholder=f"{usual}; type to search",
-                max_selections=MOST,
-                key=f"calviz.confusion.classes.{settings.entry.content_key}",
-            )
+            chosen = _chosen_classes(figure, settings)
         description = keep_units_together(figure.describe().split(": ", 1)[-1])
-        st.markdown(md(description[:1].upper() + description[1:], 600))
-        index = {name: i for i, name in enumerate(figure.class_names)}
-        key = state.key(_MATRIX)
-
-        def clicked() -> None:
-            points = st.session_state[diagram.widget_key(key)].selection.points
-            if points:
-                true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
-                state.choose(CellRule(true, taken), by=_MATRIX)
-
+        st.markdown(md(capitalised(description), 600))
         picture, pairs = st.columns([3, 2], gap="medium")
         with picture:
-            diagram.chart(
-                figure,
-                figure.plot(
-                    theme=diagram.theme(),
-                    width=diagram.page_width(),
-                    by=cast(By, colour_by),
-                    classes=[index[name] for name in chosen],
-                    selected=_selected(index),
-                ),
-                key=key,
-                filename="confusion",
-                on_select=clicked,
-            )
+            _matrix(figure, chosen, colour_by)
             st.caption(
                 "Rows, and below them the mean confidence. Blue: right; orange: wrong, darker where the share is larger. A click "
                 "selects the rows of a cell."
             )
         with pairs:
-            _pairs(figure, [index[name] for name in chosen], settings)
+            _pairs(figure, chosen, settings)
 
 
-def _selected(index: dict[str, int]) -> tuple[int, int] | None:
-    rule = state.rule()
-    if not isinstance(rule, CellRule) or not {rule.true, rule.predicted} <= set(index):
+def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
+    """Draw the choice of classes; return their indices, none for those with the most mistakes."""
+    names = distinct(figure.class_names)
+    first = min(SHOWN, len(names))
+    usual = f"{first} of the most frequent mistakes" if figure.wrong else f"{first} classes"
+    chosen = st.multiselect(
+        "Classes",
+        figure.class_names,
+        format_func=lambda name: names.get(name, str(name)),
+        placeholder=f"{usual}; type to search",
+        max_selections=MOST,
+        key=f"calviz.confusion.classes.{settings.entry.content_key}",
+    )
+    return [figure.class_names.index(name) for name in chosen]
+
+
+def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
+    """Draw the matrix; a click on a cell selects its rows."""
+    key = state.key(_MATRIX)
+
+    def clicked() -> None:
+        points = st.session_state[diagram.widget_key(key)].selection.points
+        if points:
+            true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
+            state.choose(CellRule(true, taken), by=_MATRIX)
+
+    diagram.chart(
+        figure,
+        diagram.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure)),
+        key=key,
+        filename="confusion",
+        on_select=clicked,
+    )
+
+
+def _selected(figure: Confusion) -> tuple[int, int] | None:
+    rule, names = state.rule(), figure.class_names
+    if not isinstance(rule, CellRule) or not {rule.true, rule.predicted} <= set(names):
         return None
-    return index[rule.true], index[rule.predicted]
+    return names.index(rule.true), names.index(rule.predicted)
 
 
 def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
@@ -133,7 +129,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
         height=min(420, 37 + 35 * len(shown)),
         on_select=picked,
         selection_mode="single-row",
-        selection_default={"selection": {"rows": ticked}} if ticked else None,
+        selection_default=tables.ticked(ticked),
         key=key,
         alt="Pairs of classes that are mixed up, those of most rows first",
         column_config={

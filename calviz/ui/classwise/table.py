@@ -64,12 +64,8 @@ def chart(
 
     diagram.chart(
         figure,
-        figure.plot(
-            theme=diagram.theme(),
-            order=order,
-            selected=selected,
-            width=diagram.page_width(),
-            beside=() if pinned is None else (pinned,),
+        diagram.plotted(
+            figure, order=order, selected=selected, beside=() if pinned is None else (pinned,)
         ),
         key=key,
         filename=f"classes-{figure.mode}",
@@ -151,7 +147,7 @@ def table(
         key=key,
         on_select=on_select,
         selection_mode="single-row",
-        selection_default=None if index is None else {"selection": {"rows": [order.index(index)]}},
+        selection_default=tables.ticked([] if index is None else [order.index(index)]),
         placeholder="–",
         alt="All classes",
         column_config=_COLUMNS | {"value": _VALUE_COLUMNS[mode]},

@@ -19,7 +19,7 @@ from calviz.text.metric_values import Written
 from calviz.text.words import distinct, listed
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import bullet, csv_download, diagram, learn_links
+from calviz.ui.widgets import bullet, csv_download, diagram, learn_links, link_choice
 from calviz.ui.widgets.table_marks import cell, marked
 from calviz.ui.widgets.text import md
 
@@ -42,14 +42,11 @@ def judge_by(comparison: ModelComparison) -> str | None:
     keys = ranked_by(comparison)
     if not keys:
         return None
-    chosen = st.segmented_control(
+    chosen = link_choice.one_of(
         "Judge by",
-        keys,
+        {key: METRICS[key].label for key in keys},
         default=keys[0],
-        required=True,
         key="models-by" if RANKED_BY in keys else "models-by-confidence",
-        bind="query-params",
-        format_func=lambda key: METRICS[key].label,
         help="NLL and the Brier score reward accuracy and calibration together; ECE and KS look at "
         "calibration alone.",
     )
@@ -147,7 +144,6 @@ def differences(comparison: ModelComparison, metric: str) -> None:
                 with st.container(width=470):
                     diagram.chart(
                         figure,
-                        figure.plot(theme=diagram.theme(), width=diagram.page_width()),
                         key=f"models.difference.{key}",
                         filename=f"models-{key}",
                     )
@@ -185,7 +181,7 @@ def planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings
             with st.container(width=470):
                 diagram.chart(
                     figure,
-                    figure.plot(theme=diagram.theme(), caption=True, width=diagram.page_width()),
+                    diagram.plotted(figure, caption=True),
                     key=f"models.plane.{score}",
                     filename=f"models-plane-{score}",
                 )
@@ -215,7 +211,7 @@ def diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settin
                 st.markdown(f"**{md(shown[name])}**")
                 diagram.chart(
                     figure,
-                    figure.plot(theme=diagram.theme(), width=SMALL),
+                    diagram.plotted(figure, width=SMALL),
                     key=f"models.reliability.{at}",
                     filename=f"reliability-{at + 1}",
                 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -14,14 +13,14 @@ from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.net_benefit import Shown
 from calviz.sample.cutoff import CUTOFF, CutoffCounts, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
-from calviz.text.words import decimal, percent, shorten, whole
+from calviz.text.words import capitalised, decimal, percent, shorten, whole
 from calviz.ui.decisions.before_after import DecidingSamples, deciding
 from calviz.ui.pinned import on_page
 from calviz.ui.pinned import state as state_of_pin
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import csv_download, diagram
+from calviz.ui.widgets import csv_download, diagram, link_choice
 from calviz.ui.widgets.recalibration_choice import name_of
 from calviz.ui.widgets.text import md
 
@@ -106,13 +105,7 @@ def explore(settings: Settings, method: str) -> None:
         with st.container(horizontal=True, gap="medium"):
             for panel in ("roc", "precision-recall"):
                 with st.container(width=_SQUARE):
-                    drawing = roc.plot(
-                        theme=diagram.theme(),
-                        width=diagram.page_width(),
-                        panel=panel,
-                        at=cells[0],
-                        beside=beside,
-                    )
+                    drawing = diagram.plotted(roc, panel=panel, at=cells[0], beside=beside)
                     diagram.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
         _net_benefit(deciding_samples, settings, cutoff, pinned)
 
@@ -202,14 +195,11 @@ def _net_benefit(
     pinned: Overlay[Sample] | None,
 ) -> None:
     st.subheader("Is it better than deciding without it?", anchor=False)
-    shown = st.segmented_control(
+    shown = link_choice.one_of(
         "Drawn",
-        get_args(Shown),
+        _SHOWN,
         default="net-benefit",
-        required=True,
         key="benefit",
-        bind="query-params",
-        format_func=lambda key: _SHOWN[key],
         help="Net benefit: hits acted on per row, less false alarms at the cutoff's exchange rate. Standardised: divided by the share "
         "of hits, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no hit being missed on balance.",
     )
@@ -224,10 +214,8 @@ def _net_benefit(
     st.markdown(md(figure.reading(), 1_000))
     for other in others:
         name = other.name
-        st.markdown(md(f"{name[:1].upper()}{name[1:]}: {other.reading()}", 1_000))
-    drawing = figure.plot(
-        theme=diagram.theme(), width=diagram.page_width(), shown=shown, at=cutoff, others=others
-    )
+        st.markdown(md(f"{capitalised(name)}: {other.reading()}", 1_000))
+    drawing = diagram.plotted(figure, shown=shown, at=cutoff, others=others)
     diagram.chart(
         figure,
         drawing,

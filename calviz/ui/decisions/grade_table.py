@@ -9,6 +9,7 @@ import streamlit as st
 
 from calviz.sample.grades import (
     COUNTS_AS,
+    Grades,
     grade_columns,
     grades,
     possible_grade_columns,
@@ -18,7 +19,7 @@ from calviz.sample.sample import Sample
 from calviz.text.words import p_number, shorten
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import SliceRule
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import diagram, tables
 from calviz.ui.widgets.text import md
 
 #: Key of the widget that chooses the column of grades.
@@ -62,10 +63,44 @@ def explore(sample: Sample) -> None:
         return
     tested = sample.view(grades, column=column)
     st.markdown(md(tested.reading(), 1_000))
-    c = tested.columns()
+    _draw(tested)
+    st.caption(
+        f"Grades in the order of their mean score, with Jeffreys 95 % intervals. {tests_words(sample.data)}"
+    )
+
+
+def _draw(tested: Grades) -> None:
+    """Draw the table; a click on a row selects the rows of its grade."""
+    names, column = tested.names, tested.column
+    by = f"decisions.grades.{column}"
+    key = state.key(by)
+    rule = state.rule()
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        state.choose(SliceRule(((column, names[rows[0]]),)) if rows else None, by=by)
+
     share = st.column_config.NumberColumn(format="%.2f %%")
-    columns_shown = dict.fromkeys(("mean score", "observed", "from", "to"), share)
-    columns_shown["counts as"] = st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS)
+    coloured: Any = _frame(tested).style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
+    st.dataframe(
+        coloured,
+        hide_index=True,
+        height="content",
+        alt="Tests per grade",
+        on_select=picked,
+        selection_mode="single-row",
+        selection_default=tables.ticked(
+            [i for i, name in enumerate(names) if rule == SliceRule(((column, name),))]
+        ),
+        key=key,
+        column_config=dict.fromkeys(("mean score", "observed", "from", "to"), share)
+        | {"counts as": st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS)},
+    )
+
+
+def _frame(tested: Grades) -> pd.DataFrame:
+    """Return one row per grade, shares in %."""
+    c = tested.columns()
     frame = pd.DataFrame(
         {
             "grade": [shorten(name, 60) for name in c["grade"]],
@@ -82,31 +117,7 @@ def explore(sample: Sample) -> None:
     )
     if not tested.alike:
         frame.insert(2, "counts as", c["counts_as"])
-    coloured: Any = frame.style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
-    grades_shown = [str(name) for name in c["grade"]]
-    by = f"decisions.grades.{column}"
-    key = state.key(by)
-    rule = state.rule()
-    selected = [i for i, name in enumerate(grades_shown) if rule == SliceRule(((column, name),))]
-
-    def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        state.choose(SliceRule(((column, grades_shown[rows[0]]),)) if rows else None, by=by)
-
-    st.dataframe(
-        coloured,
-        hide_index=True,
-        height="content",
-        alt="Tests per grade",
-        on_select=picked,
-        selection_mode="single-row",
-        selection_default={"selection": {"rows": selected}} if selected else None,
-        key=key,
-        column_config=columns_shown,
-    )
-    st.caption(
-        f"Grades in the order of their mean score, with Jeffreys 95 % intervals. {tests_words(sample.data)}"
-    )
+    return frame
 
 
 def _coloured(light: str) -> str:

@@ -11,7 +11,7 @@ from calviz.specs.figure import FIGURES
 from calviz.text.words import keep_units_together
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import clipboard, pdf_download
+from calviz.ui.widgets import clipboard, link_choice, pdf_download
 from calviz.ui.widgets.text import md
 
 #: The panels that are chosen at first.
@@ -65,14 +65,11 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
         bind="query-params",
     )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        columns = st.segmented_control(
+        columns = link_choice.one_of(
             "Width",
-            tuple(COLUMNS),
+            {n: f"{n} column{'s' if n == 2 else ''}, {width:g} in" for n, width in COLUMNS.items()},
             default=2,
-            required=True,
             key="sheet",
-            bind="query-params",
-            format_func=lambda n: f"{n} column{'s' if n == 2 else ''}, {COLUMNS.get(n, 0):g} in",
             help="Text is 7 to 8 points high.",
         )
         wide = st.multiselect(

@@ -15,7 +15,7 @@ from calviz.learn import (
     sources_in,
 )
 from calviz.specs.metric import METRICS
-from calviz.text.words import shorten
+from calviz.text.words import capitalised, shorten
 from calviz.ui.widgets.learn_links import ENTRY, address
 from calviz.ui.widgets.text import md
 
@@ -61,7 +61,7 @@ def _card(e: LearnEntry) -> None:
             st.latex(e.formula)
         if e.facts:
             facts = "; ".join(e.facts)
-            st.markdown(md(f"{facts[:1].upper()}{facts[1:]}.", 500))
+            st.markdown(md(f"{capitalised(facts)}.", 500))
         if e.parameters:
             words = ", ".join(f"{p.name} = {p.default}" for p in e.parameters)
             st.markdown(f"Parameters and their defaults: {md(words, 500)}.")

@@ -14,13 +14,7 @@ from calviz.specs.metric import METRICS, QUOTED
 from calviz.text.words import counted
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import (
-    csv_download,
-    diagram,
-    fit_rows,
-    long_work,
-    method_choice,
-)
+from calviz.ui.widgets import csv_download, diagram, fit_rows, link_choice, long_work, method_choice
 from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 from calviz.ui.widgets.text import md
 
@@ -126,14 +120,11 @@ def stopped(job: Job) -> str:
 @st.fragment
 def _show(curve: LearningCurve, settings: Settings) -> None:
     available = [key for key in METRICS.in_table("fits") if curve.uncalibrated[key].available]
-    metric = st.segmented_control(
+    metric = link_choice.one_of(
         "Judge by",
-        available,
+        {key: METRICS[key].label for key in available},
         default=QUOTED if QUOTED in available else available[0],
-        required=True,
         key="labels-by",
-        bind="query-params",
-        format_func=lambda key: METRICS[key].label,
     )
     figure = LearningCurves.compute(curve, metric=metric or available[0])
     st.subheader(md(figure.answer(), 1_000), anchor=False)
@@ -149,7 +140,7 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
                 st.markdown(f"**{METRICS[one.metric].label}**")
                 diagram.chart(
                     one,
-                    one.plot(theme=diagram.theme(), width=diagram.page_width() or WIDTH),
+                    diagram.plotted(one, width=diagram.page_width() or WIDTH),
                     key=f"learning.{one.metric}",
                     filename=f"learning-curve-{one.metric}",
                 )

@@ -10,7 +10,7 @@ import streamlit as st
 from calviz.figures import EceByLibrary
 from calviz.specs.convention import Conventions
 from calviz.text.export import csv_bytes
-from calviz.text.words import bins_words, counted, points_cell, signed_points
+from calviz.text.words import bins_words, capitalised, counted, points_cell, signed_points
 from calviz.ui.metrics import export
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
@@ -43,7 +43,6 @@ def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
         figure = EceByLibrary.of(conventions)
         diagram.chart(
             figure,
-            figure.plot(theme=diagram.theme(), width=diagram.page_width()),
             key="conventions",
             filename="ece-by-library",
         )
@@ -94,7 +93,7 @@ def table(conventions: Conventions) -> pd.DataFrame:
             signed_points(v.value - conventions.ece, 2),
             v.noise,
             v.convention.rule,
-            v.convention.why if v.reason is None else f"{v.reason[:1].upper()}{v.reason[1:]}",
+            v.convention.why if v.reason is None else capitalised(v.reason),
         )
         for v in conventions
     ]

@@ -17,7 +17,7 @@ from calviz.report.metric_tables import texts as table
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
 from calviz.text.metric_values import Written, missing, name_of, remarks
-from calviz.text.words import counted, number, range_end
+from calviz.text.words import capitalised, counted, number, range_end
 from calviz.ui.pinned import on_page
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
@@ -134,9 +134,7 @@ def _reasons(results: Results) -> None:
         subject, explanation = (
             reason.split(": ", 1) if ": " in reason else ("not available", reason)
         )
-        st.caption(
-            f"{md(subject[:1].upper() + subject[1:], 200)} ({md(names, 1_000)}): {md(explanation, 500)}"
-        )
+        st.caption(f"{md(capitalised(subject), 200)} ({md(names, 1_000)}): {md(explanation, 500)}")
 
 
 def _draw(
@@ -146,7 +144,38 @@ def _draw(
     *,
     select: bool = False,
 ) -> Any:
-    config = {
+    """Draw the table of the results; with `select`, return its event."""
+    texts = table(results)
+    for at, (name, other) in enumerate(others.items(), start=2):
+        texts.insert(at, name, [_other(other.get(key)) for key in results])
+    if any(r.interval is not None for r in results.values()):
+        bullets = Bullet.column(results.values())
+        texts.insert(2 + len(others), bullet.COLUMN, bullet.column(bullets, shared=False))
+    # Reasons why a metric is not available are listed below the table, each once.
+    unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
+    texts = texts.drop(columns=unused)
+    options: dict[str, Any] = {}
+    height = HEIGHT
+    if select:
+        key = f"calviz.metrics.{hash((settings.rows_key, settings.reduction, *results))}"
+        options = {"on_select": "rerun", "selection_mode": "single-row", "key": key}
+        if st.session_state.get(key, {}).get("selection", {}).get("rows"):
+            height = HEIGHT_BESIDE
+    columns = _columns()
+    return st.dataframe(
+        _sortable(texts, results, others),
+        hide_index=True,
+        height=min(height, 38 + 35 * len(texts)),
+        column_config={name: columns[name] for name in texts.columns},
+        placeholder="n/a",
+        alt="All metrics: value, interval, noise floor, p-value",
+        **options,
+    )
+
+
+def _columns() -> dict[str, Any]:
+    """Return how each column is shown, by name."""
+    return {
         "metric": st.column_config.TextColumn(width=184, pinned=True),
         "value": st.column_config.Column(width=80, alignment="right"),
         "selected": st.column_config.Column(
@@ -182,31 +211,6 @@ def _draw(
         "better": st.column_config.TextColumn(width=52, help="Which values are better."),
         "family": st.column_config.TextColumn(width=134),
     }
-    texts = table(results)
-    for at, (name, other) in enumerate(others.items(), start=2):
-        texts.insert(at, name, [_other(other.get(key)) for key in results])
-    if any(r.interval is not None for r in results.values()):
-        bullets = Bullet.column(results.values())
-        texts.insert(2 + len(others), bullet.COLUMN, bullet.column(bullets, shared=False))
-    # Reasons why a metric is not available are listed below the table, each once.
-    unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
-    texts = texts.drop(columns=unused)
-    options: dict[str, Any] = {}
-    height = HEIGHT
-    if select:
-        key = f"calviz.metrics.{hash((settings.rows_key, settings.reduction, *results))}"
-        options = {"on_select": "rerun", "selection_mode": "single-row", "key": key}
-        if st.session_state.get(key, {}).get("selection", {}).get("rows"):
-            height = HEIGHT_BESIDE
-    return st.dataframe(
-        _sortable(texts, results, others),
-        hide_index=True,
-        height=min(height, 38 + 35 * len(texts)),
-        column_config={name: config[name] for name in texts.columns},
-        placeholder="n/a",
-        alt="All metrics: value, interval, noise floor, p-value",
-        **options,
-    )
 
 
 def _other(result: MetricResult | None) -> str:

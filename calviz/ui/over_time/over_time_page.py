@@ -129,9 +129,7 @@ def _show(result: OverTime, settings: Settings) -> None:
     beside = tuple(_selected(result, settings))
     diagram.chart(
         figure,
-        diagram.as_wide_as_the_page(
-            figure.plot(theme=diagram.theme(), width=diagram.page_width(), beside=beside)
-        ),
+        diagram.as_wide_as_the_page(diagram.plotted(figure, beside=beside)),
         key=f"over_time.{result.metric}",
         filename=f"over-time-{result.metric}",
     )

@@ -16,7 +16,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.data.writing import SUFFIXES, write_predictions
 from calviz.results.slices import where_words
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
-from calviz.text.words import counted, file_size
+from calviz.text.words import capitalised, counted, file_size
 from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets.text import md
@@ -195,7 +195,7 @@ def _offer(files: MethodFiles, stem: str, suffix: str) -> None:
             )
     for reason in dict.fromkeys((files.no_map, files.no_snippet)):
         if reason:
-            st.caption(md(reason[:1].upper() + reason[1:], 500))
+            st.caption(md(capitalised(reason), 500))
     if files.map is not None:
         st.caption("For new predictions of the same model, in a terminal:")
         map_file = shlex.quote(f"{stem}-map.json")

@@ -14,7 +14,7 @@ from calviz.text.words import counted
 from calviz.ui.recalibrate import figures_computed, table
 from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import csv_download, diagram, recalibrated_diagram
+from calviz.ui.widgets import csv_download, diagram, link_choice, recalibrated_diagram
 from calviz.ui.widgets.text import md
 
 #: Width and height of a panel in pixels; four fit in a row on a large screen.
@@ -96,15 +96,7 @@ def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
     st.subheader("Before and after", anchor=False)
-    view = st.segmented_control(
-        "Look at",
-        tuple(VIEWS),
-        default="reliability",
-        required=True,
-        key="before-after",
-        bind="query-params",
-        format_func=lambda key: VIEWS[key],
-    )
+    view = link_choice.one_of("Look at", VIEWS, default="reliability", key="before-after")
     if view == "reliability":
         before, then = (
             figures_computed.figure(outcome, key, "reliability", settings)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from calviz.comparison.rows import fit_split_beside
 from calviz.core.arrays import IntArray
-from calviz.core.predictions import ConfidencePredictions
+from calviz.core.predictions import ConfidencePredictions, Dataset
 from calviz.figures import Decision, RiskCoverage
 from calviz.figures.kernels.expert_referral import Costs
 from calviz.figures.kernels.uncertainty_ranking import RankedBy
@@ -52,19 +52,21 @@ class RecalibratedCurves:
     warnings: tuple[str, ...]
 
 
+def rankings_of(data: Dataset) -> tuple[RankedBy, ...]:
+    """Return the rankings that are defined for the data."""
+    return ("confidence",) if data.kind == "confidence" else get_args(RankedBy)
+
+
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
     result = recalibrated_rows.recalibrate(_settings, method)
-    rankings: tuple[RankedBy, ...] = get_args(RankedBy)
-    if _settings.whole.kind == "confidence":
-        rankings = ("confidence",)
     label = RECALIBRATORS[method].label
     names = (name_of(_settings), after(label))
     judged = Sample(result.before), Sample(result.after)
     return RecalibratedCurves(
         label=label,
         rows=result.rows,
-        curves={r: _curves(judged, r, names) for r in rankings},
+        curves={r: _curves(judged, r, names) for r in rankings_of(_settings.whole)},
         judged=(_confidences(judged[0]), _confidences(judged[1])),
         fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
         fit_words=recalibrated_rows.rows_words(result.fit),

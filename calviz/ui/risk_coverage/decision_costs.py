@@ -10,7 +10,7 @@ import streamlit as st
 
 from calviz.figures import Decision
 from calviz.figures.kernels.expert_referral import Costs
-from calviz.text.words import percent
+from calviz.text.words import capitalised, percent
 from calviz.ui.risk_coverage import before_after
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
@@ -37,15 +37,13 @@ def explore(settings: Settings, method: str) -> None:
         figures, fit_words, judged_words = before_after.decisions(settings, method, costs)
         figure, *others = figures
         for one in figures:
-            name = f"**{md(one.name[:1].upper() + one.name[1:], 60)}:** " if others else ""
+            name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
             st.markdown(f"{name}{md(one.reading(), 1_000)}")
         _of_selected(settings, figure, costs)
         st.caption(_rows_words(costs, fit_words, judged_words))
         diagram.chart(
             figure,
-            diagram.as_wide_as_the_page(
-                figure.plot(theme=diagram.theme(), others=others, width=diagram.page_width())
-            ),
+            diagram.as_wide_as_the_page(diagram.plotted(figure, others=others)),
             key="decision",
             filename="cost-of-decisions",
             alt=" ".join(one.describe() for one in figures),

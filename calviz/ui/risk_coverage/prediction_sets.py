@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
 from calviz.comparison.prediction_sets import prediction_sets
 from calviz.comparison.rows import Division
 from calviz.core.errors import CalvizError
-from calviz.results.prediction_sets import PredictionSets, SetMethod
+from calviz.results.prediction_sets import PredictionSets, SetMethod, SetsOf
 from calviz.results.slices import rows_where
 from calviz.text.words import decimal, percent, shorten
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import link_choice
 from calviz.ui.widgets.recalibrated_rows import rows_words
 from calviz.ui.widgets.text import md
 
@@ -24,14 +27,11 @@ def explore(settings: Settings) -> None:
     """Draw the choice of method and coverage, and what the sets hold; a fragment."""
     with page_guard.boundary():
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            method: SetMethod = st.segmented_control(
+            method: SetMethod = link_choice.one_of(
                 "Sets by",
-                tuple(_METHODS),
+                _METHODS,
                 default="lac",
-                required=True,
                 key="sets",
-                bind="query-params",
-                format_func=lambda key: _METHODS.get(key, str(key)),
                 help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
             )
             with st.container(width=420):
@@ -58,33 +58,36 @@ def explore(settings: Settings) -> None:
                 1_000,
             )
         )
-        summaries = (sets.overall, *sets.classes)
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "true class": [shorten(s.name, 60) for s in summaries],
-                    "rows": [s.rows for s in summaries],
-                    "coverage": [100 * s.coverage for s in summaries],
-                    "95 % interval": [
-                        f"{100 * s.coverage_interval.low:.1f} to {percent(s.coverage_interval.high)}"
-                        for s in summaries
-                    ],
-                    "mean size": [s.size for s in summaries],
-                    "interval of the size": [
-                        f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
-                        for s in summaries
-                    ],
-                }
-            ),
-            hide_index=True,
-            height="content" if len(summaries) <= 12 else "auto",
-            alt="Coverage and mean size of the prediction sets, by true class",
-            column_config={
-                "rows": st.column_config.NumberColumn(format="localized"),
-                "coverage": st.column_config.NumberColumn(format="%.1f %%"),
-                "mean size": st.column_config.NumberColumn(format="%.2f"),
-            },
-        )
+        _table((sets.overall, *sets.classes))
+
+
+def _table(summaries: Sequence[SetsOf]) -> None:
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "true class": [shorten(s.name, 60) for s in summaries],
+                "rows": [s.rows for s in summaries],
+                "coverage": [100 * s.coverage for s in summaries],
+                "95 % interval": [
+                    f"{100 * s.coverage_interval.low:.1f} to {percent(s.coverage_interval.high)}"
+                    for s in summaries
+                ],
+                "mean size": [s.size for s in summaries],
+                "interval of the size": [
+                    f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
+                    for s in summaries
+                ],
+            }
+        ),
+        hide_index=True,
+        height="content" if len(summaries) <= 12 else "auto",
+        alt="Coverage and mean size of the prediction sets, by true class",
+        column_config={
+            "rows": st.column_config.NumberColumn(format="localized"),
+            "coverage": st.column_config.NumberColumn(format="%.1f %%"),
+            "mean size": st.column_config.NumberColumn(format="%.2f"),
+        },
+    )
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)

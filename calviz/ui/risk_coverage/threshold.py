@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import get_args
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from calviz.core.arrays import IntArray
 from calviz.figures import RiskCoverage
 from calviz.figures.kernels.uncertainty_ranking import RankedBy, ranking_values
 from calviz.figures.risk_coverage import ReferralChoice, XAxis, YAxis
-from calviz.text.words import keep_units_together
+from calviz.text.words import capitalised, keep_units_together
 from calviz.ui.pinned import state as pinned
 from calviz.ui.risk_coverage import before_after, coverage_table, other_models
 from calviz.ui.selection import state
@@ -22,10 +21,11 @@ from calviz.ui.selection.rules import Covered
 from calviz.ui.selection.rules import threshold as threshold_of
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram, interactive_reliability, recalibration_choice
+from calviz.ui.widgets import diagram, interactive_reliability, link_choice, recalibration_choice
 from calviz.ui.widgets.text import md
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
+_Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
 _CURVE = "risk.curve"
 _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
 
@@ -41,40 +41,11 @@ def explore(settings: Settings, method: str) -> None:
         The recalibrator whose curve is added, or `recalibration_choice.NONE`.
     """
     with page_guard.boundary():
-        rankings: tuple[RankedBy, ...] = get_args(RankedBy)
-        if settings.whole.kind == "confidence":
-            rankings = ("confidence",)
-        with st.container(horizontal=True, gap="medium"):
-            ranking = st.segmented_control(
-                "Rank by",
-                rankings,
-                default="confidence",
-                required=True,
-                key="ranking" if len(rankings) > 1 else "ranking-confidence",
-                bind="query-params" if len(rankings) > 1 else None,
-                help="confidence: the largest probability; entropy: of all probabilities; margin: "
-                "the largest minus the second largest.",
-            )
-            x: XAxis = st.segmented_control(
-                "Horizontal axis",
-                tuple(_X),
-                default="coverage",
-                required=True,
-                key="across",
-                bind="query-params",
-                format_func=lambda x: _X[x],
-            )
-            y: YAxis = st.segmented_control(
-                "Vertical axis",
-                ("accuracy", "risk"),
-                default="accuracy",
-                required=True,
-                key="up",
-                bind="query-params",
-            )
-        ranking = ranking or "confidence"
+        rankings = before_after.rankings_of(settings.whole)
+        ranking, x, y = _ranking_and_axes(rankings)
+        figure: RiskCoverage
         after: RiskCoverage | None = None
-        before = judged = None
+        result: before_after.RecalibratedCurves | None = None
         if method == recalibration_choice.NONE:
             figure = replace(
                 results.risk_coverage(settings, ranking),
@@ -82,45 +53,59 @@ def explore(settings: Settings, method: str) -> None:
             )
         else:
             result = before_after.recalibrated(settings, method)
-            (figure, after), judged = result.curves[ranking], result.rows
-            before = {by: pair[0] for by, pair in result.curves.items()}
+            figure, after = result.curves[ranking]
         point_of = _slider(figure)
         choice = point_of(figure)
         st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
         _of_selected(settings, ranking, choice)
-        if after is not None:
-            st.markdown(
-                f"{md(after.name[:1].upper() + after.name[1:])}: {md(keep_units_together(point_of(after).sentence), 1_000)}"
-            )
+        if result is not None and after is not None:
+            sentence = keep_units_together(point_of(after).sentence)
+            st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
             before_after.draw_rows(result, same=before_after.same_curve(figure, after))
         others = [after] if after is not None else []
-        others += _others(settings, figure, rankings, judged, before)
+        others += _others(settings, figure, rankings, result)
         others += _pinned(settings, ranking)
-        key = state.key(_CURVE)
-
-        def clicked() -> None:
-            points = st.session_state[diagram.widget_key(key)].selection.points
-            percent = interactive_reliability.customdata(points[0]) if points else None
-            if percent is not None:
-                state.choose(Covered("kept", ranking, percent), by=_CURVE)
-
-        drawing = figure.plot(
-            theme=diagram.theme(),
-            width=diagram.page_width(),
-            x=x,
-            y=y,
-            at=choice.coverage or None,
-            others=others,
-        )
-        diagram.chart(
-            figure,
-            diagram.as_wide_as_the_page(drawing),
-            key=key,
-            filename="risk-coverage",
-            on_select=clicked,
-        )
+        _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
         _select(ranking, choice)
         coverage_table.draw(figure, after, settings)
+
+
+def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:
+    """Draw the choice of the ranking and of both axes; return them."""
+    with st.container(horizontal=True, gap="medium"):
+        ranking = st.segmented_control(
+            "Rank by",
+            rankings,
+            default="confidence",
+            required=True,
+            key="ranking" if len(rankings) > 1 else "ranking-confidence",
+            bind="query-params" if len(rankings) > 1 else None,
+            help="confidence: the largest probability; entropy: of all probabilities; margin: "
+            "the largest minus the second largest.",
+        )
+        x: XAxis = link_choice.one_of("Horizontal axis", _X, default="coverage", key="across")
+        y: YAxis = link_choice.one_of("Vertical axis", _Y, default="accuracy", key="up")
+    return ranking or "confidence", x, y
+
+
+def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
+    """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
+    key = state.key(_CURVE)
+
+    def clicked() -> None:
+        points = st.session_state[diagram.widget_key(key)].selection.points
+        percent = interactive_reliability.customdata(points[0]) if points else None
+        if percent is not None:
+            state.choose(Covered("kept", ranking, percent), by=_CURVE)
+
+    drawing = diagram.plotted(figure, **options)
+    diagram.chart(
+        figure,
+        diagram.as_wide_as_the_page(drawing),
+        key=key,
+        filename="risk-coverage",
+        on_select=clicked,
+    )
 
 
 def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
@@ -168,20 +153,22 @@ def _others(
     settings: Settings,
     figure: RiskCoverage,
     rankings: tuple[RankedBy, ...],
-    judged: IntArray | None,
-    before: Mapping[RankedBy, RiskCoverage] | None,
+    result: before_after.RecalibratedCurves | None,
 ) -> list[RiskCoverage]:
-    """Return the curves of other rankings and other models, if they are asked for."""
+    """Return the curves of other rankings and other models, if they are asked for; with a recalibration, of the judged rows."""
     others: list[RiskCoverage] = []
     with st.container(horizontal=True, gap="medium"):
         if len(rankings) > 1 and st.toggle(
             "Compare the rankings", key="compare", bind="query-params"
         ):
             kinds = [r for r in rankings if r != figure.ranking]
-            curves = [before[r] if before else results.risk_coverage(settings, r) for r in kinds]
+            curves = [
+                result.curves[r][0] if result else results.risk_coverage(settings, r) for r in kinds
+            ]
             others += [replace(curve, name=figure.name) for curve in curves]
         models, left_out = other_models.others(settings)
         if models and other_models.are_wanted():
+            judged = None if result is None else result.rows
             of_models = [other_models.curve(settings, m, figure.ranking, judged) for m in models]
             others += [curve for curve in of_models if curve is not None]
             for words in left_out:
@@ -192,15 +179,7 @@ def _others(
 def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
     """Draw the slider; return a function that gives the chosen point of any curve."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        by = st.segmented_control(
-            "Choose by",
-            tuple(_BY),
-            default="share",
-            required=True,
-            key="by",
-            bind="query-params",
-            format_func=lambda by: _BY[by],
-        )
+        by = link_choice.one_of("Choose by", _BY, default="share", key="by")
         with st.container(width=420):
             if by == "error":
                 allowed = st.slider(

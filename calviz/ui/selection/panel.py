@@ -12,7 +12,7 @@ import streamlit as st
 from calviz.core.errors import CalvizError
 from calviz.sample.subset_summary import PartNumbers, part_numbers
 from calviz.text.export import csv_bytes
-from calviz.text.words import counted, percent, points, score_and_hit
+from calviz.text.words import capitalised, counted, percent, points, score_and_hit
 from calviz.ui.selection import selected_rows, state
 from calviz.ui.selection.rules import SelectionRule
 from calviz.ui.selection.state import Selected
@@ -51,7 +51,7 @@ def draw(settings: Settings, *, hint: str = "", rows: bool = True) -> None:
             st.caption(hint)
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        name = chosen.name[:1].upper() + chosen.name[1:]
+        name = capitalised(chosen.name)
         st.subheader(
             f"{md(name, 200)}, {counted(chosen.rows.size, 'row')}", anchor=False, width="content"
         )

@@ -24,7 +24,14 @@ from calviz.ui.selection import state
 from calviz.ui.selection.rules import SliceRule
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_slice
-from calviz.ui.widgets import browser, bullet, csv_download, diagram, interactive_reliability
+from calviz.ui.widgets import (
+    browser,
+    bullet,
+    csv_download,
+    diagram,
+    interactive_reliability,
+    tables,
+)
 from calviz.ui.widgets.text import md
 
 if TYPE_CHECKING:
@@ -183,9 +190,8 @@ def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
         diagram.chart(
             figure,
             diagram.as_wide_as_the_page(
-                figure.plot(
-                    theme=diagram.theme(),
-                    width=diagram.page_width(),
+                diagram.plotted(
+                    figure,
                     beside=()
                     if pinned is None
                     else (replace(pinned, content=pinned.content[: len(figure.shown)]),),
@@ -239,7 +245,7 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
         alt="All slices: rows, score, hits, gap, interval and p-value",
         on_select=picked,
         selection_mode="single-row",
-        selection_default=None if at is None else {"selection": {"rows": [at]}},
+        selection_default=tables.ticked([] if at is None else [at]),
         key=key,
         column_config=_COLUMNS | {"slice": _names()},
     )

@@ -67,9 +67,14 @@ def draw(
     )
 
 
+def plotted(figure: Figure, **options: Any) -> Any:
+    """Draw a figure in the theme of the page, and for the width of a narrow one; options are those of `figure.plot`."""
+    return figure.plot(**{"theme": theme(), "width": page_width()} | options)
+
+
 def chart(
     figure: Figure,
-    drawing: Any,
+    drawing: Any = None,
     *,
     key: str,
     filename: str,
@@ -77,14 +82,19 @@ def chart(
     on_select: Any = "ignore",
     own_caption: bool = False,
 ) -> Any:
-    """Show any drawn figure on the page, as wide as its container, with its alternative text.
+    """Show any figure on the page, as wide as its container, with its alternative text.
 
+    `drawing` is what `plotted` returns, by default without options.
     With `own_caption`, the caption is that of the figure itself, which is not about the current data set.
     """
     of_data = not own_caption
     return st.plotly_chart(
         pictures.finished(
-            drawing, figure, theme=theme(), narrow=page_width() is not None, of_data=of_data
+            plotted(figure) if drawing is None else drawing,
+            figure,
+            theme=theme(),
+            narrow=page_width() is not None,
+            of_data=of_data,
         ),
         key=widget_key(key),
         theme=None,

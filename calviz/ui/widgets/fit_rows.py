@@ -12,6 +12,7 @@ from calviz.comparison.rows import Division, fit_split_beside
 from calviz.core.predictions import Dataset
 from calviz.text.words import distinct
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import link_choice
 
 #: Sources of the rows to fit on.
 WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
@@ -60,14 +61,11 @@ def choose(settings: Settings, *, folds: bool = False) -> FitRows:
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
-        way = st.segmented_control(
+        way = link_choice.one_of(
             "Fit on",
-            ways,
+            {way: WAYS[way] for way in ways},
             default=ways[0],
-            required=True,
             key="division",
-            bind="query-params",
-            format_func=lambda way: WAYS[way],
             help=_HELP.format(_judging_words(settings)) + (_FOLDS if folds else ""),
         )
     return _rows(settings, str(way), others)

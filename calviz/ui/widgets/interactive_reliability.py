@@ -14,7 +14,7 @@ from calviz.ui.selection import overlay, panel, state
 from calviz.ui.selection.rules import Bins, bounds
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import browser, csv_download, diagram, tables
+from calviz.ui.widgets import browser, csv_download, diagram, link_choice, tables
 from calviz.ui.widgets.text import md
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
@@ -39,14 +39,11 @@ def explore(settings: Settings) -> None:
                 help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
                 "by isotonic regression (CORP), which may only rise.",
             )
-            pick = st.segmented_control(
+            pick = link_choice.one_of(
                 "Pick",
-                tuple(_PICKS),
+                _PICKS,
                 default="click",
-                required=True,
                 key="pick",
-                bind="query-params",
-                format_func=lambda way: _PICKS.get(way, str(way)),
                 help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
             )
         figure = results.reliability(settings, tuple(k for k in CURVES if k in curves))
@@ -120,17 +117,46 @@ def customdata(point: Any) -> int | None:
 
 
 def _table(figure: Reliability, settings: Settings) -> None:
+    """Draw the table of the bins, whose ticked rows are the selection, and its download."""
     by = "reliability.bins"
     key = state.key(by)
     frame = figure.frame()
     chosen = _bins()
+    ticked = (
+        []
+        if chosen is None
+        else [i for i, b in enumerate(figure.bin) if chosen.first <= b <= chosen.last]
+    )
 
     def picked() -> None:
         at = st.session_state[key].selection.rows
         bins = [int(frame["bin"].iloc[i]) for i in at]
         state.choose(Bins(min(bins), max(bins)) if bins else None, by=by, answers_first=True)
 
-    listed = pd.DataFrame(
+    listed = _listed(frame, settings)
+    st.dataframe(
+        tables.with_signs(listed, {"gap": 1}),
+        hide_index=True,
+        height=min(560, 37 + 35 * len(listed)),
+        key=key,
+        on_select=picked,
+        selection_mode="multi-row",
+        selection_default=tables.ticked(ticked),
+        alt="The bins of the diagram",
+        column_config=_columns(figure),
+    )
+    csv_download.button(
+        "Download the bins as CSV",
+        lambda: frame.assign(bin=frame["bin"] + 1),
+        f"{settings.file_stem}-bins.csv",
+        key="calviz.bins.download",
+        quiet=True,
+    )
+
+
+def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Return the columns that are shown of the bins; the gap in points."""
+    return pd.DataFrame(
         {
             "bin": frame["bin"] + 1,
             "scores": [bounds(settings.sample, b) for b in frame["bin"]],
@@ -143,45 +169,19 @@ def _table(figure: Reliability, settings: Settings) -> None:
             ],
         }
     )
-    st.dataframe(
-        tables.with_signs(listed, {"gap": 1}),
-        hide_index=True,
-        height=min(560, 37 + 35 * len(listed)),
-        key=key,
-        on_select=picked,
-        selection_mode="multi-row",
-        selection_default=None
-        if chosen is None
-        else {
-            "selection": {
-                "rows": [i for i, b in enumerate(figure.bin) if chosen.first <= b <= chosen.last]
-            }
-        },
-        alt="The bins of the diagram",
-        column_config={
-            "bin": st.column_config.NumberColumn(width=38),
-            "scores": st.column_config.TextColumn(
-                width=92 if figure.sums.edges.size <= 51 and not _fine(figure) else 120
-            ),
-            "rows": st.column_config.NumberColumn(width=54, format="localized"),
-            "observed": st.column_config.NumberColumn(
-                width=68, format="%.3f", help=md(figure.reduction.hit_label)
-            ),
-            "gap": st.column_config.NumberColumn(
-                width=48, help="Mean score minus observed, in points."
-            ),
-            "interval": st.column_config.TextColumn(
-                width=104, help="Exact 95 % interval of the observed."
-            ),
-        },
-    )
-    csv_download.button(
-        "Download the bins as CSV",
-        lambda: frame.assign(bin=frame["bin"] + 1),
-        f"{settings.file_stem}-bins.csv",
-        key="calviz.bins.download",
-        quiet=True,
-    )
+
+
+def _columns(figure: Reliability) -> dict[str, Any]:
+    """Return how the columns are shown, by name."""
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    return {
+        "bin": number(width=38),
+        "scores": text(width=92 if figure.sums.edges.size <= 51 and not _fine(figure) else 120),
+        "rows": number(width=54, format="localized"),
+        "observed": number(width=68, format="%.3f", help=md(figure.reduction.hit_label)),
+        "gap": number(width=48, help="Mean score minus observed, in points."),
+        "interval": text(width=104, help="Exact 95 % interval of the observed."),
+    }
 
 
 def _fine(figure: Reliability) -> bool:

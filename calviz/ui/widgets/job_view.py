@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from calviz.text.words import capitalised
 from calviz.ui.session.jobs import Job, StepState
 from calviz.ui.widgets.text import md
 
@@ -52,7 +53,7 @@ def _watch(job: Job) -> None:
             colour = ":gray[{}]" if step.state == "waiting" else "{}"
             st.markdown(colour.format(f"{_ICONS[step.state]} {md(name)}{words}"))
         if job.words:
-            st.caption(md(job.words[:1].upper() + job.words[1:]))
+            st.caption(md(capitalised(job.words)))
 
 
 def waiting_words(ahead: int) -> str:

@@ -15,7 +15,7 @@ from calviz.sample.reduce import predicted_classes
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import csv_download, row_cards, tables
+from calviz.ui.widgets import csv_download, link_choice, row_cards, tables
 from calviz.ui.widgets.text import md
 
 #: Largest number of rows that are listed.
@@ -40,14 +40,11 @@ def explore(settings: Settings) -> None:
             anchor=False,
         )
         several = _have_same_rows(settings)
-        why = st.segmented_control(
+        why = link_choice.one_of(
             "What stands out",
-            [key for key in _WHY if key != "models" or several],
+            {key: name for key, (name, _) in _WHY.items() if key != "models" or several},
             default="mistake",
-            required=True,
             key="notable",
-            bind="query-params",
-            format_func=lambda key: _WHY[key][0] if key in _WHY else str(key),
         )
         try:
             if why == "models":

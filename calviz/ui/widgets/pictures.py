@@ -15,6 +15,7 @@ from calviz.figures.reliability import Marks
 from calviz.specs.figure import Theme
 from calviz.text.words import shorten
 from calviz.ui.session import settings
+from calviz.ui.widgets import link_choice
 
 _CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
 _FORMATS = {"png": "PNG", "svg": "SVG"}
@@ -30,14 +31,11 @@ def options() -> None:
             bind="query-params",
             help="Data set, what the figure shows, digest and today's date.",
         )
-        st.segmented_control(
+        link_choice.one_of(
             "Reliability diagrams as",
-            tuple(_MARKS_WORDS),
+            _MARKS_WORDS,
             default="points",
-            required=True,
             key=_MARKS,
-            bind="query-params",
-            format_func=lambda key: _MARKS_WORDS.get(key, str(key)),
             help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
         )
         st.toggle(
@@ -47,14 +45,11 @@ def options() -> None:
             help="Without grey areas and grid. The page Figures puts several beside each other, in the size of a column, "
             "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
         )
-        st.segmented_control(
+        link_choice.one_of(
             "Save figures as",
-            tuple(_FORMATS),
+            _FORMATS,
             default="png",
-            required=True,
             key=_FORMAT,
-            bind="query-params",
-            format_func=lambda key: _FORMATS.get(key, str(key)),
             help="With the camera that appears above a figure. PNG at three times the size on screen.",
         )
 

@@ -58,6 +58,11 @@ def _always(text: str) -> Callable[[object], str]:
     return lambda _: text
 
 
+def ticked(rows: Sequence[int]) -> Any:
+    """Return the default selection of a table in which these rows are ticked, by their position."""
+    return {"selection": {"rows": list(rows)}} if rows else None
+
+
 def rows_table(
     data: Dataset, rows: IntArray, reduction: Reduction, numbers: IntArray | None
 ) -> pd.DataFrame:

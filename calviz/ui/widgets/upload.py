@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -10,16 +9,15 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core.errors import CalvizError, Repair
-from calviz.data import ReadingOptions, Recognition, Together, are_logs
+from calviz.data import ReadingOptions, Together, are_logs
 from calviz.data.format import FORMATS
-from calviz.text.words import file_size, shorten
+from calviz.text.words import capitalised, file_size, shorten
 from calviz.ui.session import navigation, open_files
 from calviz.ui.session.view_file import is_view, read_view
+from calviz.ui.widgets.reading_form import reading_form
 from calviz.ui.widgets.text import md
 
 _NUMBER = "calviz.uploader"
-_AS_FOUND = "as recognised"
-_NONE = "none"
 
 
 def uploader(label: str, *, beside: bool = False) -> None:
@@ -121,163 +119,7 @@ def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
 
 def sentence(repair: Repair) -> str:
     """Return the label of a repair's button."""
-    return md(repair.label[:1].upper() + repair.label[1:], 80)
-
-
-def reading_form(
-    key: str, options: ReadingOptions, recognition: Recognition | None
-) -> ReadingOptions | None:
-    """Draw a form with one widget per recognised item; return the submitted options, or None."""
-    columns = list(recognition.columns) if recognition else []
-    with st.form(f"calviz.reading.{key}", border=False):
-        left, right = st.columns(2)
-        with left:
-            kind = st.selectbox(
-                "Kind",
-                [_AS_FOUND, "probabilities", "logits"],
-                index=[None, "probabilities", "logits"].index(options.kind),
-                key=f"{key}.kind",
-            )
-            label = _column("Label column", f"{key}.label", columns, options.label)
-            scores = st.multiselect(
-                "Score columns",
-                columns,
-                default=[c for c in options.scores or () if c in columns],
-                key=f"{key}.scores",
-                placeholder=_AS_FOUND,
-                accept_new_options=True,
-                help="In the order of the classes; or type a prefix that ends in *, such as p_*.",
-            )
-            base = st.selectbox(
-                "Number labels count from",
-                [_AS_FOUND, "0", "1"],
-                index=[None, 0, 1].index(options.label_base),
-                key=f"{key}.base",
-            )
-        with right:
-            split = _column(
-                "Split column", f"{key}.split", columns, options.split_column, none=True
-            )
-            ident = _column("Identifier column", f"{key}.id", columns, options.id_column, none=True)
-            cluster = _column(
-                "Rows belong together by",
-                f"{key}.cluster",
-                columns,
-                options.cluster_column,
-                none=True,
-                help="Patients, sites, customers: rows of one value may depend on each other. Intervals, "
-                "p-values and differences then resample these instead of rows. Never guessed.",
-            )
-            weight = _column(
-                "Weight column",
-                f"{key}.weight",
-                columns,
-                options.weight_column,
-                none=True,
-                help="How much each row counts. Never guessed.",
-            )
-            weight_kind = st.selectbox(
-                "Weights are",
-                ["importance", "frequency"],
-                index=["importance", "frequency"].index(options.weight_kind),
-                key=f"{key}.weight_kind",
-                help="importance: on any scale, as in a survey; frequency: counts of aggregated rows.",
-            )
-            time = _column("Time column", f"{key}.time", columns, options.time_column, none=True)
-            group_columns = st.multiselect(
-                "Group columns",
-                [_NONE, *columns],
-                default=_groups_default(options, columns),
-                key=f"{key}.groups",
-                placeholder=_AS_FOUND,
-                accept_new_options=not columns,
-                help="Columns to slice by.",
-            )
-            choices = _choices(
-                f"{key}.choices", options.choices, recognition.choices if recognition else ()
-            )
-            names = st.text_area(
-                "Class names, one per line",
-                value="\n".join(options.class_names or ()),
-                key=f"{key}.names",
-                placeholder=_AS_FOUND,
-                height=90,
-                help="In the order of the score columns.",
-            )
-        if not st.form_submit_button("Read it this way"):
-            return None
-    return ReadingOptions(
-        kind=None if kind == _AS_FOUND else kind,  # type: ignore[arg-type]
-        label=label,
-        scores=tuple(scores) or None,
-        label_base=None if base == _AS_FOUND else int(base),  # type: ignore[arg-type]
-        split_column=split,
-        id_column=ident,
-        cluster_column=cluster or None,
-        weight_column=weight or None,
-        weight_kind=weight_kind,  # type: ignore[arg-type]
-        time_column=time,
-        groups=_groups(group_columns),
-        class_names=tuple(line.strip() for line in names.splitlines() if line.strip()) or None,
-        repair=options.repair,
-        choices=choices,
-    )
-
-
-def _choices(key: str, chosen: str | None, numbers: Sequence[int]) -> str | None:
-    """Draw the choice of how questions with choices become rows; without such questions, draw nothing."""
-    if not numbers:
-        return chosen
-    words = {"top": "the top choice of each", "each": "each choice by itself"}
-    words |= {str(k): f"the questions with {k} choices" for k in numbers}
-    options = [_AS_FOUND, *words]
-    value = st.selectbox(
-        "Questions with choices",
-        options,
-        index=options.index(chosen) if chosen in options else 0,
-        format_func=lambda option: words.get(option, option),
-        key=key,
-        help="Each choice by itself: its probability against whether it is the right one; questions are the clusters.",
-    )
-    return None if value == _AS_FOUND else value
-
-
-def _column(
-    label: str,
-    key: str,
-    columns: Sequence[str],
-    chosen: str | None,
-    *,
-    none: bool = False,
-    help: str | None = None,
-) -> str | None:
-    options = [_AS_FOUND, *([_NONE] if none else []), *columns]
-    at = _AS_FOUND if chosen is None else (chosen or _NONE)
-    value = st.selectbox(
-        label,
-        options,
-        index=options.index(at) if at in options else 0,
-        format_func=lambda text: shorten(text, 60),
-        key=key,
-        accept_new_options=not columns,
-        filter_mode="contains",
-        help=help,
-    )
-    if value in (None, _AS_FOUND):
-        return None
-    return "" if none and value == _NONE else value
-
-
-def _groups_default(options: ReadingOptions, columns: Sequence[str]) -> list[str]:
-    if options.groups == ():
-        return [_NONE]
-    return [c for c in options.groups or () if c in columns]
-
-
-def _groups(chosen: Sequence[str]) -> tuple[str, ...] | None:
-    if not chosen:
-        return None
-    return tuple(name for name in chosen if name != _NONE)
+    return md(capitalised(repair.label), 80)
 
 
 def repairs(entry: open_files.OpenFile) -> None:

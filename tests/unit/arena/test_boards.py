@@ -73,8 +73,8 @@ def small(tmp_path):
 
 
 def table_of(folder):
-    found = find([folder])
-    return ResultTable.of(found.results, baseline=found.baseline)
+    results = find([folder])
+    return ResultTable.of(results.results, baseline=results.baseline)
 
 
 class TestByHand:

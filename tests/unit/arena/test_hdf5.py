@@ -26,12 +26,12 @@ def h5py():
 
 def arrays(seed, k, n=80, dtype=np.float32):
     rng = np.random.default_rng(seed)
-    found = {}
+    values = {}
     for end in ("cal", "test"):
         probs = rng.dirichlet(np.ones(k), n).astype(dtype)
-        found[f"probas_{end}"] = probs[:, 1] if k == 2 else probs
-        found[f"labels_{end}"] = rng.integers(0, k, n)
-    return found
+        values[f"probas_{end}"] = probs[:, 1] if k == 2 else probs
+        values[f"labels_{end}"] = rng.integers(0, k, n)
+    return values
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def written(h5py, tmp_path):
 
 @pytest.mark.parametrize(("k", "benchmark"), [(2, "tabrepo-binary"), (4, "tabrepo-multiclass")])
 def test_every_member_is_an_experiment(written, k, benchmark):
-    found = find([written(k=k)])
-    table, problems = play_all(found.playable, Rules(methods=("temperature",)), jobs=1)
+    results = find([written(k=k)])
+    table, problems = play_all(results.playable, Rules(methods=("temperature",)), jobs=1)
     assert problems == ()
     assert [
         (e.benchmark, e.dataset, e.model, e.rows, e.evaluation_rows, e.classes)
@@ -107,8 +107,8 @@ def replaced(name, value):
     ],
 )
 def test_a_bad_member_is_one_sentence_and_the_others_still_play(written, name, value, words):
-    found = find([written(change=replaced(name, value))])
-    table, (problem,) = play_all(found.playable, Rules(methods=("temperature",)), jobs=1)
+    results = find([written(change=replaced(name, value))])
+    table, (problem,) = play_all(results.playable, Rules(methods=("temperature",)), jobs=1)
     assert len(table) == 3
     assert words in problem
     assert "tabrepo.h5" in problem
@@ -126,8 +126,8 @@ def test_links_and_arrays_elsewhere_are_not_followed(written, h5py, tmp_path):
             "probas_cal", (80,), np.float32, external=[(str(tmp_path / "secret"), 0, 320)]
         )
 
-    found = find([written(change=linked)])
-    _, problems = play_all(found.playable, Rules(methods=("temperature",)), jobs=1)
+    results = find([written(change=linked)])
+    _, problems = play_all(results.playable, Rules(methods=("temperature",)), jobs=1)
     assert sorted("is a link" in p or "is stored in another file" in p for p in problems) == [
         True,
         True,
@@ -139,8 +139,8 @@ def test_a_huge_array_is_refused_before_it_is_read(written):
         del file["adult/MLP"]["probas_cal"]
         file["adult/MLP"].create_dataset("probas_cal", (10**12,), np.float32, chunks=(1_000,))
 
-    found = find([written(change=huge)])
-    _, (problem,) = play_all(found.playable, Rules(methods=("temperature",)), jobs=1)
+    results = find([written(change=huge)])
+    _, (problem,) = play_all(results.playable, Rules(methods=("temperature",)), jobs=1)
     assert "above the limit" in problem
 
 
@@ -153,7 +153,7 @@ def test_damaged_files_are_one_sentence(written, tmp_path):
     whole = written().read_bytes()
     rng = np.random.default_rng(0)
     broken = tmp_path / "broken.h5"
-    said = []
+    messages = []
     for at in range(60):
         content = bytearray(whole[: len(whole) // 2] if at == 0 else whole)
         for place in rng.integers(0, 3_000, 8):
@@ -163,6 +163,6 @@ def test_damaged_files_are_one_sentence(written, tmp_path):
             for member in find([broken]).playable:
                 list(member.members())
         except InputError as error:
-            said.append(str(error))
-    assert len(said) > 10
-    assert all(text.startswith("broken.h5") and "\n" not in text for text in said)
+            messages.append(str(error))
+    assert len(messages) > 10
+    assert all(text.startswith("broken.h5") and "\n" not in text for text in messages)

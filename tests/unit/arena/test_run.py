@@ -15,6 +15,7 @@ from calviz.data.file_bytes import Source
 from calviz.report.arena_json import arena_record
 from calviz.report.json import to_json
 from calviz.results.arena import Experiment, MethodScore, ResultTable
+from tests.inputs.simulated import draw_labels, softmax
 
 RULES = Rules(methods=("temperature", "isotonic"))
 
@@ -25,8 +26,8 @@ def write(path, seed=0, n=120, k=3, *, splits=("val", "test")):
     arrays = {}
     for split in splits:
         logits = rng.normal(0, 1, (n, k))
-        truth = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-        labels = (truth.cumsum(1) < rng.random((n, 1))).sum(1).clip(0, k - 1)
+        truth = softmax(logits)
+        labels = draw_labels(truth, rng)
         sharp = truth**2 / (truth**2).sum(1, keepdims=True)
         arrays |= {f"{split}_probs": sharp, f"{split}_labels": labels}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -189,8 +190,8 @@ class TestState:
     def test_it_can_be_read_as_results(self, folder, tmp_path):
         path = tmp_path / "state.jsonl"
         table, _ = play_all(find([folder]).playable, RULES, state=ArenaState.open(path), jobs=1)
-        found = find([path])
-        again = ResultTable.of(found.results, baseline=found.baseline)
+        results = find([path])
+        again = ResultTable.of(results.results, baseline=results.baseline)
         assert again.experiments == table.experiments
         np.testing.assert_array_equal(again.scores["nll"], table.scores["nll"])
 
@@ -258,9 +259,9 @@ class TestJson:
     def test_it_opens_again(self, folder, tmp_path):
         table, _ = play_all(find([folder]).playable, RULES, jobs=1)
         text = to_json(arena_record(judge(table, resamples=20)))
-        found = json.loads(text)
-        assert found["experiments"] == 3
-        entry = found["methods"]["temperature"]
+        record = json.loads(text)
+        assert record["experiments"] == 3
+        entry = record["methods"]["temperature"]
         assert set(entry["winrate"]) == set(entry["interval"]) == {"brier", "nll"}
         assert 0 <= entry["worse_than_none"] <= 1
         assert entry["seconds"] > 0

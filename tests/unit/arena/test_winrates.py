@@ -39,9 +39,9 @@ class TestWinrates:
 
     def test_who_does_not_take_part_does_not_count(self):
         scores = np.array([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]])
-        there = np.array([[True, True, False], [True, False, False]])
+        present = np.array([[True, True, False], [True, False, False]])
         np.testing.assert_array_equal(
-            winrates(scores, there), [[1, 0, math.nan], [math.nan, math.nan, math.nan]]
+            winrates(scores, present), [[1, 0, math.nan], [math.nan, math.nan, math.nan]]
         )
 
     def test_without_ties_they_average_one_half(self):
@@ -127,8 +127,8 @@ class TestElo:
         np.testing.assert_array_equal(duels(scores, entered(scores))[0], expected)
 
     def test_who_does_not_take_part_has_no_duels(self):
-        there = np.array([[True, True, False]])
-        won = duels(np.array([[0.1, 0.2, 0.3]]), there)[0]
+        present = np.array([[True, True, False]])
+        won = duels(np.array([[0.1, 0.2, 0.3]]), present)[0]
         assert won.sum() == 1
 
 
@@ -149,11 +149,11 @@ class TestCriticalDifference:
     def test_friedman_as_scipy_has_it(self):
         scores = np.random.default_rng(5).random((20, 4)) + np.array([0, 0.1, 0.2, 0.3])
         averages = Averages.over(experiments(*[("a", f"d{i}") for i in range(20)]))
-        found = critical_difference("abcd", block_ranks(scores, averages))
+        result = critical_difference("abcd", block_ranks(scores, averages))
         expected = friedmanchisquare(*scores.T)
-        assert found.statistic == pytest.approx(expected.statistic)
-        assert found.p_value == pytest.approx(expected.pvalue)
-        assert found.blocks == 20
+        assert result.statistic == pytest.approx(expected.statistic)
+        assert result.p_value == pytest.approx(expected.pvalue)
+        assert result.blocks == 20
 
     def test_ranks_by_hand(self):
         # Three models of one data set, then single ones; who has no score comes last.
@@ -171,8 +171,8 @@ class TestCriticalDifference:
 
     def test_groups_that_are_not_told_apart(self):
         ranks = {"a": 1.0, "b": 1.5, "c": 2.5, "d": 4.0}
-        found = CriticalDifference(ranks, 9, "data sets", 1.2, 1.0, 0.1)
-        assert found.cliques() == (("a", "b"), ("b", "c"))
+        result = CriticalDifference(ranks, 9, "data sets", 1.2, 1.0, 0.1)
+        assert result.cliques() == (("a", "b"), ("b", "c"))
         assert CriticalDifference(ranks, 9, "data sets", 9.0, 1.0, 0.1).cliques() == (
             tuple("abcd"),
         )

@@ -16,23 +16,20 @@ from calviz.sample.false_alarm_levels import CLASS_TEST, CLASSES
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
 from calviz.text.words import outside_range
+from tests.inputs.simulated import draw_labels
 
 CODES = ("CAL012", "CAL013", "CAL020", "CAL021", "CAL022", "CAL023")
-
-
-def drawn(probs, rng):
-    return (rng.random(len(probs))[:, None] > np.cumsum(probs, axis=1)[:, :-1]).sum(axis=1)
 
 
 def model(n, k, seed, concentration=0.3, sharpen=1.0):
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, concentration), n)
-    labels = drawn(probs, rng)
+    labels = draw_labels(probs, rng)
     probs = np.maximum(probs, 1e-300) ** sharpen
     return calviz.Predictions(probs=probs / probs.sum(axis=1, keepdims=True), labels=labels)
 
 
-def said(data, codes=CODES, reduction=None):
+def findings(data, codes=CODES, reduction=None):
     return [f for f in find(Sample(data, reduction, resamples=200)) if f.code in codes]
 
 
@@ -50,7 +47,7 @@ def test_ranges_hold_all_classes_of_a_calibrated_model(n, k, concentration):
     winner, confidence = probs.argmax(1), probs.max(1)
     files, outside = 600, dict.fromkeys(get_args(ClassView), 0)
     for _ in range(files):
-        y = drawn(probs, rng)
+        y = draw_labels(probs, rng)
         gap = confidence - (winner == y)
         with np.errstate(invalid="ignore"):
             values = {
@@ -71,7 +68,7 @@ def test_calibrated_files_get_no_statement_about_classes_labels_or_dependence():
         f
         for seed in range(20)
         for n, k, c in ((400, 2, 0.5), (600, 5, 0.1), (500, 30, 0.3))
-        for f in said(model(n, k, seed, c))
+        for f in findings(model(n, k, seed, c))
     ]
     # A hundredth of files; two of sixty have a probability of 12 %, three of 2 %.
     assert pytest.approx(5 * CLASS_TEST) == CLASSES
@@ -86,12 +83,12 @@ def test_cal020_names_the_predicted_class_that_is_off_and_the_page_agrees():
     moved = (q.probs.argmax(1) == 2) & (rng.random(q.n) < 1 / 3)
     labels[moved] = rng.choice([0, 1, 3, 4], int(moved.sum()))
     data = calviz.Predictions(probs=q.probs, labels=labels, class_names=tuple("abcde"))
-    (found,) = said(data, ("CAL020",))
+    (finding,) = findings(data, ("CAL020",))
     rows = q.probs.argmax(1) == 2
-    assert found.message.startswith("Of 5 predicted classes the model is overconfident on 1 ")
-    assert f"says 'c' ({rows.sum():,} rows)" in found.message
-    assert f"mean confidence {100 * q.probs.max(1)[rows].mean():.1f} %" in found.message
-    assert f"accuracy {100 * (labels == 2)[rows].mean():.1f} %" in found.message
+    assert finding.message.startswith("Of 5 predicted classes the model is overconfident on 1 ")
+    assert f"says 'c' ({rows.sum():,} rows)" in finding.message
+    assert f"mean confidence {100 * q.probs.max(1)[rows].mean():.1f} %" in finding.message
+    assert f"accuracy {100 * (labels == 2)[rows].mean():.1f} %" in finding.message
     figure = calviz.figures.ClassBars.compute(data, mode="predicted-class", resamples=50)
     assert np.flatnonzero(figure.over).tolist() == [2]
     assert figure.shares().startswith("Of 5 predicted classes, 1 is overconfident ('c')")
@@ -104,9 +101,9 @@ def test_cal020_is_said_of_confidence_only_data_with_predicted_classes():
     data = calviz.ConfidencePredictions(
         confidence=confidence, correct=correct, predicted=predicted, class_names=tuple("abc")
     )
-    (found,) = said(data, CODES)
-    assert found.code == "CAL020"
-    assert "says 'b'" in found.message
+    (finding,) = findings(data, CODES)
+    assert finding.code == "CAL020"
+    assert "says 'b'" in finding.message
     for view in ("true-class", "one-vs-rest"):
         with pytest.raises(NotAvailable):
             class_ranges(Sample(data), view=view)
@@ -118,7 +115,7 @@ def hidden(seed, n=3_000):
     """The top label exact; of what is left, each other class has another one's share."""
     rng = np.random.default_rng(seed)
     q = rng.dirichlet(np.full(5, 0.5), n)
-    labels = drawn(q, rng)
+    labels = draw_labels(q, rng)
     order = np.argsort(-q, axis=1)
     probs = q.copy()
     others = np.take_along_axis(q, order[:, 1:], axis=1)
@@ -132,8 +129,8 @@ def test_cal012_sees_other_classes_that_are_off_behind_an_exact_top_label():
     for seed in range(10):
         data, q = hidden(seed)
         np.testing.assert_allclose(data.probs.max(1), q.max(1))
-        found = said(data, ("CAL012",))
-        spoken += any("class-wise ECE" in f.message for f in found)
+        statements = findings(data, ("CAL012",))
+        spoken += any("class-wise ECE" in f.message for f in statements)
         assert of_the_top_label(Sample(data)) == " of the top label"
     assert spoken >= 9
     assert of_the_top_label(Sample(model(3_000, 5, 0, 0.5))) == ""
@@ -148,17 +145,17 @@ def test_cal012_sees_two_classes_whose_errors_cancel_in_the_top_label():
         e = rng.normal(0, 1.5, 3_000)
         y = (rng.random(3_000) < 1 / (1 + np.exp(0.35 - e))).astype(int)
         data = calviz.Predictions(probs=1 / (1 + np.exp(-e)), labels=y)
-        found = said(data, ("CAL012", "CAL023"), "top-label")
-        spoken += "CAL023" in {f.code for f in found}
+        statements = findings(data, ("CAL012", "CAL023"), "top-label")
+        spoken += "CAL023" in {f.code for f in statements}
     assert spoken == 8
 
 
 def test_large_data_are_judged_on_some_rows_and_it_is_said(monkeypatch):
     monkeypatch.setattr("calviz.checks.support.one_vs_rest.MOST_ROWS", 2_000)
     data, _ = hidden(0)
-    found = one_vs_rest(Sample(data))
-    assert found.rows == 2_000
-    assert "(judged on 2,000 of 3,000 rows drawn at random)" in found.words
+    result = one_vs_rest(Sample(data))
+    assert result.rows == 2_000
+    assert "(judged on 2,000 of 3,000 rows drawn at random)" in result.words
 
 
 @pytest.mark.slow
@@ -197,10 +194,10 @@ def test_classes_of_few_rows_are_said_to_show_only_large_gaps(rows):
     data = many_classes(rows)
     figure = calviz.figures.ClassBars.compute(data, mode="predicted-class", resamples=50)
     assert not figure.beyond.any()
-    said = figure.shares()
-    assert f"; with a median of {rows} rows a class, half of the classes could" in said
+    text = figure.shares()
+    assert f"; with a median of {rows} rows a class, half of the classes could" in text
     # The same words on page and report, and at the end of the verdict.
-    words = said.removesuffix(".").split("; ")[1]
+    words = text.removesuffix(".").split("; ")[1]
     assert headline([figure])[0].endswith(f"; {words}.")
     verdict = calviz.verdict(data)
     assert verdict.sentence.removesuffix(".").split("; ")[1] == words

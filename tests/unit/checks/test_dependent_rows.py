@@ -25,7 +25,7 @@ def clustered(seed, clusters=100, size=30, dependent=1.0):
     return probs, drawn(probs, uniform), group
 
 
-def said(probs, labels, **own):
+def findings(probs, labels, **own):
     return list(dependent_rows(Sample(calviz.Predictions(probs=probs, labels=labels, **own))))
 
 
@@ -40,7 +40,7 @@ def test_columns_that_have_nothing_to_do_with_it_are_left_alone():
             2 if seed % 3 == 0 else 1
         )  # miscalibrated, but independent
         spoken += bool(
-            said(
+            findings(
                 sharp / sharp.sum(1, keepdims=True),
                 labels,
                 groups={"patient": rng.integers(0, 60 if seed % 4 else 300, 600)},
@@ -59,7 +59,7 @@ def test_dependence_within_a_column_is_seen(dependent, size, power, kind):
     for seed in range(10):
         probs, labels, group = clustered(seed, 3_000 // size if size > 2 else 500, size, dependent)
         own = {"groups": {"patient": group}} if kind == "group" else {"ids": group}
-        spoken += said(probs, labels, **own)
+        spoken += findings(probs, labels, **own)
     assert len(spoken) >= 10 * power
     assert ("with the same id" if kind == "id" else "with the same 'patient'") in spoken[0].message
 
@@ -68,22 +68,22 @@ def test_copies_are_seen_without_any_column_and_the_factor_is_right():
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.full(3, 0.5), 100)
     labels = drawn(probs, rng.random(100))
-    (found,) = said(np.repeat(probs, 30, axis=0), np.repeat(labels, 30))
-    assert "with exactly the same scores" in found.message
+    (finding,) = findings(np.repeat(probs, 30, axis=0), np.repeat(labels, 30))
+    assert "with exactly the same scores" in finding.message
     # Thirty copies: the variance of a mean is thirty times that of independent rows.
-    factor = float(found.message.split("factor of about ")[1].split()[0])
+    factor = float(finding.message.split("factor of about ")[1].split()[0])
     assert factor == pytest.approx(30**0.5, rel=0.03)
 
 
 def test_ties_and_leaves_are_no_copies():
     rng = np.random.default_rng(0)
     score = np.round(rng.random(3_000), 2)
-    assert not said(score, (rng.random(3_000) < score).astype(int))
+    assert not findings(score, (rng.random(3_000) < score).astype(int))
     # Leaves of an overfitted tree: every score is off by itself.
     truth = rng.random(200)
     leaf = rng.integers(0, 200, 4_000)
     score = np.clip(truth + rng.normal(0, 0.15, 200), 0.01, 0.99)[leaf]
-    assert not said(score, (rng.random(4_000) < truth[leaf]).astype(int))
+    assert not findings(score, (rng.random(4_000) < truth[leaf]).astype(int))
 
 
 def test_the_design_effect_of_equal_correlation_by_hand():
@@ -91,7 +91,7 @@ def test_the_design_effect_of_equal_correlation_by_hand():
     rng = np.random.default_rng(0)
     rate = np.full(2_000, 0.5)
     residual = np.repeat(np.where(rng.random(1_000) < 0.5, 0.5, -0.5), 2)
-    found = dependence(residual, rate, np.repeat(np.arange(1_000), 2))
-    assert found.icc == pytest.approx(1.0)
-    assert found.design_effect == pytest.approx(2.0)
-    assert found.p_value < 1e-9
+    result = dependence(residual, rate, np.repeat(np.arange(1_000), 2))
+    assert result.icc == pytest.approx(1.0)
+    assert result.design_effect == pytest.approx(2.0)
+    assert result.p_value < 1e-9

@@ -7,11 +7,12 @@ import calviz
 from calviz.checks import find
 from calviz.sample.class_expectation import class_expectation
 from calviz.sample.sample import Sample
+from tests.inputs.simulated import draw_labels
 
 
 def messages(data, code, reduction="top-label", resamples=1_000):
-    found = find(Sample(data, reduction, resamples=resamples))
-    return [f.message for f in found if f.code == code]
+    results = find(Sample(data, reduction, resamples=resamples))
+    return [f.message for f in results if f.code == code]
 
 
 def positive(n, truth, seed=0):
@@ -23,7 +24,7 @@ def positive(n, truth, seed=0):
 def classes(n=4_000, k=4, seed=0, sharpen=1.0):
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, 0.8), n)
-    labels = (rng.random(n)[:, None] > np.cumsum(probs, axis=1)[:, :-1]).sum(axis=1)
+    labels = draw_labels(probs, rng)
     probs = probs**sharpen
     return calviz.Predictions(
         probs=probs / probs.sum(axis=1, keepdims=True),
@@ -45,8 +46,8 @@ def test_calibrated_models_have_neither():
 @pytest.mark.slow
 def test_cal012_mcs_hides_what_cancels():
     data = positive(6_000, lambda s: 0.5 + 0.5 * (s - 0.5))
-    found = messages(data, "CAL012", "positive")
-    (text,) = [t for t in found if t.startswith("MCS and ECE disagree")]
+    findings = messages(data, "CAL012", "positive")
+    (text,) = [t for t in findings if t.startswith("MCS and ECE disagree")]
     assert "where the ECE is 1" in text  # E|s - t| = 0.5 * E|s - 1/2| = 12.5 points
     off = positive(6_000, lambda s: np.clip(s - 0.1, 0, 1))
     assert not messages(off, "CAL012", "positive")
@@ -74,11 +75,11 @@ def test_cal012_ks_agrees_where_the_sign_stays():
 
 @pytest.mark.slow
 def test_cal012_bins_drown_a_small_error():
-    found = []
+    values = []
     for seed in range(8):
         data = positive(4_000, lambda s: np.clip(s - 0.022, 0, 1), seed)
-        found += messages(data, "CAL012", "positive")
-    assert any(t.startswith("KS sees an error that the ECE does not") for t in found)
+        values += messages(data, "CAL012", "positive")
+    assert any(t.startswith("KS sees an error that the ECE does not") for t in values)
 
 
 @pytest.mark.slow

@@ -37,19 +37,19 @@ DATA = {
 
 @pytest.mark.parametrize("name", DATA)
 def test_five_sentences_that_agree_with_the_verdict(name):
-    verdict, said = calviz.verdict(DATA[name]), calviz.explain(DATA[name])
-    assert len(said) == 5
-    assert all(re.fullmatch(r"[A-Z0-9].*\.", sentence) for sentence in said)
-    text = " ".join(said)
+    verdict, sentences = calviz.verdict(DATA[name]), calviz.explain(DATA[name])
+    assert len(sentences) == 5
+    assert all(re.fullmatch(r"[A-Z0-9].*\.", sentence) for sentence in sentences)
+    text = " ".join(sentences)
     assert not set("%=<>≤≥±−+") & set(text)
     shown = percent(verdict.score, verdict.share_decimals)
-    assert shown.removesuffix(" %") in said[0]
+    assert shown.removesuffix(" %") in sentences[0]
     assert shown in HundredSquares.compute(verdict).describe()
     # What is said of its size is said with the digits of the verdict.
     for size in re.findall(r"(?:by|below) (\d+\.\d+) points", verdict.sentence):
         assert f"{size} percentage points" in text
-    assert ("correct them" in said[4]) == verdict.beyond_noise
-    assert ("used as they are" in said[4]) == (verdict.direction == "calibrated")
+    assert ("correct them" in sentences[4]) == verdict.beyond_noise
+    assert ("used as they are" in sentences[4]) == (verdict.direction == "calibrated")
 
 
 def test_the_picture_has_the_numbers_of_the_verdict():
@@ -79,13 +79,13 @@ def test_what_counts_differently_is_explained_as_it_is_judged():
 
 def test_shares_whose_rounded_difference_is_another_have_one_more_digit():
     # 52.86 and 50.46 differ by 2.4, 52.9 and 50.5 too; 52.94 and 50.56 by 2.38, but 52.9 and 50.6 by 2.3.
-    def said(score, observed):
+    def explanation(score, observed):
         rng = np.random.default_rng(0)
         labels = rng.permutation(np.arange(10_000) < round(10_000 * observed)).astype(int)
         return calviz.explain(calviz.Predictions(probs=np.full(10_000, score), labels=labels))
 
-    assert "52.9 percent" in said(0.5286, 0.5046)[0]
-    text = " ".join(said(0.5294, 0.5056))
+    assert "52.9 percent" in explanation(0.5286, 0.5046)[0]
+    text = " ".join(explanation(0.5294, 0.5056))
     assert "by 2.4 percentage points" in text
     assert "52.94 percent" in text
     assert "50.56 percent" in text
@@ -98,10 +98,10 @@ def test_a_slight_gap_is_told_with_the_same_digits_everywhere():
     data = calviz.Predictions(probs=probs, labels=labels)
     verdict = calviz.verdict(data)
     assert abs(verdict.worst.gap) < 0.01
-    [found] = [f.message for f in calviz.audit(data).findings if f.code == "CAL002"]
+    [value] = [f.message for f in calviz.audit(data).findings if f.code == "CAL002"]
     sentences, figure = calviz.explain(data), HundredSquares.compute(verdict)
     for share in ("0.12", "0.02"):
-        assert f"{share} %" in found.replace("\u00a0", " ")
+        assert f"{share} %" in value.replace("\u00a0", " ")
         assert f"{share} percent" in sentences[2]
         assert f"{share} %" in figure.panels[1].words.replace("\u00a0", " ")
     # Both are fewer than one of a hundred: neither none, nor a difference.

@@ -13,19 +13,20 @@ from calviz.checks.few_rows_per_bin import few_rows_per_bin
 from calviz.core.finding import Finding
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS
+from tests.inputs.simulated import draw_labels
 
 
 def findings(data, reduction="top-label", **options) -> dict[str, list[Finding]]:
-    found: dict[str, list[Finding]] = {}
+    values: dict[str, list[Finding]] = {}
     for f in find(Sample(data, reduction, **options)):
-        found.setdefault(f.code, []).append(f)
-    return found
+        values.setdefault(f.code, []).append(f)
+    return values
 
 
 def calibrated(n=4_000, k=3, seed=0) -> calviz.Predictions:
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, 2.0), n)
-    labels = (rng.random(n)[:, None] > np.cumsum(probs, axis=1)[:, :-1]).sum(axis=1)
+    labels = draw_labels(probs, rng)
     return calviz.Predictions(probs=probs, labels=labels, class_names=("cat", "dog", "fox")[:k])
 
 
@@ -34,9 +35,9 @@ def binary(score, labels, **options) -> calviz.Predictions:
 
 
 def test_a_good_sample_has_one_finding_that_says_so():
-    found = findings(calibrated(), bins=5)
-    assert set(found) <= {"CAL001", "CAL003"}
-    (f,) = found["CAL001"]
+    messages = findings(calibrated(), bins=5)
+    assert set(messages) <= {"CAL001", "CAL003"}
+    (f,) = messages["CAL001"]
     assert f.severity == "info"
     assert f.message.startswith("No miscalibration found on 4,000 rows: ECE is below ")
 
@@ -56,14 +57,14 @@ def test_registered_under_their_codes():
 def test_cal001_and_cal002_name_size_and_place():
     score = np.repeat([0.25, 0.85], 500)
     hits = np.concatenate([np.arange(500) < 125, np.arange(500) < 300])
-    found = findings(binary(score, hits), "positive", bins=10)
-    assert found["CAL001"][0].severity == "warning"
+    messages = findings(binary(score, hits), "positive", bins=10)
+    assert messages["CAL001"][0].severity == "warning"
     assert "Forecast too high, beyond noise: mean forecast 55.0 % against frequency 42.5 %" in (
-        found["CAL001"][0].message
+        messages["CAL001"][0].message
     )
     # 300 of 500: exact interval at 97.5 %, as there are two bins.
     exact = stats.binomtest(300, 500).proportion_ci(0.975)
-    assert found["CAL002"][0].message == (
+    assert messages["CAL002"][0].message == (
         "Worst between 0.8 and 0.9 (500 rows): mean forecast 85.0 % but frequency 60.0 % "
         f"(exact 95 % CI of 2 bins together {100 * exact.low:.1f} % to {100 * exact.high:.1f} %), 25.0 points too high."
     )
@@ -71,8 +72,8 @@ def test_cal001_and_cal002_name_size_and_place():
 
 def test_cal003_bins_with_few_rows():
     score = np.concatenate([np.full(100, 0.25), np.full(5, 0.75), np.full(1, 0.95)])
-    found = findings(binary(score, np.arange(106) % 4 == 0), "positive", bins=10)
-    (f,) = found["CAL003"]
+    messages = findings(binary(score, np.arange(106) % 4 == 0), "positive", bins=10)
+    (f,) = messages["CAL003"]
     assert f.severity == "warning"
     assert f.message.startswith("2 of the 3 bins with rows have fewer than 20 rows (6 rows in all)")
     assert "CAL003" not in findings(binary(score[:100], np.arange(100) % 4 == 0), "positive")
@@ -95,9 +96,9 @@ def test_cal005_and_cal006_one_class_only():
     p = calviz.Predictions(
         probs=np.full((40, 3), 1 / 3), labels=np.zeros(40, int), class_names=("cat", "dog", "fox")
     )
-    found = findings(p)
-    assert found["CAL005"][0].message.startswith("All 40 rows have the label 'cat'")
-    assert "CAL006" not in found  # the same once more
+    messages = findings(p)
+    assert messages["CAL005"][0].message.startswith("All 40 rows have the label 'cat'")
+    assert "CAL006" not in messages  # the same once more
     assert not {"CAL005", "CAL006"} & set(findings(calibrated()))
 
 
@@ -171,12 +172,12 @@ def test_names_from_files_are_cut():
 @pytest.mark.parametrize(("rows", "few"), [(19, True), (20, False)])
 def test_a_bin_of_twenty_rows_is_not_few(rows, few):
     score = np.repeat([0.25, 0.75], [rows, 100 - rows])
-    found = list(few_rows_per_bin(Sample(binary(score, np.arange(100) % 2), "positive")))
-    assert len(found) == few
+    values = list(few_rows_per_bin(Sample(binary(score, np.arange(100) % 2), "positive")))
+    assert len(values) == few
 
 
 @pytest.mark.parametrize(("rows", "tied"), [(99, False), (100, True)])
 def test_ten_rows_a_score_are_tied(rows, tied):
     score = (np.arange(rows) % 10 + 0.5) / 10
-    found = list(ties(Sample(binary(score, np.arange(rows) % 2), "positive")))
-    assert len(found) == tied
+    values = list(ties(Sample(binary(score, np.arange(rows) % 2), "positive")))
+    assert len(values) == tied

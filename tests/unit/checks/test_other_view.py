@@ -36,25 +36,25 @@ def quick(data):
 @pytest.mark.slow
 def test_the_top_label_hides_forecasts_that_are_too_high():
     forecast, frequency, confidence, accuracy = means(SHIFTED)
-    said = calviz.verdict(SHIFTED).other_view
-    assert said.startswith(
+    other_view = calviz.verdict(SHIFTED).other_view
+    assert other_view.startswith(
         "Seen by the top label, these 3,000 rows do not show it: mean confidence "
     )
-    assert f"mean confidence {confidence}, accuracy {accuracy}, ECE" in said
-    assert said.endswith("Errors above and below a score of 1/2 cancel there.")
+    assert f"mean confidence {confidence}, accuracy {accuracy}, ECE" in other_view
+    assert other_view.endswith("Errors above and below a score of 1/2 cancel there.")
     # Asked for the top label, the verdict speaks of the positive class, and this of the top label.
-    assert calviz.verdict(SHIFTED, reduction="top-label").other_view == said
+    assert calviz.verdict(SHIFTED, reduction="top-label").other_view == other_view
     gap = float(forecast.split()[0]) - float(frequency.split()[0])
-    found = calviz.verdict(SHIFTED, reduction="top-label")
-    assert f"too high by {gap:.1f} points" in found.sentence
+    verdict = calviz.verdict(SHIFTED, reduction="top-label")
+    assert f"too high by {gap:.1f} points" in verdict.sentence
 
 
 @pytest.mark.slow
 def test_the_mean_of_the_positive_class_hides_overconfidence():
     _, _, confidence, accuracy = means(SHARP)
-    said = calviz.verdict(SHARP).other_view
-    assert "the predictions are overconfident by " in said
-    assert said.endswith(f"mean confidence {confidence}, accuracy {accuracy}.")
+    other_view = calviz.verdict(SHARP).other_view
+    assert "the predictions are overconfident by " in other_view
+    assert other_view.endswith(f"mean confidence {confidence}, accuracy {accuracy}.")
     assert (
         "is not off on average but in places"
         in calviz.verdict(SHARP, reduction="top-label").other_view

@@ -24,6 +24,7 @@ from calviz.sample.false_alarm_levels import FILE, OVERALL, SLICES
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_slices
 from calviz.text.metric_values import Written
+from tests.inputs.simulated import draw_labels
 
 FEW = 199  # resamples of simulations: p-values are then multiples of 1/200
 
@@ -39,7 +40,7 @@ def several(n, k, rng, sharpen=1.0):
     """Labels drawn from Dirichlet probabilities, whose logarithms are then multiplied."""
     q = rng.dirichlet(np.full(k, 0.6), n).clip(1e-9)
     q /= q.sum(axis=1, keepdims=True)
-    labels = (rng.random((n, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    labels = draw_labels(q, rng)
     return calviz.Predictions(probs=softmax(sharpen * np.log(q), axis=1), labels=labels)
 
 
@@ -73,12 +74,12 @@ def test_what_is_overconfident_everywhere_is_never_called_underconfident_in_othe
 
 @pytest.mark.slow
 def test_both_directions_are_said_where_both_are_there():
-    said = 0
+    text = 0
     for seed in range(10):
         data = binary(3_000, np.random.default_rng([2, seed]), slope=1.6)
         f = next(iter(find(Sample(data, "positive", resamples=FEW, seed=seed))))
-        said += f.message.startswith("Forecast too high in places, forecast too low in others")
-    assert said >= 9
+        text += f.message.startswith("Forecast too high in places, forecast too low in others")
+    assert text >= 9
 
 
 @pytest.mark.slow
@@ -104,7 +105,7 @@ def test_both_views_of_two_classes_say_what_the_worse_one_shows(reduction):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["two classes", "five classes"])
 def test_a_calibrated_file_rarely_gets_any_statement(case):
-    runs, said, overall = 40, 0, 0
+    runs, text, overall = 40, 0, 0
     for seed in range(runs):
         rng = np.random.default_rng([4, seed])
         data = binary(400, rng) if case == "two classes" else several(400, 5, rng)
@@ -117,14 +118,14 @@ def test_a_calibrated_file_rarely_gets_any_statement(case):
         sample = Sample(data, reduction, resamples=FEW, seed=seed)
         v = verdict(sample)
         codes = {"CAL002", "CAL012", "CAL013", "CAL016", "CAL017"}
-        found = {f.code for f in find(sample)}
+        names = {f.code for f in find(sample)}
         overall += v.beyond_noise
-        said += v.beyond_noise or v.slices_off > 0 or bool(found & codes)
+        text += v.beyond_noise or v.slices_off > 0 or bool(names & codes)
         assert (v.direction in ("calibrated", "undecided")) == (
             not v.beyond_noise and not v.slices_off
         )
     assert overall <= at_most(OVERALL, runs)
-    assert said <= at_most(FILE, runs)
+    assert text <= at_most(FILE, runs)
 
 
 @pytest.mark.slow
@@ -156,12 +157,12 @@ def test_sure_scores_that_all_hit_may_still_be_off():
 @pytest.mark.slow
 def test_useless_probabilities_are_said_to_be():
     # Calibrated, and all about 1/2.
-    said = 0
+    text = 0
     for seed in range(20):
         data = binary(1_000, np.random.default_rng([6, seed]), spread=0.02)
         codes = [f.code for f in find(Sample(data, "positive", resamples=FEW, seed=seed))]
-        said += "CAL016" in codes
-    assert said >= 18
+        text += "CAL016" in codes
+    assert text >= 18
     sample = Sample(binary(1_000, np.random.default_rng(6), spread=0.02), "positive")
     assert "the probabilities hardly tell the classes apart" in verdict(sample).sentence
 
@@ -198,11 +199,11 @@ def test_shuffling_against_all_orders_of_the_labels():
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.ones(3), 40)
     labels = rng.integers(0, 3, 40)
-    found = label_shuffling(calviz.Predictions(probs=probs, labels=labels))
+    result = label_shuffling(calviz.Predictions(probs=probs, labels=labels))
     drawn = [probs[np.arange(40), rng.permutation(labels)].mean() for _ in range(20_000)]
-    assert found.of_true == pytest.approx(probs[np.arange(40), labels].mean())
-    assert found.shuffled == pytest.approx(np.mean(drawn), abs=5 * found.spread / 20_000**0.5)
-    assert found.spread == pytest.approx(np.std(drawn), rel=0.03)
+    assert result.of_true == pytest.approx(probs[np.arange(40), labels].mean())
+    assert result.shuffled == pytest.approx(np.mean(drawn), abs=5 * result.spread / 20_000**0.5)
+    assert result.spread == pytest.approx(np.std(drawn), rel=0.03)
     one = calviz.Predictions(probs=probs[:, 0] * 0.9, labels=labels > 0)
     score, event = one.probs[:, 1], one.labels == 1
     apart = (score[event].mean() - score[~event].mean()) / score.std()
@@ -218,8 +219,8 @@ def test_slices_of_rare_events_are_not_called_off_by_chance():
         score = rng.beta(0.5, 20, 3_000)
         groups = {"g": rng.integers(0, 30, 3_000)}
         data = calviz.Predictions(probs=score, labels=rng.random(3_000) < score, groups=groups)
-        found = usual_slices(Sample(data, "positive"))
-        called += bool(found.off)
+        result = usual_slices(Sample(data, "positive"))
+        called += bool(result.off)
     assert USUAL_RATE == SLICES
     assert called <= at_most(SLICES, runs)
 
@@ -239,11 +240,11 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     (f,) = [f for f in find(sample) if f.code == "CAL017"]
     assert f.message.startswith("2 of 10 slices by 'region' are off beyond chance")
     # Told to somebody who does not know what a slice is, with the group that is meant.
-    said = explained(sample, v)
+    text = explained(sample, v)
     named = re.search(r"region = (\w)", f.message)[1]
     assert named in "cd"
-    assert said[1] == "As a whole its probabilities hold, but 2 of 10 groups of rows are off."
-    assert said[2].startswith(
+    assert text[1] == "As a whole its probabilities hold, but 2 of 10 groups of rows are off."
+    assert text[2].startswith(
         f"Most surely off are the rows whose region is {named}: on these {np.sum(region == named):,} rows it said"
     )
 
@@ -310,17 +311,17 @@ def test_the_diagram_names_the_worst_bin_of_the_findings_in_the_same_units():
     hits = np.concatenate([np.arange(400) < 220, np.arange(60) < 42, np.arange(400) < 100])
     sample = Sample(calviz.Predictions(probs=score, labels=hits), "positive", bins=10)
     (finding,) = [f.message for f in find(sample) if f.code == "CAL002"]
-    said = Reliability.compute(sample).describe()
-    for text in (finding, said):
+    description = Reliability.compute(sample).describe()
+    for text in (finding, description):
         assert "between 0.7 and 0.8" in text
         assert "20.0 points too high" in text
     # (0.75 400 + 0.95 60 + 0.25 400) / 860 = 53.1 %; (220 + 42 + 100) / 860 = 42.1 %; (80 + 15) / 860 = 11.0 points.
-    assert "mean forecast is 53.1 %, the frequency 42.1 %" in said
-    assert "calibration error is 11.0 points" in said
+    assert "mean forecast is 53.1 %, the frequency 42.1 %" in description
+    assert "calibration error is 11.0 points" in description
 
 
-@pytest.mark.parametrize(("off", "said"), [(1, "on 1 "), (2, "on 2 ")])
-def test_of_one_class_it_is_not_said_that_it_is_off_most(off, said):
+@pytest.mark.parametrize(("off", "sentence"), [(1, "on 1 "), (2, "on 2 ")])
+def test_of_one_class_it_is_not_said_that_it_is_off_most(off, sentence):
     # Three classes of 600 rows at confidence 0.8, of which half are right in the first `off`, 80 % in the others.
     n, right = 600, np.where(np.arange(3) < off, 300, 480)
     predicted = np.repeat(np.arange(3), n)
@@ -330,7 +331,7 @@ def test_of_one_class_it_is_not_said_that_it_is_off_most(off, said):
     probs[np.arange(3 * n), predicted] = 0.8
     data = calviz.Predictions(probs=probs, labels=np.where(hit, predicted, miss))
     (message,) = [f.message for f in find(Sample(data)) if f.code == "CAL020"]
-    assert f"overconfident {said}" in message
+    assert f"overconfident {sentence}" in message
     assert ("most where it says" in message) is (off > 1)
     assert "where it says" in message
 

@@ -44,10 +44,10 @@ def files():
 def test_sentences_do_the_sum():
     checked = set()
     for data in files():
-        found = calviz.audit(data, resamples=100)
-        said = [(f.code, f.message) for f in found.findings]
-        said.append(("other view", found.verdict.other_view or ""))
-        for code, text in said:
+        result = calviz.audit(data, resamples=100)
+        messages = [(f.code, f.message) for f in result.findings]
+        messages.append(("other view", result.verdict.other_view or ""))
+        for code, text in messages:
             text = text.replace("\u00a0", " ")
             for a, b, gap in re.findall(AFTER, text):
                 checked.add(code)
@@ -55,7 +55,7 @@ def test_sentences_do_the_sum():
             for gap, a, b in re.findall(BEFORE, text):
                 checked.add(code)
                 assert f"{abs(float(a) - float(b)):.1f}" == gap, text
-        head = next(m for c, m in said if c == "CAL001").replace("\u00a0", " ")
+        head = next(m for c, m in messages if c == "CAL001").replace("\u00a0", " ")
         explained = calviz.explain(data)[0]
         if "(seen from" not in head:
             pair = re.search(r"([\d.]+) % against [a-z ]+?([\d.]+) %", head).groups()

@@ -112,8 +112,8 @@ def test_weighted_rows_are_looked_at_too():
         weights=rng.exponential(size=200),
         splits=np.repeat(["a", "b"], [150, 50]),
     )
-    (found,) = [f for f in find(Sample(p)) if f.code == "CAL011"]
-    assert found.message.startswith("100 rows (50.0 %)")
+    (value,) = [f for f in find(Sample(p)) if f.code == "CAL011"]
+    assert value.message.startswith("100 rows (50.0 %)")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import calviz
 from calviz.checks.verdict.sentence import verdict
 from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
+from tests.inputs.simulated import draw_labels
 
 
 def confidence(n, off, *, seed=0, low=0.3, high=0.9):
@@ -46,8 +47,8 @@ def test_underconfident_counts_upwards():
     v = judge(confidence(8_000, -0.1))
     assert v.direction == "under"
     assert v.mcs < 0
-    said = re.match(r"Underconfident by (\S+) points \(95 % CI (\S+) to (\S+)\)", v.sentence)
-    value, low, high = map(float, said.groups())
+    match = re.match(r"Underconfident by (\S+) points \(95 % CI (\S+) to (\S+)\)", v.sentence)
+    value, low, high = map(float, match.groups())
     assert 0 < low < value < high
     assert value == pytest.approx(-100 * v.mcs, abs=0.06)
     assert v.worst.gap < 0
@@ -186,9 +187,9 @@ def test_names_from_files_are_short():
 def test_weighted_rows_without_an_error_speak_of_the_top_label_alone():
     rng = np.random.default_rng(3)
     probs = rng.dirichlet(np.ones(3), 400)
-    labels = (probs.cumsum(1) < rng.random((400, 1))).sum(1)
+    labels = draw_labels(probs, rng)
     p = calviz.Predictions(probs=probs, labels=labels, weights=rng.uniform(0.5, 2, 400))
-    found = calviz.verdict(p)
-    assert found.direction in ("calibrated", "undecided")
-    assert "No miscalibration of the top label found on 400 weighted rows" in found.sentence
+    verdict = calviz.verdict(p)
+    assert verdict.direction in ("calibrated", "undecided")
+    assert "No miscalibration of the top label found on 400 weighted rows" in verdict.sentence
     assert calviz.evaluate(p, ["ece"], findings=True)["ece"].available

@@ -12,6 +12,7 @@ from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.results.comparison import Comparison, Difference, MethodResult, RowsUsed
 from calviz.results.evaluation import Interval, MetricResult
 from calviz.specs.recalibrator import RECALIBRATORS
+from tests.inputs.simulated import draw_labels, softmax
 
 
 def data(k, n=None):
@@ -94,8 +95,8 @@ def test_of_confidences_only_what_is_defined_for_them_is_recommended():
 def test_the_record_is_of_whole_groups():
     for group in RECORDED:
         assert group["experiments"] >= 5
-        for found in group["methods"].values():
-            assert all(0 <= found[name] <= 1 for name in ("brier", "nll", "worse_brier"))
+        for value in group["methods"].values():
+            assert all(0 <= value[name] <= 1 for name in ("brier", "nll", "worse_brier"))
         # What changes nothing is never worse than nothing.
         assert group["methods"]["identity"]["worse_brier"] == 0
 
@@ -104,11 +105,11 @@ def test_the_record_is_of_whole_groups():
 
 
 def test_what_wins_elsewhere_wins_a_tie():
-    found = comparison(
+    result = comparison(
         {"identity": 0.5, "temperature": 0.4, "auto": 0.41, "isotonic": 0.42},
         ("temperature", "auto", "isotonic"),
     )
-    advice = advise(found, data(10))
+    advice = advise(result, data(10))
     assert advice.method == "auto"
     assert "from 0.5000 to 0.4100" in advice.reasons[0]
     # Labels have commas of their own.
@@ -117,12 +118,12 @@ def test_what_wins_elsewhere_wins_a_tie():
 
 
 def test_what_is_worse_beyond_noise_is_not_advised():
-    found = comparison(
+    result = comparison(
         {"identity": 0.5, "auto": 0.45, "ets": 0.44, "isotonic": 0.3},
         ("isotonic",),
         changed=("isotonic",),
     )
-    advice = advise(found, data(10))
+    advice = advise(result, data(10))
     assert advice.method == "isotonic"
     assert any(
         "Here the Brier score of Automatic mixture is worse than that of Isotonic" in r
@@ -130,11 +131,11 @@ def test_what_is_worse_beyond_noise_is_not_advised():
     )
     assert any("changes the predicted class of 7 of 5,000 rows" in r for r in advice.reasons)
     # Where classes must stay, the best of the others.
-    assert advise(found, data(10), keep_classes=True).method == "ets"
+    assert advise(result, data(10), keep_classes=True).method == "ets"
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "said"),
+    ("verdicts", "message"),
     [
         ({"brier": "tied"}, "Here the Brier score is not better than that of the uncalibrated"),
         (
@@ -143,34 +144,34 @@ def test_what_is_worse_beyond_noise_is_not_advised():
         ),
     ],
 )
-def test_what_does_not_improve_the_model_is_not_advised_by_a_tie_with_the_best(verdicts, said):
+def test_what_does_not_improve_the_model_is_not_advised_by_a_tie_with_the_best(verdicts, message):
     # A noisy difference is tied with the best and with none; zeros of isotonic maps cost NLL.
-    found = comparison(
+    result = comparison(
         {"identity": 0.5, "vector": 0.4, "sms": 0.45},
         ("vector", "sms"),
         verdicts={"vector": {"brier": "better"}, "sms": verdicts},
     )
-    advice = advise(found, data(100))
+    advice = advise(result, data(100))
     assert advice.method == "vector"
-    assert any(said in r for r in advice.reasons)
+    assert any(message in r for r in advice.reasons)
     assert any("is better than that of the uncalibrated model" in r for r in advice.reasons)
 
 
 def test_nothing_is_advised_where_even_the_best_makes_the_nll_worse():
-    found = comparison(
+    result = comparison(
         {"identity": 0.5, "histogram": 0.4},
         ("histogram",),
         verdicts={"histogram": {"brier": "better", "nll": "worse"}},
     )
-    advice = advise(found, data(10))
+    advice = advise(result, data(10))
     assert advice.method == "identity"
     assert "has the best Brier score" in advice.reasons[0]
     assert "but its NLL is worse" in advice.reasons[0]
 
 
 def test_a_model_that_nothing_improves_is_left_alone():
-    found = comparison({"identity": 0.5, "ets": 0.49}, ("ets", "identity"))
-    advice = advise(found, data(10))
+    result = comparison({"identity": 0.5, "ets": 0.49}, ("ets", "identity"))
+    advice = advise(result, data(10))
     assert advice.method == "identity"
     assert "the two are not told apart" in advice.reasons[0]
     assert advice.reasons[1].startswith("That does not make the model calibrated")
@@ -179,15 +180,15 @@ def test_a_model_that_nothing_improves_is_left_alone():
 
 
 def test_where_nothing_was_fitted_nothing_is_claimed():
-    found = comparison({"identity": 0.5, "ets": 0.4}, ("identity",), failed=("ets",))
-    assert advise(found, data(10)).reasons == (
+    result = comparison({"identity": 0.5, "ets": 0.4}, ("identity",), failed=("ets",))
+    assert advise(result, data(10)).reasons == (
         "No method was fitted, so there is no basis for a choice.",
     )
 
 
 def test_in_sample_results_are_no_ground_for_a_choice():
-    found = comparison({"identity": 0.5, "ets": 0.4}, ("ets",), in_sample=True)
-    assert any("no basis for a choice" in r for r in advise(found, data(10)).reasons)
+    result = comparison({"identity": 0.5, "ets": 0.4}, ("ets",), in_sample=True)
+    assert any("no basis for a choice" in r for r in advise(result, data(10)).reasons)
 
 
 def test_a_recommended_method_that_failed_or_was_not_tried_is_mentioned():
@@ -206,12 +207,12 @@ def test_advice_on_a_real_comparison_of_simulated_data():
     # Logits twice as large as the truth: temperature scaling is right, and the model is not.
     rng = np.random.default_rng(0)
     z = rng.normal(scale=1.5, size=(4_000, 5))
-    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    y = (p.cumsum(axis=1) > rng.random((4_000, 1))).argmax(axis=1)
-    q = np.exp(2 * z) / np.exp(2 * z).sum(axis=1, keepdims=True)
+    p = softmax(z)
+    y = draw_labels(p, rng)
+    q = softmax(2 * z)
     d = Predictions(probs=q, labels=y)
-    found = compare(d, ["temperature", "ets", "histogram"], metrics=["brier"], resamples=200)
-    assert advise(found, d).method in ("temperature", "ets")
+    compared = compare(d, ["temperature", "ets", "histogram"], metrics=["brier"], resamples=200)
+    assert advise(compared, d).method in ("temperature", "ets")
 
 
 # ------------------------------------------------------------------ suggestions
@@ -234,13 +235,13 @@ def test_methods_of_all_classes_are_impossible_for_confidences():
 
 
 def test_what_wins_on_such_data_is_suggested_and_what_does_not_says_its_rank():
-    found = suggest(data(2), 500)
+    result = suggest(data(2), 500)
     ranking = guideline(data(2), 500).ranking
-    possible = [key for key in ranking if key in found.methods or "number" in found.left_out[key]]
-    assert set(possible[:5]) <= set(found.methods)
-    last = next(key for key in reversed(possible) if key in found.left_out)
-    assert f"number {ranking.index(last) + 1} of {len(ranking)} methods in" in found.left_out[last]
-    assert "auto" in found.methods
+    possible = [key for key in ranking if key in result.methods or "number" in result.left_out[key]]
+    assert set(possible[:5]) <= set(result.methods)
+    last = next(key for key in reversed(possible) if key in result.left_out)
+    assert f"number {ranking.index(last) + 1} of {len(ranking)} methods in" in result.left_out[last]
+    assert "auto" in result.methods
 
 
 def test_maps_of_each_class_need_rows():
@@ -257,8 +258,8 @@ def test_all_rows_fit_and_judge_in_sample_where_that_is_asked_for():
 
 
 def test_nothing_fitted_is_no_verdict_on_the_methods():
-    found = comparison({"identity": 0.3, "ets": 0.1}, ("identity",), failed=("ets",))
-    advice = advise(found, data(3, 5_000))
+    result = comparison({"identity": 0.3, "ets": 0.1}, ("identity",), failed=("ets",))
+    advice = advise(result, data(3, 5_000))
     assert advice.method == "identity"
     assert "No method was fitted, so there is no basis for a choice." in advice.reasons
     assert not any("No method has a better" in reason for reason in advice.reasons)

@@ -8,15 +8,14 @@ from calviz.comparison.before_after import before_and_after
 from calviz.comparison.rows import fit_split_beside
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from tests.inputs.simulated import draw_labels, softmax
 
 
 def simulated(n=300, splits=None, groups=None):
     rng = np.random.default_rng(0)
     z = rng.normal(size=(n, 3)) * 3
-    probs = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    labels = (
-        np.cumsum(probs**0.4 / (probs**0.4).sum(1, keepdims=True), axis=1) < rng.random((n, 1))
-    ).sum(1)
+    probs = softmax(z)
+    labels = draw_labels(softmax(0.4 * z), rng)
     return Predictions(
         probs=probs, labels=labels, splits=splits, groups=groups or {}, ids=np.arange(n)
     )

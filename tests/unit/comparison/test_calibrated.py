@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import calviz
 from calviz.core.errors import InputError, OptionError
+from tests.inputs.simulated import softmax
 
 X, Y = make_classification(900, 12, n_informative=5, n_classes=3, random_state=0)
 NAMES = np.array(["c", "a", "b"])[Y]
@@ -38,22 +39,22 @@ def test_logits_are_asked_for_by_name():
     given = {"method": "temperature", "response_method": "decision_function"}
     model = calviz.Calibrated(FrozenEstimator(svc), **given).fit(X[300:600], NAMES[300:600])
     scores = svc.decision_function(X[600:]) / model.recalibrator_.temperature_
-    expected = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    expected = softmax(scores)
     np.testing.assert_allclose(model.predict_proba(X[600:]), expected, rtol=1e-6)
 
 
 @pytest.mark.slow
 def test_scikit_learns_own_checks():
-    found = check_estimator(
+    result = check_estimator(
         calviz.Calibrated(GaussianNB(), method="temperature", cv=2), on_fail=None, on_skip=None
     )
-    failed = {r["check_name"]: r["exception"] for r in found if r["status"] == "failed"}
+    failed = {r["check_name"]: r["exception"] for r in result if r["status"] == "failed"}
     assert not failed
-    assert len(found) > 40
+    assert len(result) > 40
 
 
 @pytest.mark.parametrize(
-    ("rows", "given", "error", "said"),
+    ("rows", "given", "error", "message"),
     [
         (slice(0, 0), {}, InputError, "there are no rows"),
         (Y == 0, {}, InputError, "all .* rows have one class, 'c'"),
@@ -63,8 +64,8 @@ def test_scikit_learns_own_checks():
         (slice(None), {"response_method": "predict"}, OptionError, "'response_method' must be one of"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_fitted_is_said(rows, given, error, said):
-    with pytest.raises(error, match=said):
+def test_what_cannot_be_fitted_is_said(rows, given, error, message):
+    with pytest.raises(error, match=message):
         calviz.Calibrated(GaussianNB(), **{"method": "temperature"} | given).fit(
             X[rows], NAMES[rows]
         )
@@ -84,8 +85,10 @@ def test_labels_that_the_classifier_does_not_know():
 def test_scores_are_those_of_scikit_learn(metric, own):
     clf = LogisticRegression()
     peer = get_scorer(own)
-    found = cross_val_score(clf, X, NAMES, scoring=calviz.scorer(metric), cv=3)
-    np.testing.assert_allclose(found, cross_val_score(clf, X, NAMES, scoring=peer, cv=3), rtol=1e-9)
+    result = cross_val_score(clf, X, NAMES, scoring=calviz.scorer(metric), cv=3)
+    np.testing.assert_allclose(
+        result, cross_val_score(clf, X, NAMES, scoring=peer, cv=3), rtol=1e-9
+    )
 
 
 def test_a_signed_error_is_best_at_zero_and_a_search_takes_the_scorer():

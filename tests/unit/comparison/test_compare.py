@@ -20,24 +20,11 @@ from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionErro
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.progress import Stopped, checkpoint
 from calviz.specs.recalibrator import RECALIBRATORS, RecalibratorSpec
+from tests.inputs.simulated import draw_labels, simulate, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
 
 METRICS = ["accuracy", "nll", "brier", "ece"]
-
-
-def simulate(n, k, temperature, seed=0):
-    rng = np.random.default_rng(seed)
-    z = rng.normal(scale=2, size=(n, k))
-    e = np.exp(z / temperature)
-    p = e / e.sum(axis=1, keepdims=True)
-    y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    return z, y
-
-
-def softmax(z):
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +120,10 @@ def test_data_without_splits_have_none_to_name(plain):
 
 
 def test_in_sample_only_when_asked_and_labelled(data):
-    found = compare(
+    comparison = compare(
         data, ["isotonic"], fit_split="test", eval_split="test", in_sample=True, metrics=METRICS
     )
-    assert found.in_sample
+    assert comparison.in_sample
     assert not compare(data, ["isotonic"], metrics=METRICS, ci=False).in_sample
 
 
@@ -144,14 +131,14 @@ def test_in_sample_only_when_asked_and_labelled(data):
 
 
 def test_the_uncalibrated_row_is_the_data_themselves(data):
-    found = compare(data, ["temperature"], metrics=METRICS)
-    assert list(found.methods) == ["identity", "temperature"]
+    comparison = compare(data, ["temperature"], metrics=METRICS)
+    assert list(comparison.methods) == ["identity", "temperature"]
     wanted = calviz.evaluate(data, METRICS, split="test")
     for key in METRICS:
-        assert found["identity"].metrics[key].value == wanted[key].value
-    assert found["identity"].calibration_gain == 0
-    assert found["identity"].predictions_changed == 0
-    assert found["temperature"].metrics["nll"].value < wanted["nll"].value
+        assert comparison["identity"].metrics[key].value == wanted[key].value
+    assert comparison["identity"].calibration_gain == 0
+    assert comparison["identity"].predictions_changed == 0
+    assert comparison["temperature"].metrics["nll"].value < wanted["nll"].value
 
 
 def test_a_map_keeps_every_other_column_of_the_rows(plain):
@@ -165,29 +152,29 @@ def test_a_map_keeps_every_other_column_of_the_rows(plain):
 
 
 def test_a_method_by_hand(data):
-    found = compare(data, ["isotonic"], metrics=METRICS, ci=False)["isotonic"]
+    result = compare(data, ["isotonic"], metrics=METRICS, ci=False)["isotonic"]
     fit, test = data.split("calibration"), data.split("test")
     one = RECALIBRATORS["isotonic"].make().fit(fit.probs, fit.labels)
     out = one.transform(test.probs)
-    np.testing.assert_array_equal(found.calibrated.probs, out)
+    np.testing.assert_array_equal(result.calibrated.probs, out)
     own = out[np.arange(400), test.labels]
-    assert found.metrics["nll"].value == pytest.approx(-np.log(own).mean())
-    assert found.predictions_changed == (out.argmax(1) != test.probs.argmax(1)).sum()
+    assert result.metrics["nll"].value == pytest.approx(-np.log(own).mean())
+    assert result.predictions_changed == (out.argmax(1) != test.probs.argmax(1)).sum()
 
     def brier(p):
         return ((p - np.eye(4)[test.labels]) ** 2).sum(axis=1).mean()
 
-    assert found.calibration_gain == pytest.approx(brier(test.probs) - brier(out))
-    assert found.gain_is_lower_bound
-    assert found.fit_seconds > 0
+    assert result.calibration_gain == pytest.approx(brier(test.probs) - brier(out))
+    assert result.gain_is_lower_bound
+    assert result.fit_seconds > 0
 
 
 def test_logits_are_used_where_there_are_any():
     z, y = simulate(600, 3, 2.0)
     logits = Predictions(logits=z, labels=y)
-    found = compare(logits, ["vector"], metrics=["nll"], ci=False)["vector"]
-    assert found.recalibrator.input == "logits"
-    assert found.calibrated.logits is None
+    result = compare(logits, ["vector"], metrics=["nll"], ci=False)["vector"]
+    assert result.recalibrator.input == "logits"
+    assert result.calibrated.logits is None
 
 
 @pytest.mark.slow
@@ -200,23 +187,23 @@ def test_all_methods_run_and_a_failing_one_is_a_row(data, monkeypatch):
     entries["beta"] = RecalibratorSpec(**{**vars(spec), "make": broken})
     monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
     seen = []
-    found = compare(
+    comparison = compare(
         data, metrics=METRICS, resamples=100, progress=lambda r, i, n: seen.append((r.key, n))
     )
-    assert set(found.methods) == set(RECALIBRATORS.keys()) == {key for key, _ in seen}
-    assert [m.key for m in found if not m.ok] == ["beta"]
-    assert found["beta"].reason == "not today."
-    assert found["beta"].metrics == {}
-    frame = found.frame()
+    assert set(comparison.methods) == set(RECALIBRATORS.keys()) == {key for key, _ in seen}
+    assert [m.key for m in comparison if not m.ok] == ["beta"]
+    assert comparison["beta"].reason == "not today."
+    assert comparison["beta"].metrics == {}
+    frame = comparison.frame()
     assert frame.loc["beta", "reason"] == "not today."
-    assert frame.loc["ets", "nll"] == found["ets"].metrics["nll"].value
-    for method in found:
+    assert frame.loc["ets", "nll"] == comparison["ets"].metrics["nll"].value
+    for method in comparison:
         if method.ok and method.accuracy_preserving:
             assert method.predictions_changed == 0
     for key in METRICS:
-        assert sum(m.best_share[key] for m in found if m.ok) == pytest.approx(1)
-        assert found.best(key) == found.ranking(key)[0]
-        assert found.best(key) in found.tied[key]
+        assert sum(m.best_share[key] for m in comparison if m.ok) == pytest.approx(1)
+        assert comparison.best(key) == comparison.ranking(key)[0]
+        assert comparison.best(key) in comparison.tied[key]
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError(), OSError(28, "disk full")])
@@ -230,10 +217,10 @@ def test_a_method_that_dies_of_anything_is_a_row_and_the_others_finish(data, mon
     }
     entries = RECALIBRATORS._entries | broken_ones
     monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
-    found = compare(data, ["beta", "temperature", "ets"], metrics=["nll"], ci=False, jobs=2)
-    assert [m.key for m in found if m.ok] == ["identity", "temperature"]
-    assert found["beta"].reason == found["ets"].reason
-    assert found["beta"].reason.endswith(".")
+    comparison = compare(data, ["beta", "temperature", "ets"], metrics=["nll"], ci=False, jobs=2)
+    assert [m.key for m in comparison if m.ok] == ["identity", "temperature"]
+    assert comparison["beta"].reason == comparison["ets"].reason
+    assert comparison["beta"].reason.endswith(".")
     curve = learning_curve(data, ["beta", "temperature"], fit_split="calibration", repeats=1)
     assert set(curve.failures) == {"beta"}
 
@@ -278,7 +265,7 @@ def test_numbers_do_not_depend_on_the_company(data):
 
 def test_stopping_keeps_what_is_finished(data):
     done = []
-    found = compare(
+    comparison = compare(
         data,
         ["temperature", "ets", "irm"],
         metrics=["nll"],
@@ -286,21 +273,21 @@ def test_stopping_keeps_what_is_finished(data):
         progress=lambda r, i, n: done.append(r.key),
         stop=lambda: len(done) >= 2,
     )
-    assert [m.ok for m in found] == [True, True, False, False]
-    assert "stopped" in found["irm"].reason
+    assert [m.ok for m in comparison] == [True, True, False, False]
+    assert "stopped" in comparison["irm"].reason
 
 
 def test_cross_fitting_calibrates_every_row_by_a_map_that_never_saw_it(plain):
-    found = compare(plain, ["temperature"], cross_fit=3, metrics=["nll"], ci=False)["temperature"]
-    assert found.calibrated.n == 900
+    result = compare(plain, ["temperature"], cross_fit=3, metrics=["nll"], ci=False)["temperature"]
+    assert result.calibrated.n == 900
     share = assign_parts(plain.labels, 3, np.random.default_rng(0))
     for fold in range(3):
         seen = share != fold
         one = RECALIBRATORS["temperature"].make().fit(plain.probs[seen], plain.labels[seen])
         np.testing.assert_allclose(
-            found.calibrated.probs[~seen], one.transform(plain.probs[~seen]), atol=1e-12
+            result.calibrated.probs[~seen], one.transform(plain.probs[~seen]), atol=1e-12
         )
-    assert found.recalibrator is None
+    assert result.recalibrator is None
 
 
 @pytest.mark.slow
@@ -308,20 +295,20 @@ def test_confidence_only_data_have_what_has_a_meaning_for_them():
     z, y = simulate(800, 4, 3.0)
     p = softmax(z)
     data = ConfidencePredictions(confidence=p.max(axis=1), correct=p.argmax(axis=1) == y)
-    found = compare(data, metrics=["ece", "nll"], resamples=100)
-    there = {m.key for m in found if m.ok}
-    assert there == {s.key for s in RECALIBRATORS if s.confidence_only}
-    assert "confidence-only" in found["temperature"].reason
-    assert found["isotonic"].metrics["ece"].value < found["identity"].metrics["ece"].value
-    assert isinstance(found["platt"].calibrated, ConfidencePredictions)
-    assert found["platt"].calibration_gain > 0
+    comparison = compare(data, metrics=["ece", "nll"], resamples=100)
+    keys = {m.key for m in comparison if m.ok}
+    assert keys == {s.key for s in RECALIBRATORS if s.confidence_only}
+    assert "confidence-only" in comparison["temperature"].reason
+    assert comparison["isotonic"].metrics["ece"].value < comparison["identity"].metrics["ece"].value
+    assert isinstance(comparison["platt"].calibrated, ConfidencePredictions)
+    assert comparison["platt"].calibration_gain > 0
 
 
 def test_options_reach_their_method(data):
-    found = compare(
+    comparison = compare(
         data, ["histogram"], metrics=["ece"], options={"histogram": {"bins": 3}}, ci=False
     )
-    assert found["histogram"].params["most_points"] <= 3
+    assert comparison["histogram"].params["most_points"] <= 3
     failed = compare(data, ["irm"], metrics=["ece"], options={"irm": {"bins": 3}}, ci=False)["irm"]
     assert "has no option 'bins'" in failed.reason
 
@@ -329,17 +316,17 @@ def test_options_reach_their_method(data):
 def test_unknown_names_are_refused(data):
     with pytest.raises(OptionError, match="there is no recalibrator 'magic'"):
         compare(data, ["magic"])
-    found = compare(data, ["temperature"], metrics=["nll"], ci=False)
+    comparison = compare(data, ["temperature"], metrics=["nll"], ci=False)
     with pytest.raises(OptionError, match="not in this comparison"):
-        found["ets"]
+        comparison["ets"]
     with pytest.raises(OptionError, match="not in this comparison"):
-        found.best("ece")
+        comparison.best("ece")
 
 
 def test_two_equal_methods_are_tied(data):
-    found = compare(data, ["temperature", "ets"], metrics=["accuracy"])
-    assert set(found.tied["accuracy"]) == {"identity", "temperature", "ets"}
-    assert found["ets"].differences["accuracy"].interval == (0, 0)
+    comparison = compare(data, ["temperature", "ets"], metrics=["accuracy"])
+    assert set(comparison.tied["accuracy"]) == {"identity", "temperature", "ets"}
+    assert comparison["ets"].differences["accuracy"].interval == (0, 0)
 
 
 # ------------------------------------------------------------------ paired resamples
@@ -354,18 +341,18 @@ def test_a_metric_without_a_value_for_a_calibrated_model_has_no_difference():
     # So many classes that some are too confident in every resample: their mean error has a value in all of them.
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(20, 0.5), size=1_000)
-    labels = (p.cumsum(axis=1) > rng.random((1_000, 1))).argmax(axis=1)
+    labels = draw_labels(p, rng)
     sharp = p**2 / (p**2).sum(axis=1, keepdims=True)
-    found = compare(
+    comparison = compare(
         Predictions(probs=sharp, labels=labels),
         ["temperature"],
         metrics=["over_mcs", "under_mcs", "wsmcs_over"],
         resamples=100,
     )
-    for method in found:
+    for method in comparison:
         assert np.isfinite(list(method.best_share.values())).all()
         assert np.isfinite([d.interval for d in method.differences.values()]).all()
-    assert list(found.tied) == ["wsmcs_over"]
+    assert list(comparison.tied) == ["wsmcs_over"]
 
 
 def test_stratified_samples_hold_the_classes_in_proportion():
@@ -403,7 +390,7 @@ def test_recalibrate_names_the_rows_that_fitted_where_there_are_no_splits(plain)
 
 def test_learning_curve(data):
     seen = []
-    found = learning_curve(
+    curve = learning_curve(
         data,
         ["temperature", "isotonic"],
         sizes=[50, 400],
@@ -411,7 +398,7 @@ def test_learning_curve(data):
         metrics=["nll", "accuracy"],
         progress=lambda i, n: seen.append((i, n)),
     )
-    frame = found.frame()
+    frame = curve.frame()
     assert len(frame) == 3 * 2 * 2
     assert seen[-1] == (12, 12)  # of all rows there is one draw
     assert frame[frame["rows"] == 400]["repeats"].tolist() == [1] * 6
@@ -419,18 +406,18 @@ def test_learning_curve(data):
     # One parameter learns from few rows, four step functions need many.
     assert nll["temperature", 50] < nll["isotonic", 50]
     assert nll["isotonic", 400] < nll["isotonic", 50]
-    (few,) = (p for p in found.of("temperature", "nll") if p.rows == 50)
+    (few,) = (p for p in curve.of("temperature", "nll") if p.rows == 50)
     assert few.low < few.mean < few.high  # every draw is another one
     at_all = frame[(frame["rows"] == 400) & (frame["method"] == "temperature")]
     np.testing.assert_allclose(at_all["low"], at_all["high"])
-    assert (found.fit.split, found.evaluation.split) == ("calibration", "test")
+    assert (curve.fit.split, curve.evaluation.split) == ("calibration", "test")
     wanted = calviz.evaluate(data, ["nll", "accuracy"], split="test")
     for metric in ("nll", "accuracy"):
-        before = found.uncalibrated[metric]
+        before = curve.uncalibrated[metric]
         assert before.value == wanted[metric].value
         assert before.interval.low < before.value < before.interval.high
-        assert {p.mean for p in found.of("identity", metric)} == {before.value}
-    assert found.uncalibrated["nll"].noise_floor is not None
+        assert {p.mean for p in curve.of("identity", metric)} == {before.value}
+    assert curve.uncalibrated["nll"].noise_floor is not None
     # With all rows the fit is that of a comparison on the same splits.
     alone = compare(data, ["temperature"], metrics=["nll"])["temperature"].metrics["nll"].value
     assert nll["temperature", 400] == pytest.approx(alone)
@@ -446,15 +433,15 @@ def test_a_band_holds_the_middle_90_percent_of_the_draws():
 
 def test_a_learning_curve_keeps_what_is_finished(data):
     seen = []
-    found = learning_curve(
+    curve = learning_curve(
         data,
         ["temperature"],
         sizes=[50, 100],
         repeats=2,
-        progress=lambda *said: seen.append(said),
+        progress=lambda *message: seen.append(message),
         stop=lambda: len(seen) == 4,
     )
-    assert {(p.method, p.rows, p.repeats) for p in found.points} == {
+    assert {(p.method, p.rows, p.repeats) for p in curve.points} == {
         ("identity", 50, 2),
         ("temperature", 50, 2),
     }
@@ -467,9 +454,9 @@ def test_a_learning_curve_survives_what_cannot_be_fitted():
     data = Predictions(
         probs=softmax(z), labels=y, splits=np.repeat(["calibration", "test"], [300, 100])
     )
-    found = learning_curve(data, ["temperature"], sizes=[20], repeats=2, metrics=["nll"])
-    assert "nothing to fit" in found.failures["temperature"]
-    assert {p.method for p in found.points} == {"identity"}
+    curve = learning_curve(data, ["temperature"], sizes=[20], repeats=2, metrics=["nll"])
+    assert "nothing to fit" in curve.failures["temperature"]
+    assert {p.method for p in curve.points} == {"identity"}
     with pytest.raises(OptionError, match="'sizes' must be"):
         learning_curve(data, ["temperature"], sizes=[5])
 
@@ -480,20 +467,20 @@ def test_a_stop_inside_a_fit_keeps_what_is_finished(data):
     def stop():
         return any(doing.startswith("cross-validating") for _, doing in heard)
 
-    found = compare(
+    comparison = compare(
         data,
         ["temperature", "dirichlet-odir"],
         metrics=METRICS,
         resamples=100,
         jobs=1,
-        activity=lambda *said: heard.append(said),
+        activity=lambda *message: heard.append(message),
         stop=stop,
     )
     assert ("temperature", "fitting") in heard
-    assert found["temperature"].ok
-    assert found["temperature"].differences["nll"].interval.high < 0
-    assert not found["dirichlet-odir"].ok
-    assert "stopped" in found["dirichlet-odir"].reason
+    assert comparison["temperature"].ok
+    assert comparison["temperature"].differences["nll"].interval.high < 0
+    assert not comparison["dirichlet-odir"].ok
+    assert "stopped" in comparison["dirichlet-odir"].reason
 
 
 def test_a_stop_is_never_an_error_wherever_it_comes(data):
@@ -510,9 +497,9 @@ def test_a_stop_is_never_an_error_wherever_it_comes(data):
     assert all(m.ok for m in run())
     for place in range(asked):
         asked, limit = 0, place
-        found = run()
-        assert not found["temperature"].ok
-        assert "stopped" in found["temperature"].reason
+        result = run()
+        assert not result["temperature"].ok
+        assert "stopped" in result["temperature"].reason
 
 
 def test_refits_widen_differences_by_what_the_fit_varies(data):
@@ -535,7 +522,7 @@ def test_refits_widen_differences_by_what_the_fit_varies(data):
 
 
 @pytest.mark.parametrize(
-    ("n", "asked", "said"),
+    ("n", "asked", "message"),
     [
         (1, {"fit_fraction": 0.5}, "these data have 1 row in all: label more rows"),
         (8, {}, "these data have 8 rows in all: label more rows"),
@@ -543,14 +530,14 @@ def test_refits_widen_differences_by_what_the_fit_varies(data):
         (12, {"cross_fit": 2}, "take more folds, so that each map is fitted on more of the rows"),
     ],
 )
-def test_too_few_rows_to_fit_on_come_with_what_to_do(n, asked, said):
+def test_too_few_rows_to_fit_on_come_with_what_to_do(n, asked, message):
     data = calviz.Predictions(probs=np.linspace(0.2, 0.8, n), labels=np.arange(n) % 2)
     with pytest.raises(
         InputError, match=r"there are \d+ calibration rows \(.+\), a recal"
-    ) as found:
+    ) as caught:
         Division(**asked).rows(data)
-    assert said in str(found.value)
-    assert "needs at least 10" in str(found.value)
+    assert message in str(caught.value)
+    assert "needs at least 10" in str(caught.value)
 
 
 @pytest.mark.parametrize("folder", ["comparison", "data", "core"])

@@ -15,6 +15,7 @@ from calviz.comparison.difference_intervals import (
 )
 from calviz.comparison.paired_differences import pair
 from calviz.core.predictions import Predictions
+from tests.inputs.simulated import draw_labels
 
 K, SPREAD = 5, 0.6
 ERRORS = ("ece", "ks", "kde_ece", "smece", "classwise_ece", "brier_miscalibration", "ece_debiased")
@@ -23,7 +24,7 @@ ERRORS = ("ece", "ks", "kde_ece", "smece", "classwise_ece", "brier_miscalibratio
 def truth(n, rng):
     """True probabilities (n, K), and labels drawn from them."""
     q = rng.dirichlet(np.full(K, SPREAD), n)
-    return q, (np.cumsum(q, axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, K - 1)
+    return q, draw_labels(q, rng)
 
 
 def compared(sets, labels, keys, rng):
@@ -38,9 +39,9 @@ def test_two_calibrated_models_are_not_called_different():
     false = dict.fromkeys(ERRORS, 0)
     for _ in range(runs):
         q, y = truth(500, rng)
-        found = compared({"sharp": q, "constant": np.full_like(q, 1 / K)}, y, ERRORS, rng)
+        result = compared({"sharp": q, "constant": np.full_like(q, 1 / K)}, y, ERRORS, rng)
         for key in ERRORS:
-            false[key] += not found.difference(key, "sharp", "constant").tied
+            false[key] += not result.difference(key, "sharp", "constant").tied
     # With a probability of 5 % each, more than this many have one of 1 in 1,000.
     assert max(false.values()) <= binom.ppf(0.999, runs, 0.05), false
 
@@ -63,9 +64,9 @@ def test_a_difference_is_covered_declared_and_hardly_biased():
     for _ in range(runs):
         q, y = truth(500, rng)
         sharp = softmax(1.5 * np.log(q + 1e-300), axis=1)
-        found = compared({"sharp": sharp, "true": q}, y, keys, rng)
+        result = compared({"sharp": sharp, "true": q}, y, keys, rng)
         for key in keys:
-            d = found.difference(key, "sharp", "true")
+            d = result.difference(key, "sharp", "true")
             covered[key] += d.interval.low <= true[key] <= d.interval.high
             declared[key] += d.verdict == "worse"
             shown[key].append(d.value)
@@ -85,9 +86,9 @@ def test_none_of_eight_equal_models_is_called_worse():
         q, y = truth(500, rng)
         logs = np.log(q + 1e-300)
         sets = {f"{i}": softmax(logs + 0.6 * rng.standard_normal(q.shape), 1) for i in range(8)}
-        found = compared(sets, y, keys, rng)
+        result = compared(sets, y, keys, rng)
         for key in keys:
-            worse[key] += len(found.tied_with_best(key, found.values[key])) < 8
+            worse[key] += len(result.tied_with_best(key, result.values[key])) < 8
     assert max(worse.values()) <= binom.ppf(0.999, runs, 0.05), worse
 
 
@@ -174,9 +175,9 @@ def test_the_two_values_and_their_paired_noise_by_hand(z):
     common, own = rng.normal(size=(2, 5, 400))
     spreads = []
     for value, noise in ((0.10, common), (0.07, common + 0.1 * own)):
-        made = spread(value, 0.05 * noise)
+        result = spread(value, 0.05 * noise)
         none = np.zeros(41)
-        spreads.append(Spread(value, none, none, made.sd, made.off, 0, 0.0, made.draws))
+        spreads.append(Spread(value, none, none, result.sd, result.off, 0, 0.0, result.draws))
     low, high = difference(*spreads, z=z)
     # Scale 1 is the fourth; the part that both share cancels.
     sd = float(np.std(0.05 * 0.1 * own[3], ddof=1))
@@ -193,8 +194,8 @@ def test_the_estimate_by_hand():
     # The median of what is left: a normal variable cut off at 0.
     below = norm.cdf(-value / sd) + (0.5 - share) / (1 - share) * slab
     wanted = value + sd * norm.ppf(below)
-    found = _without_noise(value, truth, truth, np.full(truth.shape, sd))
-    assert found == pytest.approx(wanted, abs=1e-4)
+    result = _without_noise(value, truth, truth, np.full(truth.shape, sd))
+    assert result == pytest.approx(wanted, abs=1e-4)
     assert 0.05 < wanted < 0.1
 
 

@@ -13,12 +13,13 @@ from calviz.comparison.rows import Division
 from calviz.comparison.saved_maps import apply_map
 from calviz.core.predictions import ConfidencePredictions
 from calviz.data.writing import write_predictions
+from tests.inputs.simulated import draw_labels
 
 
 def predictions(k=2, n=300):
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.ones(k), n)
-    labels = (probs.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    labels = draw_labels(probs, rng)
     return calviz.Predictions(probs=probs, labels=labels, class_names=("no", "yes", "maybe")[:k])
 
 

@@ -14,6 +14,7 @@ from calviz.core.row_columns import RowColumns
 from calviz.results.comparison import Difference
 from calviz.results.evaluation import Interval, MetricResult
 from calviz.results.model_comparison import Alignment, ModelComparison, ModelResult
+from tests.inputs.simulated import draw_labels, softmax
 
 KEYS = ["accuracy", "nll", "brier", "ece"]
 
@@ -35,10 +36,10 @@ def scores(aligned: Alignment) -> dict[str, list[float]]:
 def test_rows_are_matched_by_identifier_in_the_order_of_the_first():
     one = make(ids=["a", "b", "c", "d"])
     other = make(ids=["d", "x", "b", "a"], labels=[1, 1, 1, 0], score=[0.94, 0.99, 0.92, 0.91])
-    found = align({"one": one, "other": other})
-    assert found.by == "identifier"
-    assert scores(found) == {"one": [0.1, 0.2, 0.4], "other": [0.91, 0.92, 0.94]}
-    text = " ".join(found.notes)
+    alignment = align({"one": one, "other": other})
+    assert alignment.by == "identifier"
+    assert scores(alignment) == {"one": [0.1, 0.2, 0.4], "other": [0.91, 0.92, 0.94]}
+    text = " ".join(alignment.notes)
     assert "3 rows matched by identifier" in text
     assert "1 row of 'one' left out" in text
     assert "1 row of 'other' left out" in text
@@ -47,17 +48,19 @@ def test_rows_are_matched_by_identifier_in_the_order_of_the_first():
 def test_identifiers_that_occur_twice_are_left_out_and_said():
     one = make(ids=["a", "b", "c", "d"])
     other = make(ids=["a", "b", "b", "d"], labels=[0, 1, 1, 1], score=[0.91, 0.92, 0.93, 0.94])
-    found = align({"one": one, "other": other})
-    assert scores(found) == {"one": [0.1, 0.4], "other": [0.91, 0.94]}
-    text = " ".join(found.notes)
+    alignment = align({"one": one, "other": other})
+    assert scores(alignment) == {"one": [0.1, 0.4], "other": [0.91, 0.94]}
+    text = " ".join(alignment.notes)
     assert "2 rows of 'other' left out: their identifiers occur more than once there" in text
     assert "2 rows of 'one' left out" in text  # b and c
 
 
 def test_identifiers_that_are_the_same_may_occur_twice():
-    found = align({"one": make(ids=["a", "a", "b", "c"]), "other": make(ids=["a", "a", "b", "c"])})
-    assert found.rows == 4
-    assert found.notes == ("The identifiers of all 4 rows are the same.",)
+    alignment = align(
+        {"one": make(ids=["a", "a", "b", "c"]), "other": make(ids=["a", "a", "b", "c"])}
+    )
+    assert alignment.rows == 4
+    assert alignment.notes == ("The identifiers of all 4 rows are the same.",)
 
 
 def test_rows_on_whose_label_any_model_disagrees_are_left_out():
@@ -65,30 +68,30 @@ def test_rows_on_whose_label_any_model_disagrees_are_left_out():
     second, third = make(ids=ids, labels=[0, 0, 1, 1]), make(ids=ids, labels=[0, 1, 0, 1])
     first = make(ids=ids, labels=[0, 1, 1, 1])
     # The second one differs in b, the third one in c.
-    found = align({"one": first, "two": second, "three": third})
-    assert found.models["one"].ids.tolist() == ["a", "d"]
-    assert "2 rows left out: their true labels are not the same in every model." in found.notes
+    alignment = align({"one": first, "two": second, "three": third})
+    assert alignment.models["one"].ids.tolist() == ["a", "d"]
+    assert "2 rows left out: their true labels are not the same in every model." in alignment.notes
 
 
 def test_numbers_and_texts_are_the_same_identifiers():
-    found = align({"one": make(ids=[1, 2, 3, 4]), "other": make(ids=["1", "2", "3", "4"])})
-    assert found.rows == 4
+    alignment = align({"one": make(ids=[1, 2, 3, 4]), "other": make(ids=["1", "2", "3", "4"])})
+    assert alignment.rows == 4
 
 
 def test_rows_with_different_labels_are_left_out():
     one = make(ids=list("abcd"))
     other = make(ids=list("abcd"), labels=[0, 1, 1, 1])
-    found = align({"one": one, "other": other})
-    assert scores(found)["one"] == [0.1, 0.2, 0.4]
-    assert "1 row left out: their true labels" in found.notes[-1]
+    alignment = align({"one": one, "other": other})
+    assert scores(alignment)["one"] == [0.1, 0.2, 0.4]
+    assert "1 row left out: their true labels" in alignment.notes[-1]
     with pytest.raises(InputError, match="differ in every row"):
         align({"one": one, "other": make(ids=list("abcd"), labels=[1, 0, 1, 0])})
 
 
 def test_without_identifiers_the_order_counts_where_the_labels_agree():
-    found = align({"one": make(), "other": make(ids=list("abcd"))})
-    assert found.by == "order"
-    assert "the true labels agree in all 4 rows" in found.notes[0]
+    alignment = align({"one": make(), "other": make(ids=list("abcd"))})
+    assert alignment.by == "order"
+    assert "the true labels agree in all 4 rows" in alignment.notes[0]
     one_class = align({"one": make(labels=[0] * 4), "other": make(labels=[0] * 4)})
     assert "their agreement is weak evidence" in one_class.notes[0]
 
@@ -125,12 +128,12 @@ def test_classes_are_brought_into_one_order():
         logits=np.log(probs[:, [2, 0, 1]]), labels=[1, 0], class_names=("fox", "cat", "dog")
     )
     unnamed = Predictions(probs=probs, labels=[0, 2])
-    found = align({"unnamed": unnamed, "one": one, "other": other}).models
-    for model in found.values():
+    alignment = align({"unnamed": unnamed, "one": one, "other": other}).models
+    for model in alignment.values():
         assert model.class_names == ("cat", "dog", "fox")
         assert model.labels.tolist() == [0, 2]
         np.testing.assert_allclose(model.probs, probs)
-    assert found["other"].kind == "logits"
+    assert alignment["other"].kind == "logits"
     with pytest.raises(InputError, match="not the same"):
         align(
             {
@@ -146,9 +149,9 @@ def test_a_class_that_confidence_only_data_predict_keeps_its_name():
         confidence=[0.9, 0.8], correct=[1, 0], labels=[1, 0], predicted=[1, 1],
         class_names=("yes", "no"),
     )  # fmt: skip
-    found = align({"one": one, "other": other}).models["other"]
-    assert found.labels.tolist() == [0, 1]
-    assert found.predicted.tolist() == [0, 0]
+    alignment = align({"one": one, "other": other}).models["other"]
+    assert alignment.labels.tolist() == [0, 1]
+    assert alignment.predicted.tolist() == [0, 0]
 
 
 def test_splits_and_groups_are_of_the_first_that_has_them():
@@ -169,58 +172,58 @@ def test_splits_and_groups_are_of_the_first_that_has_them():
 def models():
     rng = np.random.default_rng(0)
     z = rng.normal(scale=1.5, size=(600, 3))
-    y = np.array([rng.choice(3, p=np.exp(r) / np.exp(r).sum()) for r in z])
+    y = draw_labels(softmax(z), rng)
     splits = np.repeat(["calibration", "test"], 300)
     side = np.where(np.arange(600) % 3, "left", "right")
 
     def of(name, factor, noise=0.0):
         scores = factor * (z + noise * rng.normal(size=z.shape))
-        p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        p = softmax(scores)
         return Predictions(probs=p, labels=y, splits=splits, groups={"side": side}, name=name)
 
     return [of("true", 1.0), of("sharp", 3.0), of("sharper", 3.02), of("noisy", 1.0, noise=2.0)]
 
 
 @pytest.fixture(scope="module")
-def found(models):
+def comparison(models):
     return compare_models(models, KEYS, split="test", resamples=400)
 
 
-def test_values_are_those_of_evaluate(models, found):
+def test_values_are_those_of_evaluate(models, comparison):
     for model in models:
         wanted = calviz.evaluate(model, KEYS, split="test", ci=True, resamples=400)
         for key in KEYS:
-            assert found[model.name].metrics[key].value == wanted[key].value
-            assert found[model.name].metrics[key].interval == wanted[key].interval
+            assert comparison[model.name].metrics[key].value == wanted[key].value
+            assert comparison[model.name].metrics[key].interval == wanted[key].interval
 
 
-def test_differences_are_those_of_the_values_and_of_a_bootstrap_by_hand(models, found):
+def test_differences_are_those_of_the_values_and_of_a_bootstrap_by_hand(models, comparison):
     one, other = models[0].split("test"), models[1].split("test")
     rows = np.arange(300)
     loss = {m.name: -np.log(m.probs[rows, m.labels].astype(float)) for m in (one, other)}
-    d = found.difference("nll", "sharp", "true")
+    d = comparison.difference("nll", "sharp", "true")
     assert d.value == pytest.approx(loss["sharp"].mean() - loss["true"].mean())
     drawn = np.random.default_rng(1).integers(300, size=(4_000, 300))
     by_hand = (loss["sharp"] - loss["true"])[drawn].mean(axis=1)
     width = np.ptp(np.quantile(by_hand, [0.025, 0.975]))
     np.testing.assert_allclose(d.interval, np.quantile(by_hand, [0.025, 0.975]), atol=0.15 * width)
-    back = found.difference("nll", "true", "sharp")
+    back = comparison.difference("nll", "true", "sharp")
     assert back.value == -d.value
     assert back.interval == (-d.interval.high, -d.interval.low)
 
 
-def test_ranks_by_what_is_beyond_noise(found):
+def test_ranks_by_what_is_beyond_noise(comparison):
     # The truth is the best; sharp and sharper give every row the same class and nearly the same loss.
-    assert found.ranks("accuracy")["sharp"] == found.ranks("accuracy")["sharper"]
-    assert found.difference("accuracy", "sharp", "sharper") == Difference(
+    assert comparison.ranks("accuracy")["sharp"] == comparison.ranks("accuracy")["sharper"]
+    assert comparison.difference("accuracy", "sharp", "sharper") == Difference(
         0.0, Interval(0.0, 0.0), "tied", Interval(0.0, 0.0)
     )
-    assert found.ranks("nll")["true"] == 1
-    assert found.ranks("nll")["sharp"] > 1
-    assert found.tied_with_best("nll") == ("true",)
-    assert set(found.tied_with_best("accuracy")) >= {"true", "sharp", "sharper"}
+    assert comparison.ranks("nll")["true"] == 1
+    assert comparison.ranks("nll")["sharp"] > 1
+    assert comparison.tied_with_best("nll") == ("true",)
+    assert set(comparison.tied_with_best("accuracy")) >= {"true", "sharp", "sharper"}
     for key in KEYS:
-        assert sum(m.best_share[key] for m in found) == pytest.approx(1)
+        assert sum(m.best_share[key] for m in comparison) == pytest.approx(1)
 
 
 def test_ranks_of_a_case_done_by_hand():
@@ -269,9 +272,9 @@ def test_some_rows_only(models):
 def test_a_split_is_taken_from_each_model_that_has_it(models):
     test = models[0].split("test")
     alone = Predictions(probs=test.probs, labels=test.labels)
-    found = compare_models({"all": models[0], "test only": alone}, KEYS, split="test")
-    assert found.rows == 300
-    assert found.difference("nll", "all", "test only").tied
+    comparison = compare_models({"all": models[0], "test only": alone}, KEYS, split="test")
+    assert comparison.rows == 300
+    assert comparison.difference("nll", "all", "test only").tied
     with pytest.raises(InputError, match="there is no split 'train'"):
         compare_models(models, split="train")
 
@@ -280,12 +283,12 @@ def test_a_model_that_cannot_be_evaluated_is_a_row_with_its_reason(models):
     m = models[0]
     right = m.probs.argmax(axis=1) == m.labels
     top = ConfidencePredictions(confidence=m.probs.max(axis=1), correct=right, labels=m.labels)
-    found = compare_models(
+    comparison = compare_models(
         {"full": m, "top": top}, ["accuracy", "ece", "brier"], reduction="class:1"
     )
-    assert not found["top"].ok
-    assert found["top"].reason
-    assert found.ranks("accuracy") == {}
+    assert not comparison["top"].ok
+    assert comparison["top"].reason
+    assert comparison.ranks("accuracy") == {}
     same = compare_models({"full": m, "top": top}, ["accuracy", "ece", "brier"])
     # The top label says all that accuracy and ECE need.
     assert same.difference("ece", "full", "top").value == pytest.approx(0, abs=1e-12)
@@ -295,15 +298,15 @@ def test_a_model_that_cannot_be_evaluated_is_a_row_with_its_reason(models):
 
 def test_what_takes_long_can_be_followed_and_stopped(models):
     seen = []
-    found = compare_models(
+    comparison = compare_models(
         models,
         ["accuracy"],
-        progress=lambda *said: seen.append(said),
+        progress=lambda *message: seen.append(message),
         stop=lambda: len(seen) == 2,
     )
     assert seen == [("true", 1, 4), ("sharp", 2, 4)]
-    assert [m.ok for m in found] == [True, True, False, False]
-    assert set(found.pairs["accuracy"]) == {("true", "sharp")}
+    assert [m.ok for m in comparison] == [True, True, False, False]
+    assert set(comparison.pairs["accuracy"]) == {("true", "sharp")}
 
 
 def test_names_must_tell_the_models_apart(models):
@@ -313,10 +316,10 @@ def test_names_must_tell_the_models_apart(models):
         compare_models([models[0]])
 
 
-def test_frame(found):
-    frame = found.frame()
+def test_frame(comparison):
+    frame = comparison.frame()
     assert frame.index.tolist() == ["true", "sharp", "sharper", "noisy"]
-    assert frame["nll"]["true"] == found["true"].metrics["nll"].value
+    assert frame["nll"]["true"] == comparison["true"].metrics["nll"].value
 
 
 # ------------------------------------------------------------------ models x methods
@@ -324,18 +327,18 @@ def test_frame(found):
 
 def test_methods_of_every_model_are_judged_on_the_same_rows(models):
     seen = []
-    found = compare_methods(
-        models[:2], ["temperature"], metrics=["nll"], progress=lambda *said: seen.append(said)
+    comparison = compare_methods(
+        models[:2], ["temperature"], metrics=["nll"], progress=lambda *message: seen.append(message)
     )
     for model in models[:2]:
         alone = compare(model, ["temperature"], metrics=["nll"])
         for key in ("identity", "temperature"):
-            assert found.models[model.name][key].metrics["nll"].value == pytest.approx(
+            assert comparison.models[model.name][key].metrics["nll"].value == pytest.approx(
                 alone[key].metrics["nll"].value
             )
-    assert found.methods == ("identity", "temperature")
+    assert comparison.methods == ("identity", "temperature")
     assert sorted(done for _, done, _ in seen) == [1, 2, 3, 4]
-    table = found.frame("nll")
+    table = comparison.frame("nll")
     assert table.shape == (2, 2)
     # The one was sharpened by 3, which a temperature mends.
     assert table.loc["sharp", "temperature"] == pytest.approx(

@@ -20,6 +20,6 @@ P = Predictions(probs=[[0.5, 0.5]], labels=[0], name="p")
     ],
 )
 def test_names(files, names):
-    found = named_models(files)
-    assert list(found) == names
-    assert [m.name for m in found.values()] == names
+    models = named_models(files)
+    assert list(models) == names
+    assert [m.name for m in models.values()] == names

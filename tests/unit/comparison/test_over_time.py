@@ -40,31 +40,31 @@ def test_periods_are_those_of_the_calendar():
 
 def test_each_period_is_measured_as_its_rows_are():
     data = drifting()
-    found = over_time(data, "nll", method=None)
-    assert found.every == "month"
+    series = over_time(data, "nll", method=None)
+    assert series.every == "month"
     month = data.times.astype("datetime64[M]").astype(str)
-    for one in found.periods:
+    for one in series.periods:
         rows = month == one.name
         assert one.rows == rows.sum()
         expected = log_loss(data.labels[rows], data.probs[rows])
         assert one.result.value == pytest.approx(expected, rel=1e-9)
     # What would be usual is the loss of all rows, which a mean has on any number of them.
-    assert found.periods[0].expected == pytest.approx(found.whole.value, abs=0.01)
+    assert series.periods[0].expected == pytest.approx(series.whole.value, abs=0.01)
 
 
 def test_some_rows_are_measured_in_the_periods_of_all():
     data = drifting(600)
-    found = over_time(data, "nll", method=None)
+    series = over_time(data, "nll", method=None)
     month = data.times.astype("datetime64[M]").astype(str)
     # All of the first month, and too few of the second.
     rows = np.concatenate(
         [np.flatnonzero(month == "2021-01"), np.flatnonzero(month == "2021-02")[:29]]
     )
-    values = values_of(Sample(data), found, rows)
+    values = values_of(Sample(data), series, rows)
     expected = log_loss(data.labels[month == "2021-01"], data.probs[month == "2021-01"])
     assert values[0] == pytest.approx(expected, rel=1e-9)
     assert np.isnan(values[1:]).all()
-    drawn = OverTimeLine.compute(found).plot(beside=[Overlay("Some", "selected", values)])
+    drawn = OverTimeLine.compute(series).plot(beside=[Overlay("Some", "selected", values)])
     (trace,) = [t for t in drawn.data if t.name == "Some"]
     assert trace.y[0] == pytest.approx(expected, rel=1e-6)
 
@@ -82,19 +82,19 @@ def test_a_change_is_found_and_where_there_is_none_nothing():
 
 def test_maps_see_the_past_only_and_follow_a_change():
     data = drifting(from_month=3)
-    found = over_time(data, "nll", method="temperature")
+    series = over_time(data, "nll", method="temperature")
     month = data.times.astype("datetime64[M]").astype(str)
-    assert found.periods[0].recalibrated is None
-    for one in found.periods[1:]:
+    assert series.periods[0].recalibrated is None
+    for one in series.periods[1:]:
         assert one.fitted_on == (month < one.name).sum()
     # The first extreme month is met by a map of good ones, the last by one that knows.
-    gains = [p.result.value - p.recalibrated.value for p in found.periods[3:]]
+    gains = [p.result.value - p.recalibrated.value for p in series.periods[3:]]
     assert abs(gains[0]) < 0.05
     assert gains[-1] > 0.2
-    assert found.difference.verdict == "better"
-    assert "better beyond noise" in OverTimeLine.compute(found).past()
+    assert series.difference.verdict == "better"
+    assert "better beyond noise" in OverTimeLine.compute(series).past()
     for theme in ("light", "dark"):
-        assert OverTimeLine.compute(found).plot(theme=theme).data
+        assert OverTimeLine.compute(series).plot(theme=theme).data
 
 
 def test_clusters_are_dealt_out_whole():

@@ -18,6 +18,7 @@ from calviz.sample import budget, one_vs_rest
 from calviz.sample.row_draws import GroupWeights, RowDraws
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
+from tests.inputs.simulated import draw_labels
 
 #: Bins or widths that follow the rows: those of the sample are kept, so that a resample differs slightly.
 OWN_BINS = {"ece_equal_mass", "ece_debiased", "tace", "kde_ece", "kde_ece_l2", "ece_sturges"}
@@ -43,41 +44,41 @@ def test_weighted_metrics_are_those_of_the_rows_taken_so_often(n, reduction):
     rng = np.random.default_rng(1)
     rows = rng.integers(n, size=(3, n))
     counts = np.stack([np.bincount(r, minlength=n) for r in rows], axis=1).astype(float)
-    found = weighted.values(counts)
-    assert set(METRICS.keys()) - set(found) == set(NOT_PAIRED)
-    keys = [key for key in found if key not in OWN_BINS]
+    result = weighted.values(counts)
+    assert set(METRICS.keys()) - set(result) == set(NOT_PAIRED)
+    keys = [key for key in result if key not in OWN_BINS]
     for b in range(3):
         wanted = calviz.evaluate(p.take(rows[b]), keys, reduction=reduction)
         for key in keys:
             # smECE of resamples is on a coarser grid, class-wise sums are in single precision.
             near = 2e-3 if key == "smece" else 1e-6
-            assert found[key][b] == pytest.approx(wanted[key].value, abs=near, nan_ok=True), key
+            assert result[key][b] == pytest.approx(wanted[key].value, abs=near, nan_ok=True), key
 
 
 def test_weights_of_one_are_the_sample_itself():
     p = data(400, 4)
-    found = Weighted(Sample(p, "top-label"), METRICS.keys()).values(np.ones((400, 2)))
-    for key in sorted(found):
+    result = Weighted(Sample(p, "top-label"), METRICS.keys()).values(np.ones((400, 2)))
+    for key in sorted(result):
         near = 2e-3 if key in ("smece", "kde_ece", "kde_ece_l2") else 1e-6
         wanted = calviz.evaluate(p, [key])[key].value
-        assert found[key] == pytest.approx([wanted, wanted], abs=near, nan_ok=True), key
+        assert result[key] == pytest.approx([wanted, wanted], abs=near, nan_ok=True), key
 
 
 def test_confidence_only_data_have_those_that_need_no_more():
     p = data(200)
     hit = p.probs.argmax(axis=1) == p.labels
     top = ConfidencePredictions(confidence=p.probs.max(axis=1), correct=hit)
-    found = pair(
+    paired = pair(
         {"top": top, "all": p},
         METRICS.keys(),
         reduction="top-label",
         resamples=100,
         rng=np.random.default_rng(0),
     )
-    assert {"accuracy", "ece", "ks", "smece", "aurc"} <= set(found.metrics)
-    assert not {"nll", "brier", "classwise_ece"} & set(found.metrics)
-    for key in found.metrics:
-        same = found.difference(key, "top", "all")
+    assert {"accuracy", "ece", "ks", "smece", "aurc"} <= set(paired.metrics)
+    assert not {"nll", "brier", "classwise_ece"} & set(paired.metrics)
+    for key in paired.metrics:
+        same = paired.difference(key, "top", "all")
         assert same.value == pytest.approx(0, abs=1e-12), key
         assert same.tied, key
 
@@ -133,8 +134,8 @@ def test_of_a_signed_metric_the_size_says_what_is_better():
     low = Predictions(probs=np.clip(labels * 0.2 + 0.35, 0, 1), labels=labels)
     high = Predictions(probs=np.full(20_000, 0.505), labels=labels)
     sets = {"low": low, "high": high}
-    found = pair(sets, ["mcs"], reduction="positive", resamples=300, rng=rng)
-    d = found.difference("mcs", "low", "high")
+    paired = pair(sets, ["mcs"], reduction="positive", resamples=300, rng=rng)
+    d = paired.difference("mcs", "low", "high")
     seen = {name: p.probs[:, 1].mean() - labels.mean() for name, p in sets.items()}
     assert d.value == pytest.approx(seen["low"] - seen["high"])
     assert d.verdict == "worse"
@@ -148,20 +149,20 @@ def test_class_wise_errors_of_very_many_probabilities_are_left_out(monkeypatch):
     assert Weighted(sample, keys).metrics == ("ece",)
 
 
-@pytest.mark.parametrize(("asked_after", "made"), [(0, 100), (3, 100), (9, 180), (10**6, 500)])
+@pytest.mark.parametrize(("asked_after", "expected"), [(0, 100), (3, 100), (9, 180), (10**6, 500)])
 def test_who_is_in_a_hurry_gets_what_there_is_and_no_less_than_an_interval_needs(
-    monkeypatch, asked_after, made
+    monkeypatch, asked_after, expected
 ):
     monkeypatch.setattr(paired_bootstrap, "_CELLS", 20 * 50)  # twenty at a time
     asked = count()
-    found = paired_bootstrap.resampled(
+    result = paired_bootstrap.resampled(
         {"sum": lambda drawn, _: {"rows": drawn.sum(axis=0)}},
         50,
         500,
         np.random.default_rng(0),
         stop_early=lambda: next(asked) >= asked_after,
     )
-    assert found["sum"]["rows"].tolist() == [50] * made
+    assert result["sum"]["rows"].tolist() == [50] * expected
 
 
 def test_scaled_gaps_are_those_of_a_world_whose_error_is_known():
@@ -280,21 +281,21 @@ def test_drawn_clusters_are_their_rows_drawn_so_often(weights):
     sample = Sample(p, "top-label")
     drawn = GroupWeights(RowDraws(300, cluster), rng.poisson(1, (40, 5)) + 1.0)
     by_cluster, by_row = Weighted(sample, METRICS.keys()), Weighted(sample, METRICS.keys())
-    for found, wanted in (
+    for value, wanted in (
         (by_cluster.values(drawn), by_row.values(np.asarray(drawn))),
         (by_cluster.scaled(drawn), by_row.scaled(np.asarray(drawn))),
     ):
-        assert found.keys() == wanted.keys()
+        assert value.keys() == wanted.keys()
         for key in wanted:
-            np.testing.assert_allclose(found[key], wanted[key], atol=1e-9, err_msg=key)
+            np.testing.assert_allclose(value[key], wanted[key], atol=1e-9, err_msg=key)
 
 
 def test_class_wise_differences_of_weighted_rows_are_those_of_rows_nearly_alike():
     rng = np.random.default_rng(0)
     true = rng.dirichlet(np.ones(3), 200)
-    labels = (true.cumsum(1) < rng.random((200, 1))).sum(1)
+    labels = draw_labels(true, rng)
     probs = true**2 / (true**2).sum(1, keepdims=True)
-    found = [
+    values = [
         calviz.compare(
             calviz.Predictions(probs=probs, labels=labels, weights=weights),
             ["temperature"],
@@ -304,5 +305,5 @@ def test_class_wise_differences_of_weighted_rows_are_those_of_rows_nearly_alike(
         )["temperature"].differences["classwise_ece"]
         for weights in (None, np.r_[np.ones(199), 1 + 1e-6])
     ]
-    assert found[1].value == pytest.approx(found[0].value, abs=1e-5)
-    assert found[1].interval == pytest.approx(found[0].interval, abs=1e-5)
+    assert values[1].value == pytest.approx(values[0].value, abs=1e-5)
+    assert values[1].interval == pytest.approx(values[0].interval, abs=1e-5)

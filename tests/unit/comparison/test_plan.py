@@ -8,15 +8,14 @@ from calviz.comparison import Division, Plan, advise, carry_out
 from calviz.comparison.stratified_parts import whole_clusters
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Predictions
+from tests.inputs.simulated import simulate, softmax
 
 
 @pytest.fixture(scope="module")
 def data():
-    rng = np.random.default_rng(0)
-    z = rng.normal(scale=2, size=(240, 3))
-    true, said = (np.exp(z / t) / np.exp(z / t).sum(axis=1, keepdims=True) for t in (2, 1))
-    y = (true.cumsum(axis=1) > rng.random((240, 1))).argmax(axis=1)
-    return Predictions(probs=said, labels=y, splits=["calibration", "test"] * 120)
+    z, y = simulate(240, 3, 2)
+    text = softmax(z)
+    return Predictions(probs=text, labels=y, splits=["calibration", "test"] * 120)
 
 
 def test_a_plan_is_what_compare_carries_out(data):
@@ -44,9 +43,9 @@ def test_a_plan_is_what_compare_carries_out(data):
 
 
 def test_the_advice_is_made_with_the_comparison_and_kept(data):
-    found = calviz.compare(data, ["ets", "isotonic"], metrics=["nll", "brier"], resamples=100)
-    assert found.advice == advise(found, data)
-    assert found.advice_keeping_classes == advise(found, data, keep_classes=True)
+    comparison = calviz.compare(data, ["ets", "isotonic"], metrics=["nll", "brier"], resamples=100)
+    assert comparison.advice == advise(comparison, data)
+    assert comparison.advice_keeping_classes == advise(comparison, data, keep_classes=True)
 
 
 def test_a_plan_says_itself_whole():
@@ -109,6 +108,6 @@ def test_a_map_needs_ten_rows():
 def test_clusters_are_taken_whole_and_one_is_left(rows, taken):
     # Three clusters of four rows: as many of them as come nearest, but neither none nor all.
     cluster = np.tile([0, 1, 2], 4)
-    found = whole_clusters(cluster, rows, np.random.default_rng(0))
-    assert found.size == taken
-    assert np.bincount(cluster[found], minlength=3).tolist().count(4) == taken // 4
+    result = whole_clusters(cluster, rows, np.random.default_rng(0))
+    assert result.size == taken
+    assert np.bincount(cluster[result], minlength=3).tolist().count(4) == taken // 4

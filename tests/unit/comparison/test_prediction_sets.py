@@ -1,17 +1,21 @@
 """Prediction sets against MAPIE, by hand, and by simulation."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
+from tests.inputs.command_line import run
+from tests.inputs.simulated import draw_labels
 
 
 def data(n=1_200, k=4, seed=0):
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, 0.6), size=n)
-    labels = np.array([rng.choice(k, p=row) for row in probs])
+    labels = draw_labels(probs, rng)
     return calviz.Predictions(
         probs=probs, labels=labels, splits=["fit"] * 700 + ["judge"] * (n - 700)
     )
@@ -45,13 +49,13 @@ def test_lac_is_mapies(coverage):
     )
     peer.conformalize(p.probs[:700], p.labels[:700])
     sets = peer.predict_set(p.probs[700:])[1][:, :, 0]
-    found = calviz.prediction_sets(p, coverage=coverage, fit_split="fit")
-    assert found.overall.size == pytest.approx(sets.sum(axis=1).mean())
-    assert found.overall.covered == sets[np.arange(500), p.labels[700:]].sum()
-    for k, of in enumerate(found.classes):
+    result = calviz.prediction_sets(p, coverage=coverage, fit_split="fit")
+    assert result.overall.size == pytest.approx(sets.sum(axis=1).mean())
+    assert result.overall.covered == sets[np.arange(500), p.labels[700:]].sum()
+    for k, of in enumerate(result.classes):
         rows = p.labels[700:] == k
         assert (of.rows, of.covered) == (rows.sum(), sets[rows, k].sum())
-    assert found.sizes.tolist() == np.bincount(sets.sum(axis=1), minlength=5).tolist()
+    assert result.sizes.tolist() == np.bincount(sets.sum(axis=1), minlength=5).tolist()
 
 
 def test_the_threshold_by_hand():
@@ -62,9 +66,9 @@ def test_the_threshold_by_hand():
         labels=np.zeros(38, int),
         splits=["fit", "judge"] * 19,
     )
-    found = calviz.prediction_sets(p, coverage=0.8, fit_split="fit")
-    assert found.threshold == pytest.approx(0.8)
-    assert found.overall.covered == 16
+    sets = calviz.prediction_sets(p, coverage=0.8, fit_split="fit")
+    assert sets.threshold == pytest.approx(0.8)
+    assert sets.overall.covered == 16
     alone = calviz.prediction_sets(p, coverage=0.98, fit_split="fit")
     assert alone.threshold == np.inf
     assert alone.overall.size == 2
@@ -72,7 +76,7 @@ def test_the_threshold_by_hand():
 
 def test_aps_row_by_row():
     p = data(900)
-    found = calviz.prediction_sets(p, method="aps", coverage=0.85, fit_split="fit", seed=3)
+    sets = calviz.prediction_sets(p, method="aps", coverage=0.85, fit_split="fit", seed=3)
     rng = np.random.default_rng(3)
 
     def strange(row, u, c):
@@ -82,12 +86,12 @@ def test_aps_row_by_row():
 
     us = rng.random(700)
     scores = sorted(strange(p.probs[i], us[i], p.labels[i]) for i in range(700))
-    assert found.threshold == pytest.approx(scores[int(np.ceil(701 * 0.85)) - 1])
+    assert sets.threshold == pytest.approx(scores[int(np.ceil(701 * 0.85)) - 1])
     us, sizes = rng.random(200), []
     for i, u in zip(range(700, 900), us, strict=True):
-        inside = [strange(p.probs[i], u, c) <= found.threshold + 1e-12 for c in range(4)]
+        inside = [strange(p.probs[i], u, c) <= sets.threshold + 1e-12 for c in range(4)]
         sizes.append(max(sum(inside), 1))
-    assert found.overall.size == pytest.approx(np.mean(sizes))
+    assert sets.overall.size == pytest.approx(np.mean(sizes))
 
 
 @pytest.mark.parametrize("method", ["lac", "aps"])
@@ -115,19 +119,13 @@ def test_what_cannot_be_had():
 
 
 def test_the_command_line(tmp_path):
-    import json
-
-    from click.testing import CliRunner
-
-    from calviz.cli import main
-
     p = data(800)
     np.savez(tmp_path / "p.npz", probs=p.probs, labels=p.labels)
     asked = ["sets", str(tmp_path / "p.npz"), "--fit-fraction", "0.5", "--coverage", "0.8"]
-    shown = CliRunner().invoke(main, asked)
+    shown = run(*asked)
     assert shown.exit_code == 0, shown.stderr
     assert "The sets hold the true class of" in shown.stdout
-    record = json.loads(CliRunner().invoke(main, [*asked, "--json", "-"]).stdout)
+    record = json.loads(run(*asked, "--json", "-").stdout)
     assert record["calviz"] == calviz.__version__
     assert record["overall"]["rows"] == 400
     assert sum(record["sizes"]) == 400

@@ -23,19 +23,19 @@ def column(key, tied=(), **values):
     ],
 )
 def test_the_best_those_tied_with_it_and_the_best_of_the_others(key, tied, best, second):
-    found = column(key, tied, c=0.4, a=0.1, b=0.2, none=math.nan)
-    assert (found.best, found.second) == (best, second)
-    marks = {row: found.mark(row) for row in ("a", "b", "c", "none")}
+    result = column(key, tied, c=0.4, a=0.1, b=0.2, none=math.nan)
+    assert (result.best, result.second) == (best, second)
+    marks = {row: result.mark(row) for row in ("a", "b", "c", "none")}
     assert {r for r, m in marks.items() if m == "best"} == set(best)
     assert {r for r, m in marks.items() if m == "second"} == set(second)
     assert marks["none"] is None
-    assert {row for row in marks if found.is_tied(row)} == set(best[1:])
+    assert {row for row in marks if result.is_tied(row)} == set(best[1:])
 
 
 def test_a_column_has_one_number_of_decimals_and_its_unit():
-    found = column("ece", a=0.012345, b=0.5, none=math.nan)
-    assert found.heading == "ECE (points)"
-    assert [found.text(row) for row in ("a", "b", "none", "absent")] == ["1.23", "50.00", "–", "–"]
+    result = column("ece", a=0.012345, b=0.5, none=math.nan)
+    assert result.heading == "ECE (points)"
+    assert [result.text(row) for row in ("a", "b", "none", "absent")] == ["1.23", "50.00", "–", "–"]
 
 
 def test_remarks_stand_once_with_all_that_they_are_about():
@@ -49,8 +49,8 @@ def test_remarks_stand_once_with_all_that_they_are_about():
         "vector": MethodResult("vector", "Vector", False, "It failed."),
     }
     used = RowsUsed(None, 10, "all rows")
-    found = Comparison("x", used, used, False, 0, "top-label", methods, {"nll": "lower"})
-    assert [(r.kind, r.of, r.text) for r in found.remarks(found.columns(["nll", "brier"]))] == [
+    result = Comparison("x", used, used, False, 0, "top-label", methods, {"nll": "lower"})
+    assert [(r.kind, r.of, r.text) for r in result.remarks(result.columns(["nll", "brier"]))] == [
         ("value", ("identity",), note),
         ("failed", ("vector",), "It failed."),
         ("warning", ("platt", "beta"), "It hit a bound."),

@@ -23,8 +23,8 @@ def test_results_come_in_order_from_several_threads():
         names.add(threading.current_thread().name)
         return item * item
 
-    found = list(blocks.map_threads(work, range(50), threaded=True))
-    assert found == [i * i for i in range(50)]
+    values = list(blocks.map_threads(work, range(50), threaded=True))
+    assert values == [i * i for i in range(50)]
     assert len(names) > 1
 
 
@@ -54,17 +54,17 @@ def test_work_inside_of_work_ends():
 
 
 def test_many_callers_share_the_helpers():
-    found = {}
+    values = {}
 
     def call(name):
-        found[name] = list(blocks.map_threads(lambda i: (name, i), range(200), threaded=True))
+        values[name] = list(blocks.map_threads(lambda i: (name, i), range(200), threaded=True))
 
     callers = [threading.Thread(target=call, args=[name]) for name in range(8)]
     for caller in callers:
         caller.start()
     for caller in callers:
         caller.join(60)
-    assert found == {name: [(name, i) for i in range(200)] for name in range(8)}
+    assert values == {name: [(name, i) for i in range(200)] for name in range(8)}
 
 
 @pytest.mark.parametrize("where", ["caller", "helper"])

@@ -33,20 +33,20 @@ def curve(before, direction="lower", draws=(5, 5, 5, 1), **methods):
 
 def test_better_is_the_whole_band_at_every_larger_number():
     bands = [(0.01, 0.05, 0.09), (0.05, 0.08, 0.11), (0.04, 0.05, 0.06), (0.04, 0.04, 0.04)]
-    found = curve(0.1, a=bands).needed("a", "m")
-    assert found.better_from == 40  # 20 spoils 10, whose band is better as well
-    assert found.gain == pytest.approx(0.06)
+    result = curve(0.1, a=bands).needed("a", "m")
+    assert result.better_from == 40  # 20 spoils 10, whose band is better as well
+    assert result.gain == pytest.approx(0.06)
     # 90 % of the gain is 0.046 or less; at 40 it is 0.05.
-    assert found.settled_from == 80
+    assert result.settled_from == 80
     assert curve(0.1, a=bands).needed("a", "m", within=0.2).settled_from == 40
-    assert found.largest == 80
+    assert result.largest == 80
 
 
 def test_one_draw_says_nothing_by_itself():
     bands = [(0.01, 0.05, 0.11)] * 3 + [(0.04, 0.04, 0.04)]
-    found = curve(0.1, a=bands).needed("a", "m")
-    assert found.better_from is None
-    assert found.gain == pytest.approx(0.06)
+    result = curve(0.1, a=bands).needed("a", "m")
+    assert result.better_from is None
+    assert result.gain == pytest.approx(0.06)
     assert curve(0.1, draws=(5, 5, 5, 5), a=bands).needed("a", "m").better_from == 80
 
 
@@ -63,14 +63,14 @@ def test_one_draw_says_nothing_by_itself():
     ],
 )
 def test_what_better_means(direction, before, last, better):
-    found = curve(before, direction, a=[last] * 4).needed("a", "m")
-    assert found.better_from == (10 if better else None)
+    result = curve(before, direction, a=[last] * 4).needed("a", "m")
+    assert result.better_from == (10 if better else None)
 
 
 def test_no_gain_never_settles():
-    found = curve(0.1, a=[(0.2, 0.2, 0.2)] * 4).needed("a", "m")
-    assert found.gain == pytest.approx(-0.1)
-    assert found.settled_from is None
+    result = curve(0.1, a=[(0.2, 0.2, 0.2)] * 4).needed("a", "m")
+    assert result.gain == pytest.approx(-0.1)
+    assert result.settled_from is None
 
 
 def test_what_only_describes_has_no_answer():
@@ -85,6 +85,6 @@ def test_the_best_at_each_number_of_rows():
     a = [(0, v, 1) for v in (0.1, 0.3, 0.3, 0.3)]
     b = [(0, v, 1) for v in (0.2, 0.2, 0.4, 0.1)]
     identity = [(0.25, 0.25, 0.25)] * 4
-    found = curve(0.25, identity=identity, a=a, b=b)
-    assert found.best("m") == ((10, "a"), (20, "b"), (40, "identity"), (80, "b"))
-    assert found.methods == ("a", "b")
+    result = curve(0.25, identity=identity, a=a, b=b)
+    assert result.best("m") == ((10, "a"), (20, "b"), (40, "identity"), (80, "b"))
+    assert result.methods == ("a", "b")

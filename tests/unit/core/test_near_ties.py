@@ -10,6 +10,7 @@ from calviz.recalibrators.fitting.isotonic import Positives, ScoresAroundPositiv
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.specs.recalibrator import RECALIBRATORS
+from tests.inputs.simulated import draw_labels
 
 KEYS = ["ks", "ks_signed", "ece_equal_mass", "ece_sweep", "aurc", "e_aurc", "auroc_failure"]
 KEYS += ["brier_miscalibration", "brier_discrimination", "kde_ece", "smece"]
@@ -30,11 +31,11 @@ def two_ways(n, seed, levels):
 def test_two_ways_to_compute_scores_give_the_same_numbers(n, levels, reduction):
     one, other, labels = two_ways(n, 1, levels)
     assert np.unique(one).size > np.unique(other).size == min(levels, np.unique(other).size)
-    found = [
+    values = [
         calviz.evaluate(calviz.Predictions(probs=p, labels=labels), KEYS, reduction=reduction)
         for p in (one, other)
     ]
-    for a, b in zip(*found, strict=True):
+    for a, b in zip(*values, strict=True):
         assert a.value == pytest.approx(b.value, rel=1e-10, abs=1e-12), a.key
 
 
@@ -44,7 +45,7 @@ def columns_in_two_ways(n, levels, seed=3):
     logits = rng.normal(0, 1.5, (levels, 4))[rng.integers(levels, size=n)]
     exact = softmax(logits, axis=1)
     shifted = softmax(logits + rng.normal(0, 30, (n, 1)), axis=1)
-    labels = (exact.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 3)
+    labels = draw_labels(exact, rng)
     return exact, shifted, labels
 
 
@@ -82,24 +83,24 @@ def test_isotonic_gives_a_near_tie_its_mean():
     score = np.array([0.2, 0.6, 0.6 * (1 - 4e-16), 0.6 * (1 + 4e-16), 0.9])
     for hit in np.eye(3, dtype=bool):
         hits = np.concatenate([[False], hit, [True]])
-        found = isotonic_map(ScoresAroundPositives.of(np.sort(score), Positives.of(score[hits])))
-        assert found(np.array([0.6])) == pytest.approx(1 / 3, abs=1e-9)
+        fitted = isotonic_map(ScoresAroundPositives.of(np.sort(score), Positives.of(score[hits])))
+        assert fitted(np.array([0.6])) == pytest.approx(1 / 3, abs=1e-9)
 
 
 def test_isotonic_keeps_the_order_of_many_close_scores():
     # Steps of half of rounding: a chain, whose ends are far apart.
     score = 0.5 + 0.25e-12 * np.arange(400)
     hit = np.arange(400) >= 200
-    found = isotonic_map(ScoresAroundPositives.of(score, Positives.of(score[hit])))
-    np.testing.assert_array_equal(found(score), hit)
+    fitted = isotonic_map(ScoresAroundPositives.of(score, Positives.of(score[hit])))
+    np.testing.assert_array_equal(fitted(score), hit)
 
 
 def test_the_largest_score_stands_for_a_tie_and_misses_come_first():
     score = np.array([0.2, 0.2 * (1 + 1e-15), 0.2 * (1 + 3e-13), 0.5, 0.5, 0.7])
     hit = np.array([True, False, True, False, True, True])
-    found = one_score_per_tie(Ordered(score, hit))
-    assert found.score.tolist() == [score[2]] * 3 + [0.5, 0.5, 0.7]
-    assert found.hit.tolist() == [False, True, True, False, True, True]
+    ordered = one_score_per_tie(Ordered(score, hit))
+    assert ordered.score.tolist() == [score[2]] * 3 + [0.5, 0.5, 0.7]
+    assert ordered.hit.tolist() == [False, True, True, False, True, True]
 
 
 def test_without_near_ties_nothing_changes():
@@ -133,19 +134,19 @@ def test_many_close_scores_near_1_keep_their_order():
     rng = np.random.default_rng(0)
     score = np.sort(1 - 10 ** -rng.uniform(7, 15, 100_000))
     hit = rng.random(score.size) < 0.5
-    found = one_score_per_tie(Ordered(score, hit))
-    assert np.unique(found.score).size > 0.5 * np.unique(score).size
-    assert np.abs(found.score / score - 1).max() <= 1e-12
-    assert (np.diff(found.score) >= 0).all()
-    assert found.hit.sum() == hit.sum()
+    ordered = one_score_per_tie(Ordered(score, hit))
+    assert np.unique(ordered.score).size > 0.5 * np.unique(score).size
+    assert np.abs(ordered.score / score - 1).max() <= 1e-12
+    assert (np.diff(ordered.score) >= 0).all()
+    assert ordered.hit.sum() == hit.sum()
 
 
 def test_exact_ties_inside_a_long_run_stay_ties():
     score = np.array([1 - 3e-12, 1 - 2.2e-12, 1 - 2.2e-12, 1 - 1.4e-12, 1 - 0.6e-12])
     hit = np.array([False, True, True, False, True])
-    found = one_score_per_tie(Ordered(score, hit))
-    np.testing.assert_array_equal(found.score, score)
-    np.testing.assert_array_equal(found.hit, hit)
+    ordered = one_score_per_tie(Ordered(score, hit))
+    np.testing.assert_array_equal(ordered.score, score)
+    np.testing.assert_array_equal(ordered.hit, hit)
 
 
 def test_bins_count_every_score_as_it_is():

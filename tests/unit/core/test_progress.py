@@ -29,16 +29,16 @@ def test_a_checkpoint_tells_the_innermost_watcher_of_its_thread():
 def test_the_search_of_odir_says_where_it_is_and_stops_where_it_is_told():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(4), size=300)
-    said = []
+    messages = []
 
     def watcher(doing):
-        said.append(doing)
+        messages.append(doing)
         if doing.startswith("cross-validating the off-diagonal: strength 2"):
             raise Stopped
 
     with pytest.raises(Stopped), watching(watcher):
         DirichletCalibration(regularisation="odir").fit(p, rng.integers(4, size=300))
-    searched = [s for s in said if s.startswith("cross-validating")]
+    searched = [s for s in messages if s.startswith("cross-validating")]
     assert searched[0].endswith("strength 1 of at most 8, fold 1 of 3")
     assert len(searched) == 4  # three folds of the first strength, and where it stopped
 

@@ -37,13 +37,13 @@ def test_an_ece_is_written_the_same_everywhere(n, power, kind):
     data = calviz.Predictions(probs=p, labels=rng.random(n) < odds / (1 + odds))
     e = calviz.evaluate(data, ["ece", "mcs"], findings=True, ci=True, reduction=kind)
     card = Written(e["ece"]).value
-    (said,) = (f.message for f in e.findings if f.code == "CAL001")
+    (messages,) = (f.message for f in e.findings if f.code == "CAL001")
     if e.verdict.reduction == kind:
-        assert f"ECE {card} points where" in said
-        found = re.findall(r"ECE ([\d.]+) points where", e.verdict.sentence)
-        assert set(found) <= {card}
+        assert f"ECE {card} points where" in messages
+        matches = re.findall(r"ECE ([\d.]+) points where", e.verdict.sentence)
+        assert set(matches) <= {card}
         floor = Written(e["ece"]).of(e["ece"].noise_floor.mean)
-        assert f"would show {floor} on average" in said
+        assert f"would show {floor} on average" in messages
     assert value_text("ece", e["ece"].value) == f"{card} points"
     drawn = Reliability.compute(data, reduction=kind)
     assert points_text(drawn.ece) == f"{card} points"

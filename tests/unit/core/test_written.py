@@ -49,27 +49,27 @@ def test_mce_is_said_to_be_off_by_its_bin_and_not_by_a_noise_floor_that_says_oth
     floor = NoiseFloor(mean=0.061, q95=0.088, p_value=0.078)
     bin_ = {"bin_low": 0.8, "bin_high": 13 / 15, "bin_rows": 218.0, "mean_score": 0.833}
     off = bin_ | {"hits_low": 0.653, "hits_high": 0.828}
-    said = Written(MetricResult("mce", 0.0852, Interval(0.0, 0.1633), floor, details=off)).noise(
+    text = Written(MetricResult("mce", 0.0852, Interval(0.0, 0.1633), floor, details=off)).noise(
         tail="upper"
     )
-    assert "noise" not in said
-    assert said.startswith("its bin is off: 218 rows from 0.80 to 0.87, mean score 83.3")
+    assert "noise" not in text
+    assert text.startswith("its bin is off: 218 rows from 0.80 to 0.87, mean score 83.3")
     within = bin_ | {"hits_low": 0.653, "hits_high": 0.838}
-    said = Written(MetricResult("mce", 0.0852, Interval(0.0, 0.1633), floor, details=within))
-    assert said.noise(tail="upper").startswith("within noise: 218 rows")
+    text = Written(MetricResult("mce", 0.0852, Interval(0.0, 0.1633), floor, details=within))
+    assert text.noise(tail="upper").startswith("within noise: 218 rows")
 
 
 def test_an_mce_and_its_bin_that_part_say_why():
     bin_ = {"bin_low": 0.8, "bin_high": 13 / 15, "bin_rows": 218.0, "mean_score": 0.833}
     off, within = {"hits_low": 0.653, "hits_high": 0.828}, {"hits_low": 0.653, "hits_high": 0.838}
     floor = NoiseFloor(mean=0.061, q95=0.088, p_value=0.078)
-    said = {
+    values = {
         (low, ends["hits_high"]): Written(
             MetricResult("mce", 0.0852, Interval(low, 0.16), floor, details=bin_ | ends)
         ).noise(tail="upper")
         for low in (0.0, 0.02)
         for ends in (off, within)
     }
-    assert "it reaches 0 as some bin may be that far off by chance" in said[0.0, 0.828]
-    assert "the bin is judged by its own" in said[0.02, 0.838]
-    assert all("whichever bin" not in said[k] for k in ((0.0, 0.838), (0.02, 0.828)))
+    assert "it reaches 0 as some bin may be that far off by chance" in values[0.0, 0.828]
+    assert "the bin is judged by its own" in values[0.02, 0.838]
+    assert all("whichever bin" not in values[k] for k in ((0.0, 0.838), (0.02, 0.828)))

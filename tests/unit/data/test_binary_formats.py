@@ -105,12 +105,12 @@ ARRAYS = {
 @pytest.mark.parametrize("key", ARRAYS)
 def test_npz(key: str, compressed: bool, tmp_path: Path) -> None:
     data = npz(compressed=compressed, **ARRAYS[key])
-    found = check(read(data, name="x.npz"))
+    predictions = check(read(data, name="x.npz"))
     expected = {"float32": "f4", "float16": "f4", "big-endian": "f4"}.get(key, "f8")
-    assert found.probs.dtype == np.dtype(expected)
+    assert predictions.probs.dtype == np.dtype(expected)
     path = tmp_path / "x.npz"
     path.write_bytes(data)
-    assert read(path).first.fingerprint() == found.fingerprint()
+    assert read(path).first.fingerprint() == predictions.fingerprint()
 
 
 def test_npz_further_arrays() -> None:
@@ -252,12 +252,12 @@ WRITERS: dict[str, Callable[[pa.Table], bytes]] = {
 @pytest.mark.parametrize("key", TABLES)
 def test_tables(key: str, writer: str, tmp_path: Path) -> None:
     data = WRITERS[writer](pa.table(TABLES[key]))
-    found = check(read(data, name="x.bin"))
+    predictions = check(read(data, name="x.bin"))
     path = tmp_path / "x.bin"
     path.write_bytes(data)
-    assert read(path).first.fingerprint() == found.fingerprint()
+    assert read(path).first.fingerprint() == predictions.fingerprint()
     single = key in ("float32", "float16", "fixed lists")
-    assert found.probs.dtype == (np.float32 if single else np.float64)
+    assert predictions.probs.dtype == (np.float32 if single else np.float64)
 
 
 @pytest.mark.parametrize("writer", ["parquet in groups", "arrow", "arrow stream"])

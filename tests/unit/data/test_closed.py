@@ -20,7 +20,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_is_closed(name, tmp_path):
     path = tmp_path / name
-    path.write_bytes(examples.made()[name])
+    path.write_bytes(examples.contents()[name])
     kept = []  # also the error, whose traceback would keep everything alive
     try:
         kept.append(read(path))

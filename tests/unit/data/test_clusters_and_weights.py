@@ -74,7 +74,7 @@ def test_a_date_of_another_name_is_the_time_if_it_is_the_only_one():
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         (
             ["2020-01-01"] * (N - 1) + ["soon"],
@@ -85,13 +85,13 @@ def test_a_date_of_another_name_is_the_time_if_it_is_the_only_one():
         (["2020-01-01"] * (N - 1) + [""], "there is no date"),
     ],
 )
-def test_dates_that_cannot_be_read_are_named(values, said):
-    with pytest.raises(InputError, match=said):
+def test_dates_that_cannot_be_read_are_named(values, message):
+    with pytest.raises(InputError, match=message):
         opened({"d": values}, time_column="d")
 
 
 @pytest.mark.parametrize(
-    ("column", "options", "said"),
+    ("column", "options", "message"),
     [
         ({"c": ["a"] * N}, {"cluster_column": "c"}, "column 'c': the cluster column has one value"),
         ({"w": [-1.5] * N}, {"weight_column": "w"}, "row 1, column 'w': the weight is -1.5"),
@@ -99,13 +99,13 @@ def test_dates_that_cannot_be_read_are_named(values, said):
         ({"w": [1.5] * N}, {"weight_column": "w", "weight_kind": "frequency"}, "whole number"),
     ],
 )
-def test_columns_that_cannot_be_used_are_named(column, options, said):
-    with pytest.raises(InputError, match=said):
+def test_columns_that_cannot_be_used_are_named(column, options, message):
+    with pytest.raises(InputError, match=message):
         opened(column, **options)
 
 
 @pytest.mark.parametrize(
-    ("columns", "options", "said"),
+    ("columns", "options", "message"),
     [
         (
             {"c": ["a", ""] + ["b"] * (N - 2)},
@@ -130,6 +130,6 @@ def test_columns_that_cannot_be_used_are_named(column, options, said):
         ),
     ],
 )
-def test_columns_that_mean_nothing_or_two_things_are_refused(columns, options, said):
-    with pytest.raises((InputError, OptionError), match=said):
+def test_columns_that_mean_nothing_or_two_things_are_refused(columns, options, message):
+    with pytest.raises((InputError, OptionError), match=message):
         opened(columns, **options)

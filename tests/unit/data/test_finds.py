@@ -173,15 +173,15 @@ def test_a_label_base_does_not_hide_names() -> None:
 
 def test_names_of_splits_stay_on_one_line() -> None:
     splits = np.array(["test", "tes\n", *(f"s{j}" for j in range(N - 2))])
-    found = read(npz(probs=PROBS, labels=LABELS, split=splits), name="x.npz").recognition
-    assert "split 'split' (test 1, tes 1, s0 1" in found.sentence()
-    assert "\n" not in found.sentence()
-    assert "s9" not in found.sentence()
+    recognition = read(npz(probs=PROBS, labels=LABELS, split=splits), name="x.npz").recognition
+    assert "split 'split' (test 1, tes 1, s0 1" in recognition.sentence()
+    assert "\n" not in recognition.sentence()
+    assert "s9" not in recognition.sentence()
 
 
 def test_logits_declared_as_probabilities() -> None:
-    found = read(npz(logits=PROBS, labels=LABELS), name="x.npz", options=ReadingOptions(kind="probabilities"))  # fmt: skip
-    assert np.array_equal(found.first.probs, PROBS)  # type: ignore[union-attr]
+    loaded = read(npz(logits=PROBS, labels=LABELS), name="x.npz", options=ReadingOptions(kind="probabilities"))  # fmt: skip
+    assert np.array_equal(loaded.first.probs, PROBS)  # type: ignore[union-attr]
 
 
 def test_offsets_in_arrow_files_are_checked() -> None:
@@ -215,11 +215,11 @@ def test_codes_beyond_their_dictionary() -> None:
 def test_times_of_a_zone_that_nobody_knows_harm_nobody(tmp_path: Path) -> None:
     times = pa.array([0, 1, 2], pa.timestamp("s", "Mars/0,5"))
     table = pa.table({"label": ["a", "b", "a"], "p_a": [0.5] * 3, "p_b": [0.5] * 3, "when": times})
-    found = read(feather(table), name="x.arrow").first
-    assert (found.n, found.times) == (3, None)
+    data = read(feather(table), name="x.arrow").first
+    assert (data.n, data.times) == (3, None)
     for role in ("time_column", "cluster_column", "id_column", "label"):
-        said = refused(feather(table), "x.arrow", **{role: "when"})
-        assert "its time zone 'Mars/0,5' is not known" in said
+        text = refused(feather(table), "x.arrow", **{role: "when"})
+        assert "its time zone 'Mars/0,5' is not known" in text
     # polars, which sums files, panics.
     (path := tmp_path / "x.arrow").write_bytes(feather(table))
     with pytest.raises(

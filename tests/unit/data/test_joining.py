@@ -4,11 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.core.errors import CalvizError
+from tests.inputs.command_line import run
 
 PREDICTIONS = "id,cat,dog\n7,0.9,0.1\n3,0.2,0.8\n5,0.4,0.6\n"
 
@@ -36,7 +35,7 @@ def test_rows_are_matched_by_their_identifiers(folder):
 
 
 @pytest.mark.parametrize(
-    ("truth", "given", "said"),
+    ("truth", "given", "message"),
     [
         ("id,label\n3,dog\n5,cat\n3,cat\n7,cat\n", {}, "1 identifier occurs more than once, first '3' (rows 1 and 3)"),
         ("id,label\nx3,dog\nx5,cat\n", {}, "no value of 'id' occurs in both files (preds.csv: '7', truth.csv: 'x3')"),
@@ -48,10 +47,10 @@ def test_rows_are_matched_by_their_identifiers(folder):
         ("id,label\n3,dog\n5,cat\n7,wolf\n", {}, "label 'wolf' has no probability column"),
     ],
 )  # fmt: skip
-def test_a_join_that_is_not_clear_is_refused_in_one_sentence(folder, truth, given, said):
+def test_a_join_that_is_not_clear_is_refused_in_one_sentence(folder, truth, given, message):
     with pytest.raises(CalvizError) as caught:
         load(folder, truth, **given)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -63,12 +62,12 @@ def test_rows_without_a_label_are_left_out_on_request(folder):
 def test_the_command_line_joins(folder):
     (folder / "truth.csv").write_text("id,label\n3,dog\n5,cat\n7,cat\n9,dog\n")
     args = ["audit", str(folder / "preds.csv"), "--labels", str(folder / "truth.csv"), "--on", "id"]
-    out = CliRunner().invoke(main, [*args, "--json", "-"])
+    out = run(*args, "--json", "-")
     # The top choices are cat, dog, dog, and cat, dog, cat is true.
     assert json.loads(out.stdout)["metrics"]["accuracy"]["value"] == pytest.approx(2 / 3)
-    said = CliRunner().invoke(main, args).stdout
-    assert "with labels of truth.csv by 'id'" in said
-    assert "1 of 4 rows of truth.csv have no predictions" in said
-    wrong = CliRunner().invoke(main, [*args[:2], "--on", "id"])
+    text = run(*args).stdout
+    assert "with labels of truth.csv by 'id'" in text
+    assert "1 of 4 rows of truth.csv have no predictions" in text
+    wrong = run(*args[:2], "--on", "id")
     assert wrong.exit_code == 2
     assert "give the other one by --labels" in wrong.stderr

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.core.errors import InputError, OptionError
 from calviz.data import ReadingOptions, read
+from tests.inputs.command_line import run
 from tests.inputs.examples import REFUSED_LOGS, logs
+from tests.inputs.simulated import softmax
 
 LOGS = Path(__file__).parents[2] / "inputs/logs"
 RECORDED = json.loads((LOGS / "recorded.json").read_text())["results"]
@@ -41,7 +41,7 @@ def test_probabilities_are_the_softmax_of_the_log_likelihoods():
     rows = [json.loads(line) for line in log_of("four_choices").read_text().splitlines()]
     logits = np.array([[float(one[0]) for one in row["filtered_resps"]] for row in rows])
     p = calviz.load(log_of("four_choices"))
-    expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    expected = softmax(logits)
     np.testing.assert_allclose(p.probs, expected, rtol=1e-12)
     assert p.class_names == ("A", "B", "C", "D")
     assert p.groups["subject"].values().tolist() == [row["doc"]["subject"] for row in rows]
@@ -66,11 +66,11 @@ def test_a_folder_of_tasks_is_read_as_one_and_judged_by_task(tmp_path):
     for task, rows in right.items():
         assert loaded.first.correct[loaded.first.groups["task"].mask(task)].sum() == rows
     assert len(loaded.digest) == 64
-    out = CliRunner().invoke(main, ["audit", str(tmp_path), "--by", "task", "--risk", "0.5"])
+    out = run("audit", tmp_path, "--by", "task", "--risk", "0.5")
     assert out.exit_code == 0
     lines = {line.split()[0]: line for line in out.stdout.splitlines() if "_choices  " in line}
     assert "33.3 %" in lines["four_choices"]  # its accuracy
-    wrong = CliRunner().invoke(main, ["audit", str(tmp_path), "--by", "site"])
+    wrong = run("audit", tmp_path, "--by", "site")
     assert wrong.exit_code == 2
     assert "no group column 'site'; known: task, subject." in wrong.stderr
 
@@ -83,9 +83,9 @@ def test_questions_with_other_numbers_of_choices_by_choice_by_number_and_by_leng
         for task in RECORDED
     }
     by_task = {}
-    for task, found in rows.items():
-        raw = np.array([[float(one[0]) for one in row["filtered_resps"]] for row in found])
-        by_task[task] = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
+    for task, value in rows.items():
+        raw = np.array([[float(one[0]) for one in row["filtered_resps"]] for row in value])
+        by_task[task] = softmax(raw)
     each = calviz.load(tmp_path, choices="each")
     assert each.class_names == ("wrong", "right")
     assert each.n == 30 * 4 + 20 * 2
@@ -99,8 +99,8 @@ def test_questions_with_other_numbers_of_choices_by_choice_by_number_and_by_leng
     # What the harness calls acc_norm, of all tasks together.
     right = sum(RECORDED[task]["acc_norm"] * len(rows[task]) for task in rows)
     assert calviz.load(tmp_path, scores="logits_per_byte").correct.sum() == pytest.approx(right)
-    for choices, said in (("7", "no question has 7 choices"), ("some", "must be top, each")):
-        with pytest.raises(OptionError, match=said):
+    for choices, text in (("7", "no question has 7 choices"), ("some", "must be top, each")):
+        with pytest.raises(OptionError, match=text):
             calviz.load(tmp_path, choices=choices)
     with pytest.raises(OptionError, match="'choices' is for questions"):
         calviz.load(LOGS / "inspect_stated.json", choices="each")
@@ -126,8 +126,8 @@ def test_logs_of_two_models_lie_in_two_folders(tmp_path):
 @pytest.mark.parametrize("packed", [bytes, gzip.compress])
 def test_a_log_with_a_byte_order_mark_is_read_like_one_without(packed):
     log = log_of("four_choices")
-    found = read(packed(codecs.BOM_UTF8 + log.read_bytes()), name=log.name).first
-    np.testing.assert_array_equal(found.probs, calviz.load(log).probs)
+    data = read(packed(codecs.BOM_UTF8 + log.read_bytes()), name=log.name).first
+    np.testing.assert_array_equal(data.probs, calviz.load(log).probs)
 
 
 @pytest.mark.parametrize("logprob", [800.0, 0.5, float("inf"), float("nan"), True, None])
@@ -146,8 +146,8 @@ def test_letters_and_stated_confidences_of_inspect():
     assert letters.class_names == ("A", "B", "C")
     # P(A), P(B), P(C) were .7, .2 and .06 of the first answer, in which nothing else was considered.
     np.testing.assert_allclose(letters.probs[0], np.array([0.7, 0.2, 0.06]) / 0.96, rtol=1e-9)
-    said = json.loads((LOGS / "inspect_letters.json").read_text())["results"]["scores"][0]
-    accuracy = said["metrics"]["accuracy"]["value"]
+    text = json.loads((LOGS / "inspect_letters.json").read_text())["results"]["scores"][0]
+    accuracy = text["metrics"]["accuracy"]["value"]
     assert (letters.probs.argmax(axis=1) == letters.labels).mean() == pytest.approx(accuracy)
     stated = read(LOGS / "inspect_stated.json")
     assert stated.first.confidence.tolist() == [0.7] * 6

@@ -57,7 +57,7 @@ def test_the_positive_class_is_the_second_column():
 
 
 @pytest.mark.parametrize(
-    ("y", "scores", "given", "said"),
+    ("y", "scores", "given", "message"),
     [
         ([0, 1], THREE, {}, "3 rows of probabilities but 2 labels"),
         ([0, 1, 7], TWO, {}, "3 different labels (0, 1, 7) but 2 columns"),
@@ -79,11 +79,11 @@ def test_the_positive_class_is_the_second_column():
         ([0, 1, 1], TWO, {"kind": "odds"}, "'kind' must be one of"),
     ],
 )  # fmt: skip
-def test_a_wrong_argument_gets_one_sentence(y, scores, given, said):
+def test_a_wrong_argument_gets_one_sentence(y, scores, given, message):
     with pytest.raises(CalvizError) as caught:
         P.from_arrays(y, scores, **given)
     text = str(caught.value)
-    assert said in text
+    assert message in text
     assert text.endswith(".")
     assert "\n" not in text
 
@@ -114,7 +114,7 @@ def test_estimators_and_pipelines():
 def test_an_estimator_that_cannot_be_asked_is_said():
     X, y = load_iris(return_X_y=True)
     clf = LogisticRegression(max_iter=1_000)
-    for estimator, given, labels, said in (
+    for estimator, given, labels, text in (
         (clf, X, y, "is not fitted"),
         (LogisticRegression, X, y, "got the class LogisticRegression"),
         (StandardScaler().fit(X), X, y, "StandardScaler has no predict_proba"),
@@ -123,7 +123,7 @@ def test_an_estimator_that_cannot_be_asked_is_said():
     ):
         with pytest.raises(InputError) as caught:
             P.from_estimator(estimator, given, labels)
-        assert said in str(caught.value)
+        assert text in str(caught.value)
 
 
 def clone_fitted(clf, X, y):
@@ -150,7 +150,7 @@ def test_frames_of_any_library(make):
 
 
 @pytest.mark.parametrize(
-    ("frame", "given", "error", "said"),
+    ("frame", "given", "error", "message"),
     [
         (pd.DataFrame(FRAME), {"label": "z"}, OptionError, "the label 'z' is not in"),
         (pd.DataFrame(FRAME), {"scores": ["p_bird"]}, OptionError, "the score column 'p_bird' is not in"),
@@ -161,10 +161,10 @@ def test_frames_of_any_library(make):
         ([1, 2], {}, InputError, "got list, expected a data frame"),
     ],
 )  # fmt: skip
-def test_a_wrong_frame_gets_one_sentence(frame, given, error, said):
+def test_a_wrong_frame_gets_one_sentence(frame, given, error, message):
     with pytest.raises(error) as caught:
         P.from_frame(frame, **given)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -42,11 +42,11 @@ LABELS = {
 @pytest.mark.parametrize("key", LABELS)
 def test_labels(key: str) -> None:
     text, labels, names = LABELS[key]
-    found = loaded(text)
-    assert found.first.labels is not None
-    assert found.first.labels.tolist() == labels
-    assert " ".join(found.first.class_names) == names
-    assert found.recognition.sentence().startswith("CSV separated by ','")
+    file = loaded(text)
+    assert file.first.labels is not None
+    assert file.first.labels.tolist() == labels
+    assert " ".join(file.first.class_names) == names
+    assert file.recognition.sentence().startswith("CSV separated by ','")
 
 
 @pytest.mark.parametrize("ending", ["_outcome", "_label", "_true", "_actual", "_result", "_target"])
@@ -85,14 +85,14 @@ def test_roles_of_other_columns() -> None:
         "id,split,site,version,age,label,p_a,p_b\n"
         "r1,val,x,1.2,50,0,.5,.5\nr2,val,y,1.2,60,1,.4,.6\nr3,test,x,1.2,60,1,.1,.9\n"
     )
-    found = loaded(text)
-    recognised = found.recognition
+    file = loaded(text)
+    recognised = file.recognition
     assert recognised.split_counts == {"val": 2, "test": 1}
     assert (recognised.fit_split, recognised.eval_split) == ("val", "test")
     assert recognised.id_column == "id"
     assert recognised.groups == ("site", "age")
-    assert found.first.ids is not None
-    assert found.first.ids.tolist() == ["r1", "r2", "r3"]
+    assert file.first.ids is not None
+    assert file.first.ids.tolist() == ["r1", "r2", "r3"]
     none = loaded(text, split_column="", id_column="", groups=()).recognition
     assert (none.split_column, none.id_column, none.groups) == (None, None, ())
     other = loaded(text, split_column="site", groups=("version",)).recognition
@@ -102,13 +102,13 @@ def test_roles_of_other_columns() -> None:
 
 def test_models() -> None:
     text = "label,m1:a,m1:b,m2:b,m2:a\nb,.5,.5,.25,.75\na,.25,.75,1,0\n"
-    found = loaded(text)
-    assert list(found.models) == ["m1", "m2"]
-    second = found.models["m2"]
+    file = loaded(text)
+    assert list(file.models) == ["m1", "m2"]
+    second = file.models["m2"]
     assert isinstance(second, Predictions)
     assert second.class_names == ("a", "b")
     assert second.probs.tolist() == [[0.75, 0.25], [0, 1]]
-    assert "2 models (m1, m2)" in found.recognition.sentence()
+    assert "2 models (m1, m2)" in file.recognition.sentence()
 
 
 def test_load_asks_for_a_model(tmp_path: Path) -> None:
@@ -208,10 +208,10 @@ def test_repairs_compute_what_they_say() -> None:
 
     assert probs("label,p_a,p_b\n0,75,25\n1,40,60\n", "percent") == [[0.75, 0.25], [0.4, 0.6]]
     assert probs("label,p_a,p_b\n0,3,1\n1,1,1\n", "renormalise") == [[0.75, 0.25], [0.5, 0.5]]
-    found = probs("label,p_a,p_b\n0,-2,1\n1,1,1\n", "softmax")
-    assert found[0][1] == pytest.approx(1 / (1 + np.exp(-3)))
-    found = probs("label,p_a,p_b,id\n0,,.5,r1\n1,.25,.75,r2\n", "drop-missing")
-    assert found == [[0.25, 0.75]]
+    result = probs("label,p_a,p_b\n0,-2,1\n1,1,1\n", "softmax")
+    assert result[0][1] == pytest.approx(1 / (1 + np.exp(-3)))
+    result = probs("label,p_a,p_b,id\n0,,.5,r1\n1,.25,.75,r2\n", "drop-missing")
+    assert result == [[0.25, 0.75]]
 
 
 def test_a_repair_that_is_not_needed_changes_nothing() -> None:
@@ -242,14 +242,14 @@ def test_options_that_do_not_fit(options: dict[str, object]) -> None:
 
 def test_the_sentence_is_one_line_whatever_the_names() -> None:
     text = 'label,"p_a\nb",p_' + "x" * 5_000 + "\n0,.5,.5\n1,.4,.6\n"
-    found = loaded(text)
-    assert found.first.class_names == ("a\nb", "x" * 5_000)
-    assert "\n" not in found.recognition.sentence()
-    assert len(found.recognition.sentence()) < 400
+    file = loaded(text)
+    assert file.first.class_names == ("a\nb", "x" * 5_000)
+    assert "\n" not in file.recognition.sentence()
+    assert len(file.recognition.sentence()) < 400
 
 
-def notices(found: Loaded, code: str) -> list[str]:
-    return [n.message for n in found.notices if n.code == code]
+def notices(result: Loaded, code: str) -> list[str]:
+    return [n.message for n in result.notices if n.code == code]
 
 
 # Both kinds of scores: ln 3 = 1.0986 is the logit of .75 against .25, in any order of columns.
@@ -258,15 +258,15 @@ BOTH = "label,p_a,p_b,{0}_b,{0}_a\n0,.75,.25,0,1.0986123\n1,.5,.5,{1},2\n"
 
 @pytest.mark.parametrize("prefix", ["logit", "logits", "y_logit"])
 def test_logits_that_agree_are_kept_beside_the_probabilities(prefix: str) -> None:
-    found = loaded(BOTH.format(prefix, 2))
-    data = found.first
+    file = loaded(BOTH.format(prefix, 2))
+    data = file.first
     assert isinstance(data, Predictions)
     assert data.probs.tolist() == [[0.75, 0.25], [0.5, 0.5]]
     assert data.logits is not None
     assert data.logits.tolist() == [[1.0986123, 0], [2, 2]]
-    assert (data.kind, found.recognition.kind) == ("probabilities", "probabilities")
+    assert (data.kind, file.recognition.kind) == ("probabilities", "probabilities")
     assert data.class_names == ("a", "b")
-    (text,) = notices(found, "DATA003")
+    (text,) = notices(file, "DATA003")
     assert "p_a and p_b" in text
     assert f"{prefix}_a and {prefix}_b, which agree with them" in text
 
@@ -275,9 +275,9 @@ def test_logits_that_agree_are_kept_beside_the_probabilities(prefix: str) -> Non
     ("cell", "reason"), [("3", "differs from them by up to 0.23"), ("inf", "not all finite")]
 )
 def test_logits_that_do_not_agree_are_left_and_named(cell: str, reason: str) -> None:
-    found = loaded(BOTH.format("logit", cell))
-    assert found.first.logits is None  # type: ignore[union-attr]
-    (text,) = notices(found, "DATA003")
+    file = loaded(BOTH.format("logit", cell))
+    assert file.first.logits is None  # type: ignore[union-attr]
+    (text,) = notices(file, "DATA003")
     assert "not used: logit_a and logit_b" in text
     assert reason in text
 
@@ -286,10 +286,10 @@ def test_logits_beside_probabilities_when_rows_are_dropped_or_the_kind_is_said()
     text = BOTH.format("logit", 2) + ",.5,.5,1,1\n"
     data = loaded(text, repair=("drop-missing",)).first
     assert data.logits.tolist() == [[1.0986123, 0], [2, 2]]  # type: ignore[union-attr]
-    found = loaded(BOTH.format("logit", 3), kind="logits")
-    assert found.recognition.scores == ("logit_b", "logit_a")
-    assert found.first.class_names == ("b", "a")
-    assert notices(found, "DATA003")[0].endswith("not used: p_a and p_b")
+    file = loaded(BOTH.format("logit", 3), kind="logits")
+    assert file.recognition.scores == ("logit_b", "logit_a")
+    assert file.first.class_names == ("b", "a")
+    assert notices(file, "DATA003")[0].endswith("not used: p_a and p_b")
 
 
 def test_other_score_columns_are_named() -> None:
@@ -301,21 +301,21 @@ def test_other_score_columns_are_named() -> None:
 
 def test_columns_of_many_fractions_are_named_and_not_groups() -> None:
     rows = "".join(f"{i % 2},.5,.5,{i / 7:.3f},{'xy'[i % 2]},k\n" for i in range(30))
-    found = loaded("label,p_a,p_b,age,site,unit\n" + rows)
-    assert found.recognition.groups == ("site",)
-    (text,) = notices(found, "DATA008")
+    file = loaded("label,p_a,p_b,age,site,unit\n" + rows)
+    assert file.recognition.groups == ("site",)
+    (text,) = notices(file, "DATA008")
     assert "age (too many fractions)" in text
     assert "unit (1 value)" in text
     assert not notices(loaded("label,p_a,p_b,age\n0,.5,.5,1.5\n", groups=()), "DATA008")
 
 
 def test_an_event_of_credit_or_medicine_is_the_label_where_no_column_is_called_so() -> None:
-    found = loaded("defaulted,pd,rating\n1,.5,B\n0,.1,A\n0,.2,A\n")
-    (data,) = found.models.values()
-    assert found.recognition.label == "defaulted"
+    file = loaded("defaulted,pd,rating\n1,.5,B\n0,.1,A\n0,.2,A\n")
+    (data,) = file.models.values()
+    assert file.recognition.label == "defaulted"
     assert data.labels is not None
     assert data.labels.tolist() == [1, 0, 0]
-    assert "the column 'defaulted' is taken as the label" in found.notices[0].message
+    assert "the column 'defaulted' is taken as the label" in file.notices[0].message
     # A name of its own comes first, and what is no 0 or 1 is no event.
     assert loaded("died,label,p\n1,0,.5\n0,1,.1\n").recognition.label == "label"
     with pytest.raises(InputError, match="several could be it"):

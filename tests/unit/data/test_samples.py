@@ -262,8 +262,8 @@ def test_estimates_on_the_simulated_files_are_near_the_truth(
 
 @pytest.mark.parametrize("key", SIMULATED)
 def test_simulated_files_come_out_the_same(key: str) -> None:
-    made, stored = make.MAKERS[key](), frame(key)
-    rebuilt = pl.from_arrow(made.table())
+    result, stored = make.MAKERS[key](), frame(key)
+    rebuilt = pl.from_arrow(result.table())
     assert isinstance(rebuilt, pl.DataFrame)
     assert rebuilt.columns == stored.columns
     for name in stored.columns:

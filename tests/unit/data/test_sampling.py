@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.core.errors import InputError, OptionError
 from calviz.data.sampling.draw import draw
 from calviz.data.sampling.hashes import content_hashes
+from tests.inputs.command_line import outcome
+from tests.inputs.simulated import draw_labels
 
 N = 3_000
 COLUMNS = ["p_a", "p_b", "p_c"]
@@ -28,15 +28,17 @@ def rows(decimals: int | None = None, n: int = N, sharp: float = 2.0) -> pl.Data
     if decimals is not None:
         p[:, :2] = np.floor(p[:, :2] * 10**decimals) / 10**decimals
         p[:, 2] = np.round(1 - p[:, 0] - p[:, 1], decimals)
-    drawn = np.minimum((np.cumsum(true, axis=1) < rng.random((n, 1))).sum(axis=1), 2)
+    drawn = draw_labels(true, rng)
     return pl.DataFrame(dict(zip(COLUMNS, p.T, strict=True)) | {"y": np.array(list("abc"))[drawn]})
 
 
 def contents(sample, role: int) -> Counter:
     data = sample.data
-    there = data.splits.codes == role if data.splits is not None else np.full(data.n, role == 0)
-    found = zip(data.labels[there].tolist(), map(tuple, data.probs[there].tolist()), strict=True)
-    return Counter(found)
+    present = data.splits.codes == role if data.splits is not None else np.full(data.n, role == 0)
+    values = zip(
+        data.labels[present].tolist(), map(tuple, data.probs[present].tolist()), strict=True
+    )
+    return Counter(values)
 
 
 @pytest.mark.slow
@@ -76,22 +78,22 @@ def test_any_division_and_engine_draws_the_same_rows(tmp_path: Path, decimals):
 def test_shares_of_classes_are_kept_to_a_row_and_copies_share_the_chance():
     table = rows(1)
     sample = calviz.sample_rows(table, 100, judged=77, **HOW)
-    there = np.array([(table["y"] == c).sum() for c in "abc"])
-    assert (sample.counts[0] == there).all()
-    for drawn, size, of in ((sample.fit, 100, there), (sample.judged, 77, there - sample.fit)):
+    counts = np.array([(table["y"] == c).sum() for c in "abc"])
+    assert (sample.counts[0] == counts).all()
+    for drawn, size, of in ((sample.fit, 100, counts), (sample.judged, 77, counts - sample.fit)):
         assert drawn.sum() == size
         assert (np.abs(drawn - size * of / of.sum()) < 1).all()
     # Of m copies in a class of n rows, of which s are drawn, s m / n are drawn, to a row (one more for the last of the class).
-    found = contents(sample, 0)
+    result = contents(sample, 0)
     levels = table.with_columns(k=pl.col("y").replace_strict({"a": 0, "b": 1, "c": 2}))
     for *p, k, copies in levels.group_by(*COLUMNS, "k").len().iter_rows():
-        assert abs(found[(k, tuple(p))] - sample.fit[k] * copies / there[k]) < 2
+        assert abs(result[(k, tuple(p))] - sample.fit[k] * copies / counts[k]) < 2
     assert "a " in sample.sentence()
     assert sample.record()["classes"]["a"] == {
         "fit_rows": int(sample.fit[0]),
-        "of": int(there[0]),
+        "of": int(counts[0]),
         "eval_rows": int(sample.judged[0]),
-        "eval_of": int(there[0] - sample.fit[0]),
+        "eval_of": int(counts[0] - sample.fit[0]),
     }
 
 
@@ -127,13 +129,13 @@ def test_a_map_is_fitted_on_the_sample_and_judged_on_all_other_rows(tmp_path: Pa
     done = calviz.recalibrate_files(source, "dirichlet", out, rows=400, seed=3, **HOW)
     data = calviz.sample_rows(table, 400, seed=3, **HOW).data
     again = calviz.recalibrators.DirichletCalibration().fit(data.probs, data.labels)
-    found = pl.read_parquet(out / "*.parquet")
+    frame = pl.read_parquet(out / "*.parquet")
     np.testing.assert_allclose(
-        found.select(COLUMNS).to_numpy(),
+        frame.select(COLUMNS).to_numpy(),
         again.transform(table.select(COLUMNS).to_numpy()),
         atol=1e-9,
     )
-    fits = found["split"] == "calibration"
+    fits = frame["split"] == "calibration"
     classes = table["y"].replace_strict({"a": 0, "b": 1, "c": 2})
     marked = zip(
         classes.filter(fits).to_list(), table.filter(fits).select(COLUMNS).iter_rows(), strict=True
@@ -143,7 +145,7 @@ def test_a_map_is_fitted_on_the_sample_and_judged_on_all_other_rows(tmp_path: Pa
     own = calviz.evaluate(
         calviz.profile(out, label="y").predictions(), ["ece", "nll"], split="evaluation"
     )
-    others = found.filter(~fits)
+    others = frame.filter(~fits)
     memory = calviz.Predictions(
         probs=others.select(COLUMNS).to_numpy(), labels=classes.filter(~fits).to_numpy()
     )
@@ -175,7 +177,7 @@ def test_splits_say_which_rows_fit_and_judge():
 
 
 @pytest.mark.parametrize(
-    ("change", "how", "said"),
+    ("change", "how", "message"),
     [
         ({}, {"rows": N}, "there are 3,000 rows, and 3,000 are to be drawn: none are left"),
         ({}, {"rows": 0}, "'rows' must be"),
@@ -187,17 +189,17 @@ def test_splits_say_which_rows_fit_and_judge():
         ({"p_a": 0.0, "p_b": 0.0, "p_c": 0.0}, {"rows": 10}, "scores that do not sum to 1"),
     ],
 )
-def test_bad_input_is_a_sentence(tmp_path: Path, change, how, said):
+def test_bad_input_is_a_sentence(tmp_path: Path, change, how, message):
     table = rows().with_row_index("row")
     at = pl.col("row") == 2_500
     changed = {c: pl.when(at).then(pl.lit(v)).otherwise(pl.col(c)) for c, v in change.items()}
     path = tmp_path / "rows.parquet"
     table.with_columns(**changed).drop("row").write_parquet(path)
-    with pytest.raises((InputError, OptionError)) as found:
+    with pytest.raises((InputError, OptionError)) as caught:
         calviz.sample_rows(path, **how, **HOW)
-    assert said in str(found.value)
+    assert message in str(caught.value)
     if change:
-        assert "rows.parquet" in str(found.value)
+        assert "rows.parquet" in str(caught.value)
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path):
@@ -225,30 +227,26 @@ def test_the_command_line_draws_says_and_judges(tmp_path: Path):
     source.mkdir()
     rows().write_parquet(source / "a.parquet")
 
-    def run(*arguments: object) -> tuple[int, str, str]:
-        found = CliRunner().invoke(main, [str(a) for a in arguments])
-        return found.exit_code, found.stdout, found.stderr
-
     to = ("--sample", 100, "--judge-sample", 60, "--json", tmp_path / "c.json")
-    code, said, wrong = run("compare", source, "--methods", "temperature", *to)
+    code, text, wrong = outcome("compare", source, "--methods", "temperature", *to)
     assert code == 0, wrong
     assert "so rows are drawn. 100 rows to fit on" in wrong
-    assert "judged on 60 (a stratified sample of 2,900 other rows" in said
+    assert "judged on 60 (a stratified sample of 2,900 other rows" in text
     record = json.loads((tmp_path / "c.json").read_text())
     assert (record["fit"]["rows"], record["eval"]["rows"]) == (100, 60)
     assert record["sample"]["rows_of_source"] == N
     sample = calviz.sample_rows(source, 100, judged=60)
-    found = calviz.compare(sample, ["temperature"], metrics=["nll"], ci=False)
+    result = calviz.compare(sample, ["temperature"], metrics=["nll"], ci=False)
     assert record["methods"]["temperature"]["metrics"]["nll"]["value"] == pytest.approx(
-        found["temperature"].metrics["nll"].value, abs=1e-9
+        result["temperature"].metrics["nll"].value, abs=1e-9
     )
     out, saved = tmp_path / "calibrated", tmp_path / "map.json"
-    code, said, wrong = run(
+    code, text, wrong = outcome(
         "recalibrate", source, "--method", "temperature", "--out", out, "--sample", 300, "--save-map", saved
     )  # fmt: skip
-    assert (code, "300 rows to fit on" in wrong, "--split evaluation" in said) == (0, True, True)
+    assert (code, "300 rows to fit on" in wrong, "--split evaluation" in text) == (0, True, True)
     assert json.loads(saved.read_text())["sample"]["fit_rows"] == 300
-    assert run("apply", source, "--map", saved, "--out", tmp_path / "again")[0] == 0
+    assert outcome("apply", source, "--map", saved, "--out", tmp_path / "again")[0] == 0
     again = pl.read_parquet(tmp_path / "again" / "a.parquet")
     assert again.equals(pl.read_parquet(out / "a.parquet").drop("split"))
     for arguments, sentence in (
@@ -263,7 +261,7 @@ def test_the_command_line_draws_says_and_judges(tmp_path: Path):
             "must be a folder",
         ),
     ):
-        code, _, wrong = run(*arguments)
+        code, _, wrong = outcome(*arguments)
         assert (code, sentence in wrong) == (2, True)
     with pytest.raises(InputError, match="no rows to judge on"):
         calviz.compare(calviz.sample_rows(source, 300), ["temperature"])

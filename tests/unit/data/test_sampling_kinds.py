@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.comparison.apply_to_files import apply_to_files
 from calviz.core.errors import InputError
 from calviz.data.loaded import ReadingOptions
+from tests.inputs.command_line import run
+from tests.inputs.simulated import softmax
 
 N = 400
 LOGITS = ["logit_a", "logit_b", "logit_c"]
@@ -55,20 +55,20 @@ def test_counts_draw_as_the_rows_written_out_do(tmp_path: Path):
     shuffled[:150].write_parquet(tmp_path / "a.parquet")
     shuffled[150:].write_parquet(tmp_path / "b.parquet")
     for source in (table.lazy(), tmp_path, table.to_pandas()):
-        found = calviz.sample_rows(source, 100, judged=70, seed=2, **HOW, **COUNTED)
-        np.testing.assert_array_equal(found.data.logits, wanted.data.logits)
-        np.testing.assert_array_equal(found.data.labels, wanted.data.labels)
-        np.testing.assert_array_equal(found.data.splits.codes, wanted.data.splits.codes)
-        np.testing.assert_array_equal(found.counts, wanted.counts)
-    assert found.data.n == 170
-    assert "as many rows as 'times' says" in found.sentence()
-    assert found.record()["count_column"] == "times"
+        sample = calviz.sample_rows(source, 100, judged=70, seed=2, **HOW, **COUNTED)
+        np.testing.assert_array_equal(sample.data.logits, wanted.data.logits)
+        np.testing.assert_array_equal(sample.data.labels, wanted.data.labels)
+        np.testing.assert_array_equal(sample.data.splits.codes, wanted.data.splits.codes)
+        np.testing.assert_array_equal(sample.counts, wanted.counts)
+    assert sample.data.n == 170
+    assert "as many rows as 'times' says" in sample.sentence()
+    assert sample.record()["count_column"] == "times"
     # Of 300 and more copies as large a share is drawn as of the others.
     first = tuple(table.select(LOGITS).row(0))
-    copies = [tuple(z) == first for z in found.data.logits.tolist()]
-    there = written_out(table).filter(pl.col("logit_a") == first[0]).height
-    share = found.fit[1] / found.counts[0][1]
-    assert abs(sum(np.array(copies) & (found.data.splits.codes == 0)) - there * share) < 2
+    copies = [tuple(z) == first for z in sample.data.logits.tolist()]
+    count = written_out(table).filter(pl.col("logit_a") == first[0]).height
+    share = sample.fit[1] / sample.counts[0][1]
+    assert abs(sum(np.array(copies) & (sample.data.splits.codes == 0)) - count * share) < 2
 
 
 def test_a_map_of_logits_is_fitted_on_drawn_rows_and_written_as_probabilities(tmp_path: Path):
@@ -78,14 +78,14 @@ def test_a_map_of_logits_is_fitted_on_drawn_rows_and_written_as_probabilities(tm
     done = calviz.recalibrate_files(
         tmp_path / "rows.parquet", "temperature", out, rows=150, **HOW, **COUNTED
     )
-    found = pl.read_parquet(out / "rows.parquet")
-    assert found.columns == ["y", "times", "w", "p_a", "p_b", "p_c", "split"]
+    frame = pl.read_parquet(out / "rows.parquet")
+    assert frame.columns == ["y", "times", "w", "p_a", "p_b", "p_c", "split"]
     # Rows of which only some were drawn are divided: nothing is lost, and the drawn ones are marked.
-    fit = found.filter(split="calibration")
+    fit = frame.filter(split="calibration")
     assert fit["times"].sum() == 150
-    assert found["times"].sum() == table["times"].sum()
-    assert found["times"].dtype == table["times"].dtype
-    assert found.height > N
+    assert frame["times"].sum() == table["times"].sum()
+    assert frame["times"].dtype == table["times"].dtype
+    assert frame.height > N
     by_hand = temperature(
         pl.DataFrame(dict(zip(LOGITS, done.sample.data.logits.T, strict=True))).with_columns(
             y=np.array(list("abc"))[done.sample.data.labels]
@@ -94,8 +94,8 @@ def test_a_map_of_logits_is_fitted_on_drawn_rows_and_written_as_probabilities(tm
     t = done.recalibrator.temperature_
     assert t == pytest.approx(by_hand, rel=2e-3)
     z = table.select(LOGITS).to_numpy() / t
-    probs = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    one_each = found.unique("w", maintain_order=True)
+    probs = softmax(z)
+    one_each = frame.unique("w", maintain_order=True)
     np.testing.assert_allclose(one_each.select("p_a", "p_b", "p_c").to_numpy(), probs, atol=1e-12)
     drawn = Counter(map(tuple, np.round(done.recalibrator.transform(done.sample.data.logits), 9)))
     marked = Counter()
@@ -121,8 +121,8 @@ def test_drawn_rows_keep_their_importance_weights(tmp_path: Path):
     # The same row with other weights is another row: none is drawn twice.
     assert len(set(data.weights)) == data.n
     # Who is drawn does not depend on how much they count, and so do the shares of classes.
-    there = np.array([(table["y"] == c).sum() for c in "abc"])
-    assert (sample.counts[0] == there).all()
+    counts = np.array([(table["y"] == c).sum() for c in "abc"])
+    assert (sample.counts[0] == counts).all()
     assert abs(data.weights.mean() - table["w"].mean()) < 5 * table["w"].std() / np.sqrt(300)
     assert "keeps its weight in 'w'" in sample.sentence()
     done = calviz.recalibrate_files(
@@ -135,8 +135,8 @@ def test_drawn_rows_keep_their_importance_weights(tmp_path: Path):
         temperature(rows, weights=rows["w"].to_numpy()), rel=2e-3
     )
     assert abs(temperature(rows) / done.recalibrator.temperature_ - 1) > 5e-3
-    found = calviz.compare(sample, ["temperature"], metrics=["nll"], ci=False)
-    assert found["temperature"].calibrated.weights.size == 100
+    comparison = calviz.compare(sample, ["temperature"], metrics=["nll"], ci=False)
+    assert comparison["temperature"].calibrated.weights.size == 100
 
 
 def test_one_logit_of_two_classes(tmp_path: Path):
@@ -148,15 +148,15 @@ def test_one_logit_of_two_classes(tmp_path: Path):
     done = calviz.recalibrate_files(
         tmp_path / "rows.parquet", "platt", tmp_path / "out", rows=200, **how
     )
-    found = pl.read_parquet(tmp_path / "out" / "rows.parquet")
+    frame = pl.read_parquet(tmp_path / "out" / "rows.parquet")
     both = np.stack([np.zeros(N), z], axis=1)
     np.testing.assert_allclose(
-        found.select("p_0", "p_1").to_numpy(), done.recalibrator.transform(both), atol=1e-12
+        frame.select("p_0", "p_1").to_numpy(), done.recalibrator.transform(both), atol=1e-12
     )
 
 
 @pytest.mark.parametrize(
-    ("how", "value", "said"),
+    ("how", "value", "message"),
     [
         (COUNTED, 0.5, "1 with a count that is not a whole number"),
         (COUNTED, float("nan"), "1 with a count that is not a whole number"),
@@ -169,15 +169,15 @@ def test_one_logit_of_two_classes(tmp_path: Path):
         ({}, None, "1 with a missing score"),
     ],
 )
-def test_what_cannot_be_drawn_is_counted_and_named(tmp_path: Path, how, value, said):
+def test_what_cannot_be_drawn_is_counted_and_named(tmp_path: Path, how, value, message):
     name = "times" if how else "logit_b"
     column = logits()[name].cast(pl.Float64).to_list()
     column[7] = value if how else float("inf")
     table = logits().with_columns(pl.Series(name, column))
     table.write_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(InputError, match=r"row 8, with a") as found:
+    with pytest.raises(InputError, match=r"row 8, with a") as caught:
         calviz.sample_rows(tmp_path / "rows.parquet", 50, **HOW, **how)
-    assert said in str(found.value)
+    assert message in str(caught.value)
 
 
 def test_probabilities_do_not_take_the_place_of_a_column(tmp_path: Path):
@@ -205,12 +205,12 @@ def test_the_commands_take_them(tmp_path: Path):
     logits().write_parquet(tmp_path / "rows.parquet")
     how = ("--label", "y", "--scores", ",".join(LOGITS), "--kind", "logits")
     counts = ("--weight", "times", "--weight-kind", "frequency")
-    for weight, said in (
+    for weight, text in (
         (counts, "as many rows as 'times'"),
         (("--weight", "w"), "keeps its weight in 'w'"),
     ):
         given = ["compare", str(tmp_path / "rows.parquet"), *how, *weight, "--sample", "100"]
-        found = CliRunner().invoke(main, [*given, "--methods", "temperature"])
-        assert found.exit_code == 0, found.output
-        assert said in found.stderr
-        assert "not available" not in found.stderr
+        result = run(*given, "--methods", "temperature")
+        assert result.exit_code == 0, result.output
+        assert text in result.stderr
+        assert "not available" not in result.stderr

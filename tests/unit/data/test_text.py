@@ -27,9 +27,9 @@ def written(separator: str = ",", header: str | None = "label,p_a,p_b", decimal:
 
 def predictions(data: str | bytes, name: str = "x.csv", **options: object) -> Predictions:
     raw = data.encode() if isinstance(data, str) else data
-    found = read(raw, name=name, options=ReadingOptions(**options)).first  # type: ignore[arg-type]
-    assert isinstance(found, Predictions)
-    return found
+    loaded = read(raw, name=name, options=ReadingOptions(**options)).first  # type: ignore[arg-type]
+    assert isinstance(loaded, Predictions)
+    return loaded
 
 
 def refused(data: str | bytes, name: str = "x.csv", **options: object) -> InputError:
@@ -75,9 +75,9 @@ SAME = {
 
 @pytest.mark.parametrize("key", SAME)
 def test_every_way_of_writing_gives_the_same(key: str) -> None:
-    found = predictions(SAME[key])
-    assert np.array_equal(found.probs, PROBS)
-    assert found.labels.tolist() == LABELS
+    data = predictions(SAME[key])
+    assert np.array_equal(data.probs, PROBS)
+    assert data.labels.tolist() == LABELS
 
 
 def test_a_file_an_open_stream_and_bytes_are_the_same(tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ def test_blocks_do_not_matter(blocks: int, monkeypatch: pytest.MonkeyPatch) -> N
     p = rng.random(200)
     notes = ["plain", "é€", 'a ""quoted"" word', "two\nlines", "a, comma"]
     lines = [f'{int(v > 0.5)},{v!r},{1 - v!r},"{notes[j % 5]}"' for j, v in enumerate(p.tolist())]
-    found = predictions("label,p_a,p_b,note\n" + "\n".join(lines) + "\n")
-    assert np.array_equal(found.probs[:, 0], p)
+    data = predictions("label,p_a,p_b,note\n" + "\n".join(lines) + "\n")
+    assert np.array_equal(data.probs[:, 0], p)
     expected = [notes[j % 5].replace('""', '"') for j in range(200)]
-    assert found.groups["note"].values().tolist() == expected
+    assert data.groups["note"].values().tolist() == expected
 
 
 @pytest.mark.parametrize("blocks", [30, 1 << 20])

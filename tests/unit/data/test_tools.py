@@ -25,10 +25,10 @@ RECORDED = json.loads((FILES / "recorded.json").read_text())
 )
 def test_files_of_tools_are_read_without_an_option(file, tool, measured):
     data = read(FILES / file).first
-    found = calviz.evaluate(data, measured)
+    evaluation = calviz.evaluate(data, measured)
     for key in measured:
         # The pipeline computes in float32.
-        assert found[key].value == pytest.approx(RECORDED[tool][key], rel=1e-5)
+        assert evaluation[key].value == pytest.approx(RECORDED[tool][key], rel=1e-5)
 
 
 def test_a_frame_of_class_columns_beside_the_labels():

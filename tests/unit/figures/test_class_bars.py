@@ -11,12 +11,13 @@ from calviz.figures.class_bars import headline
 from calviz.sample.class_expectation import class_expectation
 from calviz.sample.class_gaps import class_gaps
 from calviz.sample.sample import Sample
+from tests.inputs.simulated import draw_labels
 
 
 def classes(n=500, k=4, seed=0, sharpen=1.0, names=()):
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, 0.7), n)
-    labels = (rng.random(n)[:, None] > np.cumsum(probs, axis=1)[:, :-1]).sum(axis=1)
+    labels = draw_labels(probs, rng)
     probs = probs**sharpen
     probs /= probs.sum(axis=1, keepdims=True)
     return calviz.Predictions(probs=probs, labels=labels, class_names=names)
@@ -26,11 +27,11 @@ def test_values_against_a_plain_loop():
     p = classes()
     confidence, hit = p.probs.max(1), p.probs.argmax(1) == p.labels
     modes = ("true-class", "one-vs-rest", "predicted-class")
-    own, rest, said = (ClassBars.compute(p, mode=m) for m in modes)
+    own, rest, text = (ClassBars.compute(p, mode=m) for m in modes)
     for k in range(4):
         here = p.probs.argmax(1) == k
-        assert said.rows[k] == here.sum()
-        assert said.value[k] == pytest.approx(confidence[here].mean() - hit[here].mean())
+        assert text.rows[k] == here.sum()
+        assert text.value[k] == pytest.approx(confidence[here].mean() - hit[here].mean())
         mine = p.labels == k
         assert own.rows[k] == mine.sum()
         assert own.value[k] == pytest.approx(confidence[mine].mean() - hit[mine].mean())

@@ -57,11 +57,11 @@ def test_the_plane_has_a_point_per_model():
         "sharp": np.clip(1.6 * (true - 0.5) + 0.5, 0.01, 0.99),
         "blind": np.full(800, 0.5),
     }
-    found = calviz.compare_models(
+    comparison = calviz.compare_models(
         {k: calviz.Predictions(probs=v, labels=labels) for k, v in models.items()}, ["brier"]
     )
     for score in ("brier", "nll"):
-        figure = MiscalibrationPlane.compute(found, score=score)
+        figure = MiscalibrationPlane.compute(comparison, score=score)
         frame = figure.frame().set_index("model")
         # A monotone map changes no ranking; a constant has none.
         assert frame.discrimination["honest"] == pytest.approx(
@@ -75,11 +75,11 @@ def test_the_plane_has_a_point_per_model():
         assert len(drawn.data) == 7  # lines of equal score, and the points
         assert list(drawn.data[-1].x) == frame.miscalibration.tolist()
     # The Brier score itself is half the sum over both classes.
-    brier = found["honest"].metrics["brier"].value / 2
-    of = MiscalibrationPlane.compute(found, score="brier").frame().set_index("model")["score"]
+    brier = comparison["honest"].metrics["brier"].value / 2
+    of = MiscalibrationPlane.compute(comparison, score="brier").frame().set_index("model")["score"]
     assert of["honest"] == pytest.approx(brier)
     with pytest.raises(OptionError, match="score"):
-        MiscalibrationPlane.compute(found, score="auc")
+        MiscalibrationPlane.compute(comparison, score="auc")
 
 
 def test_names_of_models_stay_inside_the_panel():

@@ -229,8 +229,8 @@ def test_the_difference_that_is_written_is_that_of_the_costs_beside_it():
     numbers = re.compile(f"cost {number},.* they cost {number},.* {number} per", re.DOTALL)
     for seed in range(12):
         text = Decision.compute(data(*drawn(n=700, seed=seed)), band=False).reading()
-        if found := numbers.search(text):
+        if match := numbers.search(text):
             face, best, excess = (
-                float(v.replace("−", "-").replace(",", "")) for v in found.groups()
+                float(v.replace("−", "-").replace(",", "")) for v in match.groups()
             )
             assert face - best == pytest.approx(excess)

@@ -12,13 +12,13 @@ from calviz.figures.decision_loss import decision_loss
 def test_by_hand():
     # One score of 0.3, half of its rows hits: between 0.3 and 0.5 it should be acted on, and is not.
     cutoffs = np.array([0.1, 0.3, 0.4, 0.5, 0.7])
-    found = decision_loss(np.array([0.3]), np.array([4.0]), np.array([2.0]), cutoffs)
-    assert found == pytest.approx([0, 0.2 / 0.7, 0.1 / 0.6, 0, 0])
+    result = decision_loss(np.array([0.3]), np.array([4.0]), np.array([2.0]), cutoffs)
+    assert result == pytest.approx([0, 0.2 / 0.7, 0.1 / 0.6, 0, 0])
     # A second one of 0.8 without doubt: at 0.9 those should be acted on as well.
-    found = decision_loss(
+    result = decision_loss(
         np.array([0.3, 0.8]), np.array([3.0, 1.0]), np.array([0.0, 1.0]), np.array([0.2, 0.9])
     )
-    assert found == pytest.approx([0.75 * 0.2 / 0.8, 0.25 * 0.1 / 0.9])
+    assert result == pytest.approx([0.75 * 0.2 / 0.8, 0.25 * 0.1 / 0.9])
 
 
 def test_against_the_gain_of_acting():

@@ -121,11 +121,11 @@ def test_texts_from_files_are_text(key):
     )
     figure = FIGURES[key].compute(data, split=HOSTILE)
     picture = json.loads(figure.plot(caption=True).to_json())
-    found = [t for t in texts(picture) if len(t) < 2_000]
-    tags = {tag for text in found for tag in re.findall(r"<[^>]*>?", text)}
+    values = [t for t in texts(picture) if len(t) < 2_000]
+    tags = {tag for text in values for tag in re.findall(r"<[^>]*>?", text)}
     own = {"<b>", "</b>", "<br>", "</span>", "<extra>", "</extra>"}
     assert {t for t in tags if not t.startswith('<span style="color:#')} <= own
-    assert not any("$" in text or "\u202e" in text for text in found)
+    assert not any("$" in text or "\u202e" in text for text in values)
     assert len(figure.describe()) < 1_500
 
 

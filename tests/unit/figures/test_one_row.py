@@ -19,7 +19,7 @@ ONE = calviz.Predictions(probs=np.array([[0.7, 0.2, 0.1]]), labels=np.array([0])
 
 
 @pytest.mark.parametrize(
-    ("figure", "said"),
+    ("figure", "message"),
     [
         (CalibrationCurve, "a single row has no curve"),
         (BinSensitivity, "A single row is in one bin"),
@@ -30,13 +30,13 @@ ONE = calviz.Predictions(probs=np.array([[0.7, 0.2, 0.1]]), labels=np.array([0])
         (Decision, "it tells neither which threshold is best"),
     ],
 )
-def test_no_size_of_an_error_is_read_off_one_row(figure, said):
-    made = figure.compute(ONE)
-    text = " ".join([made.describe(), *made.caption()])
-    assert said in text
+def test_no_size_of_an_error_is_read_off_one_row(figure, message):
+    result = figure.compute(ONE)
+    text = " ".join([result.describe(), *result.caption()])
+    assert message in text
     assert "30.0 points" not in text
     assert "per 1,000 predictions" not in text
-    assert made.plot().data
+    assert result.plot().data
 
 
 def test_a_legend_has_the_room_that_it_needs():

@@ -435,12 +435,12 @@ def test_names_from_files_are_text():
             p, reduction=Reduction("class", class_name=name), split=HOSTILE
         )
         picture = drawn(figure, caption=True)
-        found = list(texts(picture))
-        tags = {tag for text in found for tag in re.findall(r"<[^>]*>?", text)}
+        result = list(texts(picture))
+        tags = {tag for text in result for tag in re.findall(r"<[^>]*>?", text)}
         own = {"<b>", "</b>", "<br>", "</span>"}
         assert {t for t in tags if not t.startswith('<span style="color:#')} <= own
-        assert not any("$" in text for text in found)
-        assert max(map(len, found)) < 1_000
+        assert not any("$" in text for text in result)
+        assert max(map(len, result)) < 1_000
         assert len(figure.describe()) < 800
 
 

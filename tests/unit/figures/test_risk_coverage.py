@@ -8,12 +8,13 @@ import calviz
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.figures import RiskCoverage
 from calviz.figures.kernels.uncertainty_ranking import margin, negative_entropy
+from tests.inputs.simulated import draw_labels
 
 
 def classes(n=400, k=4, seed=0, dtype=np.float64):
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, 0.6), n).astype(dtype)
-    labels = (rng.random(n)[:, None] > np.cumsum(probs, axis=1)[:, :-1]).sum(axis=1)
+    labels = draw_labels(probs, rng)
     return calviz.Predictions(probs=probs, labels=labels, name="a model")
 
 

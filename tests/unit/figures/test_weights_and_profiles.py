@@ -11,6 +11,7 @@ from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from calviz.sample.sample import Sample
 from calviz.specs.figure import FIGURES
+from tests.inputs.simulated import draw_labels
 
 N = 400
 #: Columns that follow the number of rows: intervals, ranges and counts of weighted rows; bins of equal mass and curves whose
@@ -34,10 +35,10 @@ OF_ROWS = (
 NEITHER, THINNED = ("conventions",), ("risk-coverage",)
 
 
-def made(k: int, n: int = N) -> tuple[np.ndarray, np.ndarray]:
+def simulated(k: int, n: int = N) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(k)
     probs = rng.dirichlet(np.ones(k), n)
-    y = (np.cumsum(probs, axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=k - 1)
+    y = draw_labels(probs, rng)
     return probs, y
 
 
@@ -59,7 +60,7 @@ def _numbers(frame, left_out=()):
 @pytest.mark.parametrize("key", FIGURES.keys())
 def test_weights_count_as_rows(key):
     for k in (2, 3):
-        probs, y = made(k)
+        probs, y = simulated(k)
         times = np.random.default_rng(0).integers(1, 4, N)
         at = np.repeat(np.arange(N), times)
         weighted = Sample(calviz.Predictions(probs=probs, labels=y, weights=times / 2))
@@ -72,12 +73,12 @@ def test_weights_count_as_rows(key):
         ours, theirs = (s.view(FIGURES[key].compute) for s in (weighted, rows))
         if key in THINNED:
             for level in (0.3, 0.8):
-                found, wanted = (np.interp(level, f.coverage, f.risk) for f in (ours, theirs))
-                assert found == pytest.approx(wanted, abs=0.005)
+                result, wanted = (np.interp(level, f.coverage, f.risk) for f in (ours, theirs))
+                assert result == pytest.approx(wanted, abs=0.005)
             continue
-        found, wanted = (_numbers(f.frame(), OF_ROWS) for f in (ours, theirs))
-        assert found.keys() == wanted.keys()
-        for name, column in found.items():
+        result, wanted = (_numbers(f.frame(), OF_ROWS) for f in (ours, theirs))
+        assert result.keys() == wanted.keys()
+        for name, column in result.items():
             chosen = name == "probability" and key in ("calibration-curve", "cumulative")
             assert column == pytest.approx(wanted[name], abs=0.05 if chosen else 1e-9, nan_ok=True)
 
@@ -97,7 +98,7 @@ def test_a_profile_shows_what_its_rows_do(key, monkeypatch):
     for module in (aggregate, in_blocks, profile_module, run):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
     for k in (2, 3):
-        probs, y = made(k, 3_000)
+        probs, y = simulated(k, 3_000)
         table = pl.DataFrame(probs, schema=[f"p_{j}" for j in range(k)]).with_columns(y=y)
         profile = calviz.profile(table, label="y", true_class=True, each_class=True)
         whole = Sample(profile.predictions())
@@ -113,12 +114,12 @@ def test_a_profile_shows_what_its_rows_do(key, monkeypatch):
             at = np.linspace(0.05, 0.95, 10)
             x, height = CURVES[key]
             drawn = (f.frame().sort_values([x, height]) for f in (ours, theirs))
-            found, wanted = (np.interp(at, f[x], f[height]) for f in drawn)
-            assert found == pytest.approx(wanted, abs=0.003)
+            result, wanted = (np.interp(at, f[x], f[height]) for f in drawn)
+            assert result == pytest.approx(wanted, abs=0.003)
             continue
-        found, wanted = (_numbers(f.frame()) for f in (ours, theirs))
-        assert found.keys() == wanted.keys()
-        for name, column in found.items():
+        result, wanted = (_numbers(f.frame()) for f in (ours, theirs))
+        assert result.keys() == wanted.keys()
+        for name, column in result.items():
             # A row that lies on the edge of a drawn bin may be on its other side.
             within = 1.01 if name in ("misses", "hits") else 2e-3
             assert column == pytest.approx(wanted[name], rel=3e-3, abs=within, nan_ok=True), name

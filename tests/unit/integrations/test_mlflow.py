@@ -75,12 +75,12 @@ def test_the_evaluator_judges_a_column_of_probabilities(mlflow):
     _model_evaluation_registry.register("calviz", Evaluator)  # as the entry point does
     rows = frame()
     with mlflow.start_run() as run:
-        found = mlflow.models.evaluate(
+        evaluation = mlflow.models.evaluate(
             data=rows, targets="rain", predictions="p", model_type="classifier",
             evaluators=["calviz"], evaluator_config={"calviz": {"figures": (), "report": False}},
         )  # fmt: skip
     expected = calviz.evaluate(calviz.Predictions.from_arrays(rows["rain"], rows["p"]), ["ece"])
-    assert found.metrics["calviz/ece"] == pytest.approx(expected["ece"].value)
+    assert evaluation.metrics["calviz/ece"] == pytest.approx(expected["ece"].value)
     data, names = stored(mlflow, run.info.run_id)
     assert data.metrics["calviz/ece"] == pytest.approx(expected["ece"].value)
     assert names == {"calviz/audit.json"}

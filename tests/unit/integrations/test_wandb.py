@@ -22,9 +22,9 @@ RECORDED = json.loads(
 @pytest.fixture
 def wandb(monkeypatch):
     """What stands in for wandb."""
-    made = stub()
-    monkeypatch.setitem(sys.modules, "wandb", made)
-    return made
+    module = stub()
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    return module
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from model_diagnostics.calibration import compute_bias
 from model_diagnostics.scoring import LogLoss, SquaredError, decompose
 
 import calviz
+from tests.inputs.simulated import draw_labels
 
 CORP = ("brier_miscalibration", "brier_discrimination", "brier_uncertainty")
 
@@ -22,13 +23,13 @@ def binary(n=700, seed=0, decimals=None):
 def multiclass(n=400, k=4, seed=1):
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, 0.6), size=n)
-    return probs, (rng.random((n, 1)) > np.cumsum(probs**0.8, axis=1)[:, :-1]).sum(axis=1)
+    return probs, draw_labels(probs**0.8, rng)
 
 
 def values(probs, labels, keys, reduction="positive", **options):
     data = calviz.Predictions(probs=probs, labels=labels)
-    found = calviz.evaluate(data, keys, reduction=reduction, **options)
-    return [found[key].value for key in keys]
+    evaluation = calviz.evaluate(data, keys, reduction=reduction, **options)
+    return [evaluation[key].value for key in keys]
 
 
 @pytest.mark.parametrize("decimals", [None, 2, 1])

@@ -73,10 +73,10 @@ def test_the_spline_is_at_the_optimum_of_its_penalised_likelihood():
         likelihood = np.logaddexp(0, margin) - hit * margin
         return likelihood.sum() + flexible_curve.STRENGTH * rough / 2, margin
 
-    found = optimize.minimize(
+    solution = optimize.minimize(
         lambda v: loss(v)[0], np.zeros(knots.size), method="BFGS", options={"gtol": 1e-5}
     )
-    wanted = expit(loss(found.x)[1])
+    wanted = expit(loss(solution.x)[1])
     np.testing.assert_allclose(
         curve(steps_of(score, hit_of(score, hit)), "spline"), wanted, atol=2e-4
     )
@@ -107,14 +107,14 @@ def test_resamples_are_fitted_as_their_rows_are(kind):
     score, hit, _ = bent(400, seed=5)
     view = steps_of(score, hit)
     drawn = view.bootstrap(np.random.default_rng(0), 3)
-    found = curve(drawn, kind)
+    result = curve(drawn, kind)
     for b in range(3):
         count, hits = drawn.count[b].astype(int), drawn.hits[b].astype(int)
         labels = np.concatenate([np.arange(c) < k for c, k in zip(count, hits, strict=True)])
         own = curve(steps_of(np.repeat(view.score, count), labels), kind)
         # Knots and half-widths stay those of the sample.
         near = 1e-4 if kind == "logistic" else 0.05
-        assert np.abs(found[b][count > 0] - own).mean() < near
+        assert np.abs(result[b][count > 0] - own).mean() < near
 
 
 @pytest.mark.parametrize("kind", ["spline", "loess"])
@@ -122,9 +122,9 @@ def test_the_band_holds_the_truth_as_often_as_it_says(kind):
     inside = []
     for seed in range(60):
         score, hit, _ = bent(1_000, seed=10 + seed, shape=lambda z: 0.3 + 0.8 * z)
-        found = band(steps_of(score, hit), kind, points=9)
-        truth = expit(0.3 + 0.8 * logit(found.score))
-        inside.append(((found.low <= truth) & (truth <= found.high))[1:-1])
+        computed_band = band(steps_of(score, hit), kind, points=9)
+        truth = expit(0.3 + 0.8 * logit(computed_band.score))
+        inside.append(((computed_band.low <= truth) & (truth <= computed_band.high))[1:-1])
     assert 0.9 <= np.mean(inside) <= 0.99
 
 

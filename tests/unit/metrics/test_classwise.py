@@ -8,6 +8,7 @@ import calviz
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
 from calviz.metrics.kernels import classwise_ks
+from tests.inputs.simulated import draw_labels
 
 KEYS = ("classwise_ece", "tace", "ks_classwise")
 
@@ -15,7 +16,7 @@ KEYS = ("classwise_ece", "tace", "ks_classwise")
 def sample(n=300, k=5, seed=0, dtype=np.float64, decimals=None):
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, 0.4), size=n)
-    labels = np.array([rng.choice(k, p=p) for p in probs**0.7 / (probs**0.7).sum(1, keepdims=True)])
+    labels = draw_labels(probs**0.7 / (probs**0.7).sum(1, keepdims=True), rng)
     if decimals is not None:  # few distinct values, and rows that still sum to 1
         probs = rng.multinomial(10**decimals, probs) / 10**decimals
     return probs.astype(dtype), labels
@@ -142,5 +143,5 @@ def test_cumulative_gaps_go_on_from_block_to_block(monkeypatch, decimals, rows):
     # By definition: at every distinct score, what is scored up to it minus what happened.
     upto = np.unique(score)
     gap = [score[score <= s].sum() - hit[score <= s].sum() for s in upto]
-    found = classwise_ks._one_error(np.sort(score), np.sort(score[hit]))
-    assert found == pytest.approx(np.abs(gap).max(), rel=1e-12)
+    result = classwise_ks._one_error(np.sort(score), np.sort(score[hit]))
+    assert result == pytest.approx(np.abs(gap).max(), rel=1e-12)

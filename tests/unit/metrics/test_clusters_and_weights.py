@@ -19,6 +19,7 @@ from calviz.sample.sample import Sample, event_sums, metric_view
 from calviz.specs.metric import METRICS, reweighting_of
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.metric_values import missing, remarks
+from tests.inputs.simulated import draw_labels
 
 
 def two_classes(n=600, seed=0, **columns):
@@ -75,7 +76,7 @@ def test_a_weight_of_two_is_the_row_twice(binning):
 def three_classes(n=300, seed=8, **columns):
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet([1, 1, 1], n)
-    labels = (rng.random(n)[:, None] > probs.cumsum(1)[:, :2]).sum(1)
+    labels = draw_labels(probs, rng)
     return calviz.Predictions(probs=probs, labels=labels, **columns)
 
 
@@ -111,8 +112,10 @@ def test_pairs_count_as_the_product_of_their_weights():
                 kernel = np.exp(-np.linalg.norm(data.probs[i] - data.probs[j]) / 0.5)
                 total += w[i] * w[j] * kernel * (residual[i] @ residual[j])
                 pairs += w[i] * w[j]
-    found = evaluate(with_rows(data, weights=w), ["skce"], kernel_bandwidth=0.5, findings=False)
-    assert found["skce"].value == pytest.approx(total / pairs, rel=1e-10)
+    evaluation = evaluate(
+        with_rows(data, weights=w), ["skce"], kernel_bandwidth=0.5, findings=False
+    )
+    assert evaluation["skce"].value == pytest.approx(total / pairs, rel=1e-10)
 
 
 def test_closed_forms_hold_for_weighted_rows_of_a_calibrated_model():
@@ -123,10 +126,12 @@ def test_closed_forms_hold_for_weighted_rows_of_a_calibrated_model():
         p = rng.uniform(0.05, 0.95, 500)
         y = (rng.random(500) < p).astype(int)
         data = calviz.Predictions(probs=p, labels=y, weights=rng.exponential(size=500))
-        found = evaluate(data, [*p_values, "ece_debiased"], reduction="positive", findings=False)
+        evaluation = evaluate(
+            data, [*p_values, "ece_debiased"], reduction="positive", findings=False
+        )
         for key, column in p_values.items():
-            column.append(found[key].details["p_value"])
-        debiased.append(found["ece_debiased"].value)
+            column.append(evaluation[key].details["p_value"])
+        debiased.append(evaluation["ece_debiased"].value)
     for key, column in p_values.items():
         # Of a uniform number the mean of 120 is within 0.08 of 1/2 (3 standard errors); KS and Kuiper are careful.
         assert 0.42 < np.mean(column) < 0.62, key
@@ -158,8 +163,8 @@ def test_sums_over_clusters_are_those_over_their_rows(key):
     drawn = sample.row_draws.counts(np.random.default_rng(5), 6)
 
     def values(weights):
-        made = how.make(sample, view)(weights)(None)
-        return np.asarray(metric.value(made))
+        result = how.make(sample, view)(weights)(None)
+        return np.asarray(metric.value(result))
 
     np.testing.assert_allclose(values(drawn), values(np.asarray(drawn)), rtol=2e-5, atol=1e-7)
 
@@ -177,11 +182,11 @@ def test_many_clusters_and_many_weighted_rows_are_drawn_by_groups(monkeypatch):
     for one, other in ((plain, few), (weighted, some)):
         for m in one:
             width = m.interval.high - m.interval.low
-            found = other[m.key]
-            assert found.interval.high - found.interval.low == pytest.approx(width, rel=0.12)
+            result = other[m.key]
+            assert result.interval.high - result.interval.low == pytest.approx(width, rel=0.12)
             floor = m.noise_floor.q95 - m.noise_floor.mean
-            assert found.noise_floor.mean == pytest.approx(m.noise_floor.mean, rel=0.05, abs=1e-3)
-            assert found.noise_floor.q95 - found.noise_floor.mean == pytest.approx(floor, rel=0.2)
+            assert result.noise_floor.mean == pytest.approx(m.noise_floor.mean, rel=0.05, abs=1e-3)
+            assert result.noise_floor.q95 - result.noise_floor.mean == pytest.approx(floor, rel=0.2)
 
 
 def test_equal_mass_bins_hold_equal_weights():
@@ -196,22 +201,22 @@ def test_proper_scores_are_those_of_scikit_learn():
     w = np.random.default_rng(5).uniform(0, 3, 600)
     data = two_classes()
     p, y = data.probs[:, 1], data.labels
-    found = evaluate(data, sample_weight=w, findings=False, reduction="top-label")
-    assert found["nll"].value == pytest.approx(log_loss(y, p, sample_weight=w), rel=1e-12)
+    evaluation = evaluate(data, sample_weight=w, findings=False, reduction="top-label")
+    assert evaluation["nll"].value == pytest.approx(log_loss(y, p, sample_weight=w), rel=1e-12)
     brier = brier_score_loss(y, p, sample_weight=w)
-    assert found["brier"].value == pytest.approx(2 * brier, rel=1e-12)
+    assert evaluation["brier"].value == pytest.approx(2 * brier, rel=1e-12)
     right = data.probs.argmax(1) == y
     accuracy = accuracy_score(y, data.probs.argmax(1), sample_weight=w)
-    assert found["accuracy"].value == pytest.approx(accuracy, rel=1e-12)
+    assert evaluation["accuracy"].value == pytest.approx(accuracy, rel=1e-12)
     auroc = roc_auc_score(right, data.probs.max(1), sample_weight=w)
-    assert found["auroc_failure"].value == pytest.approx(auroc, rel=1e-12)
+    assert evaluation["auroc_failure"].value == pytest.approx(auroc, rel=1e-12)
 
 
 def test_every_metric_takes_weights():
-    found = evaluate(two_classes(weights=np.linspace(1, 2, 600)), classes=False)
-    assert all("weight" not in m.reason for m in found if not m.available)
-    assert found.verdict is not None
-    assert "600 weighted rows" in found.verdict.sentence
+    evaluation = evaluate(two_classes(weights=np.linspace(1, 2, 600)), classes=False)
+    assert all("weight" not in m.reason for m in evaluation if not m.available)
+    assert evaluation.verdict is not None
+    assert "600 weighted rows" in evaluation.verdict.sentence
 
 
 def test_weighted_maps_are_those_of_repeated_rows_and_of_scikit_learn():
@@ -267,7 +272,7 @@ def test_copies_of_rows_in_clusters_know_no_more_than_the_rows():
 def test_classes_of_clustered_rows_are_drawn_by_clusters():
     rng = np.random.default_rng(8)
     probs = rng.dirichlet([1, 1, 1], 300)
-    labels = (rng.random(300)[:, None] > probs.cumsum(1)[:, :2]).sum(1)
+    labels = draw_labels(probs, rng)
     plain = calviz.Predictions(probs=probs, labels=labels)
     copies = with_rows(repeated(plain, np.full(300, 3)), clusters=np.repeat(np.arange(300), 3))
     one = evaluate(plain, ("classwise_ece", "skce", "wsece"), ci=True, findings=False)
@@ -322,7 +327,7 @@ def test_slices_of_clustered_rows_are_tested_by_clusters():
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ({"clusters": np.zeros(600)}, "one value for all rows"),
         ({"clusters": np.arange(600)}, "no rows belong together"),
@@ -333,8 +338,8 @@ def test_slices_of_clustered_rows_are_tested_by_clusters():
         ({"weights": np.ones(7)}, "'weights' has 7 rows"),
     ],
 )
-def test_columns_that_cannot_be_used_are_refused(columns, said):
-    with pytest.raises(InputError, match=said):
+def test_columns_that_cannot_be_used_are_refused(columns, message):
+    with pytest.raises(InputError, match=message):
         two_classes(**columns)
 
 
@@ -349,8 +354,8 @@ def test_a_missing_interval_says_what_is_missing():
     far = calviz.Predictions(probs=p, labels=(np.random.default_rng(8).random(600) < p**4))
     for data in (far, three_classes()):
         w = np.random.default_rng(7).exponential(size=data.n)
-        found = evaluate(with_rows(data, weights=w), ["over_share"], ci=True, findings=False)
-        share = found["over_share"]
+        evaluation = evaluate(with_rows(data, weights=w), ["over_share"], ci=True, findings=False)
+        share = evaluation["over_share"]
         if data.n_classes == 2:
             assert share.interval is None
             assert share.note == "no interval: nearly all resamples have the same value."
@@ -363,33 +368,33 @@ def test_each_remark_is_made_once_and_says_of_how_many_metrics():
     results = list(
         evaluate(dependent(), [m.key for m in METRICS], ci=True, findings=False, resamples=100)
     )
-    said = {text: names for names, text in remarks(results)}
-    assert set(said) == {r.note for r in results if r.note}
+    by_key = {text: names for names, text in remarks(results)}
+    assert set(by_key) == {r.note for r in results if r.note}
     many = [r for r in results if r.note and r.note.startswith("noise floor: for a calibrated")]
-    assert said[many[0].note] == f"{len(many)} of {len(results)} metrics"
+    assert by_key[many[0].note] == f"{len(many)} of {len(results)} metrics"
     few = [r for r in results if r.note == "no noise floor: it cannot be resampled by clusters."]
-    assert said[few[0].note] == "; ".join(METRICS[r.key].label for r in few)
+    assert by_key[few[0].note] == "; ".join(METRICS[r.key].label for r in few)
     why = {reason for _, reason in missing(results)}
     assert why == {r.reason for r in results if not r.available}
 
 
 def test_draws_that_are_kept_are_those_that_would_be_drawn_again(monkeypatch):
     w = np.random.default_rng(9).exponential(size=50)
-    kept, found = RowDraws(50, None, w), []
+    kept, results = RowDraws(50, None, w), []
     for rows in (kept, kept, RowDraws(50, None, w)):
         rng = np.random.default_rng(3)
         drawn = [np.asarray(rows.counts(rng, size)) for size in (7, 7, 5)]
-        found.append([*drawn, rng.random(1)])
+        results.append([*drawn, rng.random(1)])
     monkeypatch.setattr("calviz.sample.row_draws.KEPT_DRAW_BYTES", 400)  # one of them only
     rng = np.random.default_rng(3)
     few = RowDraws(50, None, w)
-    found.append([*(np.asarray(few.counts(rng, size)) for size in (7, 7, 5)), rng.random(1)])
-    for other in found[1:]:
-        for one, same in zip(found[0], other, strict=True):
+    results.append([*(np.asarray(few.counts(rng, size)) for size in (7, 7, 5)), rng.random(1)])
+    for other in results[1:]:
+        for one, same in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(one, same)
-    assert not np.array_equal(found[0][0], found[0][1])
+    assert not np.array_equal(results[0][0], results[0][1])
     # As often as there are rows.
-    np.testing.assert_allclose((found[0][0] / w[:, None]).sum(axis=0), 50)
+    np.testing.assert_allclose((results[0][0] / w[:, None]).sum(axis=0), 50)
 
 
 def test_rows_that_know_as_much_by_hand():
@@ -420,7 +425,7 @@ def test_hits_of_many_weighted_rows_have_the_cumulants_of_their_sum(monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("n", "made"), [(1_000, 1_000), (200_000, 500), (10**6, 100), (10**9, 100)]
+    ("n", "expected"), [(1_000, 1_000), (200_000, 500), (10**6, 100), (10**9, 100)]
 )
-def test_resamples_of_many_rows_are_fewer_but_never_too_few(n, made):
-    assert RowDraws(n).affordable(1_000) == made
+def test_resamples_of_many_rows_are_fewer_but_never_too_few(n, expected):
+    assert RowDraws(n).affordable(1_000) == expected

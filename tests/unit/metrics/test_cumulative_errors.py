@@ -36,30 +36,30 @@ def two_bins(score, hit, cut):
 
 def test_by_hand():
     # Hits minus scores: -0.2, +0.6, -0.6 of 3 rows; summed up 0, -0.2, 0.4, -0.2.
-    found = evaluated([0.2, 0.4, 0.6], [0, 1, 0])
-    assert found["ks"].value == pytest.approx(0.4 / 3)
-    assert found["kuiper"].value == pytest.approx(0.6 / 3)
-    details = found["kuiper"].details
+    evaluation = evaluated([0.2, 0.4, 0.6], [0, 1, 0])
+    assert evaluation["ks"].value == pytest.approx(0.4 / 3)
+    assert evaluation["kuiper"].value == pytest.approx(0.6 / 3)
+    details = evaluation["kuiper"].details
     # From the first score, which is below the range, to the last of it.
     assert (details["from_score"], details["to_score"]) == pytest.approx((0.2, 0.4))
     assert details["sigma"] == pytest.approx(math.sqrt(0.16 + 0.24 + 0.24) / 3)
     # Cuts below 0.2, up to 0.4, up to 0.6, and above: the squares of both bins, times 9.
     expected = 0.2 * 0.04 + 0.2 * (0.04 + 0) + 0.2 * (0.16 + 0.36) + 0.4 * 0.04
-    assert found["atb"].value == pytest.approx(expected / 9)
-    assert found["atb"].details["if_calibrated"] == pytest.approx(details["sigma"] ** 2)
+    assert evaluation["atb"].value == pytest.approx(expected / 9)
+    assert evaluation["atb"].details["if_calibrated"] == pytest.approx(details["sigma"] ** 2)
 
 
 @settings(max_examples=40, deadline=None)
 @given(ROWS)
 def test_against_all_cuts(rows):
     score, hit = zip(*rows, strict=True)
-    found = evaluated(score, hit)
+    evaluation = evaluated(score, hit)
     cuts = [-1.0, *np.unique(score)]
     gaps = sums(score, hit, cuts)
-    assert found["kuiper"].value == pytest.approx(np.ptp(gaps), abs=1e-12)
+    assert evaluation["kuiper"].value == pytest.approx(np.ptp(gaps), abs=1e-12)
     # A fine grid has every score on one of its points.
     grid = (np.arange(400) + 0.5) / 400
-    assert found["atb"].value == pytest.approx(
+    assert evaluation["atb"].value == pytest.approx(
         np.mean([two_bins(score, hit, c) for c in grid]), abs=1e-12
     )
 
@@ -116,6 +116,6 @@ def test_the_truth_has_the_lowest_two_bin_error():
 
 
 def test_without_any_doubt_there_is_no_p_value():
-    found = evaluated([0, 1, 1], [0, 1, 0])
-    assert "p_value" not in found["kuiper"].details
-    assert found["kuiper"].value == pytest.approx(1 / 3)
+    evaluation = evaluated([0, 1, 1], [0, 1, 0])
+    assert "p_value" not in evaluation["kuiper"].details
+    assert evaluation["kuiper"].value == pytest.approx(1 / 3)

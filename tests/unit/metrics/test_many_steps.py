@@ -71,9 +71,9 @@ def test_the_sweep_of_many_steps_is_the_sweep_of_all(n, power, ties):
     view = make_steps(events(n, power=power, ties=ties, dtype=np.float64))
     assert view.size > steps_module.MAX_STEPS or ties
     bins, error = sweep_steps(view, view.count, view.hits)
-    found = debiased._sweep_of_many(view)
-    assert int(found[0]) == int(bins)
-    assert float(found[1]) == pytest.approx(float(error), rel=1e-9)
+    result = debiased._sweep_of_many(view)
+    assert int(result[0]) == int(bins)
+    assert float(result[1]) == pytest.approx(float(error), rel=1e-9)
 
 
 def test_the_sweep_goes_on_to_the_steps_where_they_rise():
@@ -83,5 +83,5 @@ def test_the_sweep_goes_on_to_the_steps_where_they_rise():
     assert int(bins) == 5_000
     plain = np.abs(score - (score > 0.5)).mean()
     assert float(error) == pytest.approx(plain, rel=1e-12)
-    found = METRICS["ece_sweep"].value(MonotoneBins(view, view))
-    assert float(found) == pytest.approx(plain, rel=1e-12)
+    result = METRICS["ece_sweep"].value(MonotoneBins(view, view))
+    assert float(result) == pytest.approx(plain, rel=1e-12)

@@ -52,8 +52,8 @@ def test_intervals_are_those_of_resampled_rows():
     hit = (rng.random(300) < score).astype(float)
     rows = rng.integers(300, size=(400, 300))
     drawn = np.array([plain(score[r], hit[r]) for r in rows])
-    found = evaluated(score, hit.astype(int), ci=True, interval="percentile")
-    for result, values in zip(found, drawn.T, strict=True):
+    evaluation = evaluated(score, hit.astype(int), ci=True, interval="percentile")
+    for result, values in zip(evaluation, drawn.T, strict=True):
         low, high = np.quantile(values, [0.025, 0.975])
         expected = min(low, result.value), max(high, result.value)
         assert result.interval == pytest.approx(expected, abs=0.2 * (high - low))

@@ -13,6 +13,7 @@ from calviz.core.clusters_and_weights import with_rows
 from calviz.sample import cross_fitted_classes
 from calviz.sample.cross_fitted_classes import FOLDS, fit_folds, folds
 from calviz.sample.sample import Sample
+from tests.inputs.simulated import draw_labels
 
 KEYS = [f"{s}_{p}_all" for s in ("nll", "brier") for p in ("calibration", "refinement")]
 CASES = cases()
@@ -47,10 +48,13 @@ def test_they_add_up_and_leave_the_own_fold_out(weighted, clustered):
         columns["weights"], w = w, w / w.mean()
     if columns:
         data = with_rows(data, **columns)
-    found = calviz.evaluate(data, [*KEYS, "nll", "brier"])
+    evaluation = calviz.evaluate(data, [*KEYS, "nll", "brier"])
     for score in ("nll", "brier"):
-        parts = found[f"{score}_calibration_all"].value + found[f"{score}_refinement_all"].value
-        assert parts == pytest.approx(found[score].value, abs=1e-12)
+        parts = (
+            evaluation[f"{score}_calibration_all"].value
+            + evaluation[f"{score}_refinement_all"].value
+        )
+        assert parts == pytest.approx(evaluation[score].value, abs=1e-12)
     fold, z = Sample(data).view(folds).fold, np.log(data.probs)
     if clustered:
         assert (
@@ -67,7 +71,7 @@ def test_they_add_up_and_leave_the_own_fold_out(weighted, clustered):
         m = w[~out].sum() ** 2 / (w[~out] ** 2).sum()
         p = m / (m + 1) * softmax(beta * z[out], axis=1) + 1 / ((m + 1) * 5)
         losses[out] = -np.log(p[np.arange(out.sum()), y[out]])
-    assert found["nll_refinement_all"].value == pytest.approx(np.mean(w * losses), abs=1e-5)
+    assert evaluation["nll_refinement_all"].value == pytest.approx(np.mean(w * losses), abs=1e-5)
 
 
 def test_copies_of_rows_in_clusters_say_no_more_than_the_rows():
@@ -79,9 +83,9 @@ def test_copies_of_rows_in_clusters_say_no_more_than_the_rows():
         copies = with_rows(plain.take(thrice), clusters=thrice)
         for name, data in (("plain", plain), ("copies", copies)):
             how = {"ci": True, "findings": False, "resamples": 150}
-            found = calviz.evaluate(data, ["nll_refinement_all", "nll_calibration_all"], **how)
-            inside = found["nll_refinement_all"].interval
-            floor = found["nll_calibration_all"].noise_floor
+            evaluation = calviz.evaluate(data, ["nll_refinement_all", "nll_calibration_all"], **how)
+            inside = evaluation["nll_refinement_all"].interval
+            floor = evaluation["nll_calibration_all"].noise_floor
             spread[name].append((inside.high - inside.low, floor.q95 - floor.mean))
     one, three = (np.mean(spread[name], axis=0) for name in ("plain", "copies"))
     np.testing.assert_allclose(three, one, rtol=0.3)
@@ -105,8 +109,10 @@ def test_p_values_of_weighted_calibrated_rows_are_uniform(n):
     for seed in range(40):
         w = np.random.default_rng(seed).exponential(size=n)
         data = with_rows(rows(n, 3, seed=seed), weights=w)
-        found = calviz.evaluate(data, KEYS[::2], noise_floor=True, findings=False, resamples=80)
-        p_values.append([found[key].noise_floor.p_value for key in KEYS[::2]])
+        evaluation = calviz.evaluate(
+            data, KEYS[::2], noise_floor=True, findings=False, resamples=80
+        )
+        p_values.append([evaluation[key].noise_floor.p_value for key in KEYS[::2]])
     # Of 40 uniform numbers 7 are below .05 in 0.3 % of cases; the mean has a standard error of .046.
     assert np.sum(np.array(p_values) <= 0.05, axis=0).max() < 7
     np.testing.assert_allclose(np.mean(p_values, axis=0), 0.5, atol=0.14)
@@ -117,10 +123,10 @@ def test_p_values_of_weighted_calibrated_rows_are_uniform(n):
 def test_of_calibrated_models_p_values_are_uniform_and_intervals_hold_zero(n):
     small, half, holds, runs = 0, 0, 0, 40
     for seed in range(runs):
-        found = calviz.evaluate(rows(n, seed=seed), KEYS[::2], ci=True, resamples=100)
-        p = np.array([found[key].noise_floor.p_value for key in KEYS[::2]])
+        evaluation = calviz.evaluate(rows(n, seed=seed), KEYS[::2], ci=True, resamples=100)
+        p = np.array([evaluation[key].noise_floor.p_value for key in KEYS[::2]])
         small, half = small + (p <= 0.05), half + (p <= 0.5)
-        holds = holds + np.array([r.interval.low <= 0 <= r.interval.high for r in found])
+        holds = holds + np.array([r.interval.low <= 0 <= r.interval.high for r in evaluation])
     # Binomial(40, .05), (40, .5) and (40, .95), each to 1 in 1,000.
     assert (small <= 7).all()
     assert ((half >= 10) & (half <= 30)).all()
@@ -134,7 +140,7 @@ def test_redrawn_labels_are_fitted_as_drawn_ones_are():
     drawn = Sample(data).view(folds).redrawn(np.random.default_rng(0), 4000, score="nll", part="calibration")  # fmt: skip
     rng, exact = np.random.default_rng(1), []
     for _ in range(60):
-        labels = (data.probs.cumsum(axis=1) > rng.random((400, 1))).argmax(axis=1)
+        labels = draw_labels(data.probs, rng)
         again = calviz.Predictions(probs=data.probs, labels=labels)
         exact.append(calviz.evaluate(again, ["nll_calibration_all"])["nll_calibration_all"].value)
     assert drawn.mean() == pytest.approx(np.mean(exact), abs=3.5 * np.std(exact) / np.sqrt(60))
@@ -151,7 +157,7 @@ def test_a_temperature_of_some_of_the_rows_loses_nothing_to_speak_of(monkeypatch
     rng = np.random.default_rng(8)
     z = rng.normal(size=(20_000, 3))
     labels = (2 * z + rng.gumbel(size=z.shape)).argmax(axis=1)
-    p = calviz.Predictions(probs=np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), labels=labels)
+    p = calviz.Predictions(probs=softmax(z, axis=1), labels=labels)
     keys = ["nll_refinement_all", "nll_calibration_all"]
     every = calviz.evaluate(p, keys)
     monkeypatch.setattr(cross_fitted_classes, "FIT_BYTES", 2_000 * 24)

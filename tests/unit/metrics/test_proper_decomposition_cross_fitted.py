@@ -29,8 +29,8 @@ def predictions(score, hit, weights=None, clusters=None):
 
 def values(score, hit, weights=None, clusters=None, **options):
     data = predictions(score, hit, weights, clusters)
-    found = calviz.evaluate(data, KEYS, reduction="positive", **options)
-    return {key: found[key].value for key in KEYS}
+    evaluation = calviz.evaluate(data, KEYS, reduction="positive", **options)
+    return {key: evaluation[key].value for key in KEYS}
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -40,10 +40,10 @@ def test_calibration_and_refinement_add_up_to_the_score(decimals, weighted):
     w = rng.exponential(size=900) if weighted else None
     score = rng.uniform(0.06, 0.94, 900).round(decimals)
     hit = (rng.random(900) < score**1.5).astype(int)
-    found = values(score, hit, w)
-    whole = found["nll_calibration"] + found["nll_refinement"]
+    result = values(score, hit, w)
+    whole = result["nll_calibration"] + result["nll_refinement"]
     assert whole == pytest.approx(log_loss(hit, score, sample_weight=w), abs=1e-12)
-    whole = found["brier_calibration"] + found["brier_refinement"]
+    whole = result["brier_calibration"] + result["brier_refinement"]
     assert whole == pytest.approx(brier_score_loss(hit, score, sample_weight=w), abs=1e-12)
 
 
@@ -52,18 +52,18 @@ def test_truths_in_closed_form():
     rng = np.random.default_rng(1)
     n = 100_000
     score = rng.random(n)
-    found = values(score, rng.random(n) < score**2)
+    result = values(score, rng.random(n) < score**2)
 
     def divergence(s):
         q = s * s
         return xlogy(q, q / s) + xlogy(1 - q, (1 - q) / (1 - s))
 
     # Three standard errors, and a little for a spline that is not the square.
-    assert found["nll_calibration"] == pytest.approx(quad(divergence, 0, 1)[0], abs=0.006)
-    assert found["brier_calibration"] == pytest.approx(1 / 30, abs=0.003)  # of (s - s^2)^2
-    assert found["ce_l1_unbiased"] == pytest.approx(1 / 6, abs=0.005)
+    assert result["nll_calibration"] == pytest.approx(quad(divergence, 0, 1)[0], abs=0.006)
+    assert result["brier_calibration"] == pytest.approx(1 / 30, abs=0.003)  # of (s - s^2)^2
+    assert result["ce_l1_unbiased"] == pytest.approx(1 / 6, abs=0.005)
     # Twice the squared spread of the probabilities is what no recalibration takes off.
-    assert found["brier_refinement"] == pytest.approx(1 / 3 - 1 / 5, abs=0.003)
+    assert result["brier_refinement"] == pytest.approx(1 / 3 - 1 / 5, abs=0.003)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_each_row_has_a_fit_that_did_not_see_its_fold(weighted, clustered):
         margin = view.z[cell] + x @ theta
         losses[out] = (np.logaddexp(0, margin) - hit * margin)[out]
         gaps[out] = (np.sign(x @ theta) * (hit - score))[out]
-    found = values(score, hit, counts, cluster)
-    assert found["nll_refinement"] == pytest.approx(np.mean(w * losses), abs=1e-5)
-    assert found["ce_l1_unbiased"] == pytest.approx(np.mean(w * gaps), abs=1e-12)
+    result = values(score, hit, counts, cluster)
+    assert result["nll_refinement"] == pytest.approx(np.mean(w * losses), abs=1e-5)
+    assert result["ce_l1_unbiased"] == pytest.approx(np.mean(w * gaps), abs=1e-12)
 
 
 @pytest.mark.parametrize("levels", [None, 6])
@@ -110,11 +110,11 @@ def test_of_calibrated_models_there_is_nothing_to_gain(levels):
     # Also where rows are tied: folds whose hits were dealt out evenly would make noise look like a gain.
     rng = np.random.default_rng(3)
     score = rng.random(400) if levels is None else np.arange(1, levels + 1)[rng.integers(levels, size=400)] / (levels + 1)  # fmt: skip
-    found = [values(score, rng.random(400) < score, resamples=1) for _ in range(60)]
+    results = [values(score, rng.random(400) < score, resamples=1) for _ in range(60)]
     for key, most in (("nll_calibration", 0.0), ("brier_calibration", 0.0), ("ce_l1_unbiased", 0)):
-        drawn = np.array([f[key] for f in found])
+        drawn = np.array([f[key] for f in results])
         assert drawn.mean() <= most + 3 * drawn.std() / np.sqrt(60), key
-    gaps = np.array([f["ce_l1_unbiased"] for f in found])
+    gaps = np.array([f["ce_l1_unbiased"] for f in results])
     assert abs(gaps.mean()) < 4 * gaps.std() / np.sqrt(60)
 
 
@@ -167,11 +167,11 @@ def test_clustered_calibrated_rows_have_nothing_to_gain_beyond_noise():
     p_values, alone, held = [], [], 0
     for seed in range(30):
         score, hit, cluster = in_clusters(seed)
-        for found, kept in (
+        for value, kept in (
             (predictions(score, hit, None, cluster), p_values),
             (predictions(score, hit), alone),
         ):
-            done = calviz.evaluate(found, keys, ci=True, resamples=40, **how)
+            done = calviz.evaluate(value, keys, ci=True, resamples=40, **how)
             kept.append([done[key].noise_floor.p_value for key in keys])
             inside = done["ce_l1_unbiased"].interval
             held += kept is p_values and inside.low <= 0 <= inside.high
@@ -192,10 +192,10 @@ def test_p_values_of_weighted_calibrated_rows_are_uniform(n, monkeypatch):
         rng = np.random.default_rng([seed, n])
         score, w = rng.uniform(0.05, 0.95, n), rng.exponential(size=n)
         data = predictions(score, rng.random(n) < score, w)
-        found = calviz.evaluate(
+        evaluation = calviz.evaluate(
             data, keys, reduction="positive", noise_floor=True, findings=False, resamples=40
         )
-        p_values.append([found[key].noise_floor.p_value for key in keys])
+        p_values.append([evaluation[key].noise_floor.p_value for key in keys])
     # Of 40 uniform numbers 7 are below .05 in 0.3 % of cases; the mean has a standard error of .046.
     assert np.sum(np.array(p_values) <= 0.05, axis=0).max() < 7
     np.testing.assert_allclose(np.mean(p_values, axis=0), 0.5, atol=0.14)
@@ -210,16 +210,16 @@ def test_intervals_of_weighted_rows_are_those_of_fewer():
     how = {"reduction": "positive", "ci": True, "findings": False, "resamples": 200}
     widths = []
     for weights in (None, w):
-        found = calviz.evaluate(predictions(score, hit, weights), ["brier_refinement"], **how)
-        inside = found["brier_refinement"].interval
+        evaluation = calviz.evaluate(predictions(score, hit, weights), ["brier_refinement"], **how)
+        inside = evaluation["brier_refinement"].interval
         widths.append(inside.high - inside.low)
     effective = w.sum() ** 2 / (w @ w)
     assert widths[1] / widths[0] == pytest.approx(np.sqrt(n / effective), rel=0.25)
 
 
 def test_few_rows_are_refused_with_a_reason():
-    found = calviz.evaluate(predictions([0.2, 0.7], [0, 1]), KEYS, reduction="positive")
-    assert all("fewer than 20 rows" in found[key].reason for key in KEYS)
+    evaluation = calviz.evaluate(predictions([0.2, 0.7], [0, 1]), KEYS, reduction="positive")
+    assert all("fewer than 20 rows" in evaluation[key].reason for key in KEYS)
 
 
 @pytest.mark.slow
@@ -232,8 +232,10 @@ def test_intervals_hold_what_is_true():
             rng = np.random.default_rng([seed, power])
             score = rng.random(300)
             data = predictions(score, rng.random(300) < score**power)
-            found = calviz.evaluate(data, list(truth), reduction="positive", ci=True, resamples=60)
+            evaluation = calviz.evaluate(
+                data, list(truth), reduction="positive", ci=True, resamples=60
+            )
             for key, at in truth.items():
-                held[key] += found[key].interval.low <= at <= found[key].interval.high
+                held[key] += evaluation[key].interval.low <= at <= evaluation[key].interval.high
         # Binomial(20, .95) is below 15 with probability .0003.
         assert min(held.values()) >= 15, held

@@ -33,19 +33,19 @@ def plain(score, hit):
 
 def test_by_hand():
     # Isotonic frequencies 1/2, 1/2, 1; two of three are hits.
-    found = [r.value for r in evaluated([0.2, 0.4, 0.9], [1, 0, 1])]
+    values = [r.value for r in evaluated([0.2, 0.4, 0.9], [1, 0, 1])]
     own = -(math.log(0.2) + math.log(0.6) + math.log(0.9)) / 3
     fitted, constant = 2 * math.log(2) / 3, math.log(3) - 2 / 3 * math.log(2)
-    assert found == pytest.approx([own - fitted, constant - fitted, constant])
+    assert values == pytest.approx([own - fitted, constant - fitted, constant])
 
 
 def test_a_probability_of_0_counts_as_in_the_nll():
-    found = evaluated([0.0, 0.5, 1.0], [1, 0, 1])
-    assert found["nll_miscalibration"].details["clipped_rows"] == 1
-    assert "infinite" in found["nll_miscalibration"].note
+    evaluation = evaluated([0.0, 0.5, 1.0], [1, 0, 1])
+    assert evaluation["nll_miscalibration"].details["clipped_rows"] == 1
+    assert "infinite" in evaluation["nll_miscalibration"].note
     p = predictions([0.0, 0.5, 1.0], [1, 0, 1])
     nll = calviz.evaluate(p, ["nll"])["nll"].value
-    parts = [r.value for r in found]
+    parts = [r.value for r in evaluation]
     assert parts[0] - parts[1] + parts[2] == pytest.approx(nll)
 
 
@@ -77,8 +77,8 @@ def test_intervals_are_those_of_resampled_rows():
     hit = (rng.random(300) < score).astype(float)
     rows = rng.integers(300, size=(150, 300))
     drawn = np.array([plain(score[r], hit[r]) for r in rows])
-    found = evaluated(score, hit.astype(int), ci=True, interval="percentile")
-    for result, values in zip(found, drawn.T, strict=True):
+    evaluation = evaluated(score, hit.astype(int), ci=True, interval="percentile")
+    for result, values in zip(evaluation, drawn.T, strict=True):
         low, high = np.quantile(values, [0.025, 0.975])
         expected = min(low, result.value), max(high, result.value)
         assert result.interval == pytest.approx(expected, abs=0.25 * (high - low))

@@ -8,6 +8,7 @@ import pytest
 import calviz
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
+from tests.inputs.simulated import draw_labels
 
 
 def sample(n=40, k=3, seed=0):
@@ -78,7 +79,7 @@ def test_is_unbiased_and_its_floor_fits_under_calibration():
     values, p_values = [], []
     for _ in range(150):
         probs = rng.dirichlet(np.ones(3), size=60)
-        labels = (rng.random((60, 1)) > np.cumsum(probs, axis=1)[:, :2]).sum(axis=1)
+        labels = draw_labels(probs, rng)
         result = evaluated(probs, labels, noise_floor=True, resamples=99)
         values.append(result.value)
         p_values.append(result.noise_floor.p_value)

@@ -67,9 +67,9 @@ def tight_fit(x, hit):
         left = expit(theta[0] + theta[1] * x) - hit
         return [left.mean(), (left * x).mean()]
 
-    found = root(gradient, [0.0, 1.0], tol=1e-14)
-    assert np.abs(gradient(found.x)).max() < 1e-14
-    return found.x
+    solution = root(gradient, [0.0, 1.0], tol=1e-14)
+    assert np.abs(gradient(solution.x)).max() < 1e-14
+    return solution.x
 
 
 @pytest.mark.parametrize("n", [300, 6_000, 40_000])

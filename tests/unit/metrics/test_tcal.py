@@ -17,7 +17,7 @@ def predictions(score, hit, weights=None):
 def brute(score, hit, w, most=10):
     """The largest over scales, and its number of bins, from all pairs of rows."""
     r, v = w * (hit - score), w**2 * score * (1 - score)
-    found = {}
+    values = {}
     for j in range(min(most, int(np.log2(score.size))) + 1):
         bins = 2**j
         bin_of = np.maximum(np.ceil(score * bins), 1)
@@ -26,9 +26,9 @@ def brute(score, hit, w, most=10):
         spread = np.sqrt(2 * (np.outer(v, v) * same / rows[:, None] ** 2).sum())
         if spread > 0:
             total = (np.outer(r, r) * same / rows[:, None]).sum()
-            found[bins] = total / spread, total / w.sum()
-    bins = max(found, key=lambda b: found[b][0])
-    return bins, *found[bins]
+            values[bins] = total / spread, total / w.sum()
+    bins = max(values, key=lambda b: values[b][0])
+    return bins, *values[bins]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -39,10 +39,10 @@ def test_against_all_pairs(decimals, weighted):
     hit = (rng.random(150) < score**1.5).astype(int)
     w = rng.exponential(size=150) if weighted else None
     bins, value, error = brute(score, hit, np.ones(150) if w is None else w)
-    found = calviz.evaluate(predictions(score, hit, w), ["tcal"], reduction="positive")["tcal"]
-    assert found.value == pytest.approx(value, rel=1e-9)
-    assert found.details["bins"] == bins
-    assert found.details["squared_error"] == pytest.approx(error, rel=1e-9)
+    result = calviz.evaluate(predictions(score, hit, w), ["tcal"], reduction="positive")["tcal"]
+    assert result.value == pytest.approx(value, rel=1e-9)
+    assert result.details["bins"] == bins
+    assert result.details["squared_error"] == pytest.approx(error, rel=1e-9)
 
 
 def test_each_scale_is_standard_under_calibration():
@@ -64,19 +64,19 @@ def test_errors_of_any_width_are_found():
     waves = {2: 0.03, 64: 0.12}  # periods, and how far off
     for periods, size in waves.items():
         hit = rng.random(20_000) < score + size * np.sin(2 * np.pi * periods * score)
-        found = calviz.evaluate(
+        result = calviz.evaluate(
             predictions(score, hit), ["tcal"], reduction="positive", noise_floor=True, resamples=199
         )["tcal"]
-        assert found.noise_floor.p_value <= 0.01
+        assert result.noise_floor.p_value <= 0.01
         # About half a period, or less.
-        assert periods <= found.details["bins"] <= 8 * periods
+        assert periods <= result.details["bins"] <= 8 * periods
     assert METRICS["tcal"].tail == "upper"
 
 
 def test_without_two_rows_that_are_in_doubt_there_is_no_value():
     for score in ([0.3], [0.0, 1.0, 1.0]):
-        found = calviz.evaluate(
+        evaluation = calviz.evaluate(
             predictions(score, [0] * len(score)), ["tcal"], reduction="positive"
         )
-        assert np.isnan(found["tcal"].value)
-        assert found["tcal"].reason
+        assert np.isnan(evaluation["tcal"].value)
+        assert evaluation["tcal"].reason

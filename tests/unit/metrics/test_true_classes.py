@@ -7,6 +7,7 @@ import pytest
 
 import calviz
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from tests.inputs.simulated import draw_labels
 
 KEYS = (
     *("wsece", "msece", "cece", "wsmcs", "wsmcs_over", "wsmcs_under"),
@@ -119,7 +120,7 @@ def test_perfect_predictions():
 def test_full_predictions_use_the_top_label_under_any_reduction():
     rng = np.random.default_rng(2)
     probs = rng.dirichlet(np.ones(4), size=300)
-    labels = np.array([rng.choice(4, p=p) for p in probs])
+    labels = draw_labels(probs, rng)
     data = Predictions(probs=probs, labels=labels)
     expected = plain(probs.max(axis=1), probs.argmax(axis=1) == labels, labels, 4)
     for reduction in ("top-label", "class:2", "top-2"):
@@ -137,7 +138,7 @@ def test_error_bars_are_those_of_resampled_rows_and_redrawn_labels():
     rng = np.random.default_rng(3)
     n, k = 250, 4
     probs = rng.dirichlet(np.full(k, 0.7), size=n)
-    labels = np.array([rng.choice(k, p=p) for p in probs])
+    labels = draw_labels(probs, rng)
     top, winner = probs.max(axis=1), probs.argmax(axis=1)
     data = Predictions(probs=probs, labels=labels)
     result = calviz.evaluate(data, KEYS, ci=True, interval="percentile")

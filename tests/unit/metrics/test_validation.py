@@ -96,8 +96,8 @@ def test_the_logistic_line_and_its_intervals_are_those_of_r(name):
     for key, numbers in zip(
         keys, (expected["line"][0::2], expected["line"][1::2], expected["shift"]), strict=True
     ):
-        found = (e[key].value, *e[key].interval)
-        assert found == pytest.approx(tuple(numbers), abs=1e-6)
+        result = (e[key].value, *e[key].interval)
+        assert result == pytest.approx(tuple(numbers), abs=1e-6)
         assert e[key].interval_method == "closed"
 
 

@@ -78,13 +78,13 @@ def test_draws_say_how_far_they_are_and_may_be_stopped(monkeypatch):
     monkeypatch.setattr(redrawn_rows_and_labels, "BLOCK_DRAWS", 1)  # 16 draws at a time
     rng = np.random.default_rng(6)
     data = Predictions(probs=rng.dirichlet(np.ones(3), 20), labels=rng.integers(0, 3, 20))
-    said = []
-    with watching(said.append):
+    messages = []
+    with watching(messages.append):
         list(Redraws(data).weights(rng, 40))
         list(Redraws(data).labels(rng, 40))
-    said = [words for words in said if words]
-    assert said[:3] == [f"resampling the rows: {done} of 40" for done in (0, 16, 32)]
-    assert said[3:] == [f"redrawing the labels: {done} of 40" for done in (0, 16, 32)]
+    messages = [words for words in messages if words]
+    assert messages[:3] == [f"resampling the rows: {done} of 40" for done in (0, 16, 32)]
+    assert messages[3:] == [f"redrawing the labels: {done} of 40" for done in (0, 16, 32)]
 
 
 def test_labels_need_the_probabilities():

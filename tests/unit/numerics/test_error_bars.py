@@ -60,8 +60,8 @@ def test_an_error_with_its_sign_turned_has_the_interval_turned():
 def test_without_redrawn_labels_it_is_the_basic_interval():
     for calibrated in (None, np.array([np.nan])):
         assert usable("inverted", calibrated) == "basic"
-        found = interval(PERCENT, 0.5, value=40, method="inverted", calibrated=calibrated)
-        assert found == interval(PERCENT, 0.5, value=40, method="basic")
+        result = interval(PERCENT, 0.5, value=40, method="inverted", calibrated=calibrated)
+        assert result == interval(PERCENT, 0.5, value=40, method="basic")
     assert usable("inverted", PERCENT) == "inverted"
     assert usable("percentile", None) == "percentile"
 
@@ -73,10 +73,10 @@ def test_without_redrawn_labels_it_is_the_basic_interval():
     st.sampled_from(get_args(IntervalMethod)),
 )
 def test_it_contains_the_value_and_keeps_to_the_bounds(drawn, calibrated, value, method):
-    found = interval(
+    result = interval(
         np.array(drawn), value=value, method=method, calibrated=np.array(calibrated), bounds=(0, 1)
     )
-    assert found is None or 0 <= found.low <= value <= found.high <= 1
+    assert result is None or 0 <= result.low <= value <= result.high <= 1
 
 
 def test_an_interval_without_width_or_without_values_is_none():
@@ -131,8 +131,8 @@ def test_the_streams_follow_the_seed_and_the_kind_of_draw():
 def test_held_out_ends_are_the_further_ones():
     # Redrawn hits: -10 to 0, their mean -5, their 2.5 and 97.5 % at -9.75 and -0.25. Resamples: 2.5 to 97.5.
     redrawn = np.linspace(-10, 0, 101)
-    found = interval(PERCENT, value=50, method="held-out", calibrated=redrawn)
-    assert found == pytest.approx(Interval(min(50 + 0.25, 2.5 + 5), max(50 + 9.75, 97.5 + 5)))
+    result = interval(PERCENT, value=50, method="held-out", calibrated=redrawn)
+    assert result == pytest.approx(Interval(min(50 + 0.25, 2.5 + 5), max(50 + 9.75, 97.5 + 5)))
     # Within noise, where the resamples end below 0.
     near = interval(PERCENT / 100 - 6, value=-5.5, method="held-out", calibrated=redrawn)
     assert near == pytest.approx(Interval(-5.5, -5.5 + 9.75))

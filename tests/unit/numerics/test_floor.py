@@ -7,6 +7,7 @@ from calviz.core.errors import OptionError
 from calviz.core.probabilities import EPSILON
 from calviz.numerics.automatic_zero_floor import automatic_floor, chosen_floor
 from calviz.numerics.zero_floor import ZeroFloor, check_floor, smallest_normal
+from tests.inputs.simulated import softmax
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -21,10 +22,10 @@ def test_a_zero_counts_as_half_of_the_smallest_positive_score_at_most_a_hundredt
     dtype, smallest, floor
 ):
     p = np.array([[1, 0, 0], [0.5, 0.5 - smallest, smallest]], dtype=dtype)
-    found = automatic_floor(p, labels_of(p))
-    assert found.value == pytest.approx(floor, rel=1e-6)
-    np.testing.assert_allclose(found.raise_zeros(p.copy())[0], [1, floor, floor], rtol=1e-6)
-    np.testing.assert_array_equal(found.raise_zeros(p.copy())[1], p[1])
+    result = automatic_floor(p, labels_of(p))
+    assert result.value == pytest.approx(floor, rel=1e-6)
+    np.testing.assert_allclose(result.raise_zeros(p.copy())[0], [1, floor, floor], rtol=1e-6)
+    np.testing.assert_array_equal(result.raise_zeros(p.copy())[1], p[1])
 
 
 def test_two_classes_look_at_both_sides():
@@ -38,11 +39,10 @@ def test_two_classes_look_at_both_sides():
 def test_rows_without_zeros_are_left_alone_bit_for_bit(dtype):
     rng = np.random.default_rng(0)
     z = rng.normal(size=(500, 4)) * np.where(np.arange(500) < 50, 5, 30)[:, None]
-    p = np.exp(z - z.max(axis=1, keepdims=True))
-    p = np.maximum(p / p.sum(axis=1, keepdims=True), 1e-37).astype(dtype)
-    found = automatic_floor(p[:50], labels_of(p[:50]))
-    assert (p[50:] < found.value).any()
-    np.testing.assert_array_equal(found.raise_zeros(p.copy()), p)
+    p = np.maximum(softmax(z), 1e-37).astype(dtype)
+    floor = automatic_floor(p[:50], labels_of(p[:50]))
+    assert (p[50:] < floor.value).any()
+    np.testing.assert_array_equal(floor.raise_zeros(p.copy()), p)
 
 
 @TYPES
@@ -107,13 +107,13 @@ def cross_validated_loss(p, y, floor, folds=5):
 def test_where_the_smallest_score_is_an_underflow_the_floor_is_cross_validated(share):
     p, y = underflowed(600, share)
     assert p[p > 0].min() < 1e-100
-    found = automatic_floor(p, y).value
+    value = automatic_floor(p, y).value
     candidates = [1e-15, 1e-12, 1e-9, 1e-6, 1 / (3 * 601), 1e-3]
-    assert found == chosen_floor(p, y)
-    assert min(abs(found / c - 1) for c in candidates) < 1e-12
+    assert value == chosen_floor(p, y)
+    assert min(abs(value / c - 1) for c in candidates) < 1e-12
     losses = [cross_validated_loss(p, y, c) for c in candidates]
     best = min(losses)
-    at = int(np.argmin([abs(found / c - 1) for c in candidates]))
+    at = int(np.argmin([abs(value / c - 1) for c in candidates]))
     # With other folds nearly the same loss; the worst candidate is far from it.
     assert losses[at] - best < 0.1 * (max(losses) - best)
     assert max(losses) - best > 0.005

@@ -21,22 +21,22 @@ def rated(grade="grade", seed=0):
 
 def test_each_grade_is_tested_as_scipy_does():
     p, which = rated()
-    found = grades(Sample.of(p), column="grade")
-    assert found.names == ("A", "BB", "CCC", "all rows")
+    tested = grades(Sample.of(p), column="grade")
+    assert tested.names == ("A", "BB", "CCC", "all rows")
     score, hit = p.probs[:, 1], p.labels
     for g in range(4):
         rows = which == g if g < 3 else np.ones(900, bool)
         n, k, mean = int(rows.sum()), int(hit[rows].sum()), score[rows].mean()
-        assert (found.rows[g], found.hits[g]) == (n, k)
-        assert found.binomial[g] == pytest.approx(
+        assert (tested.rows[g], tested.hits[g]) == (n, k)
+        assert tested.binomial[g] == pytest.approx(
             stats.binomtest(k, n, mean, alternative="greater").pvalue
         )
         posterior = stats.beta(k + 0.5, n - k + 0.5)
-        assert found.jeffreys[g] == pytest.approx(posterior.cdf(mean))
-        assert found.low[g] == pytest.approx(posterior.ppf(0.025) if k else 0)
-        assert found.high[g] == pytest.approx(posterior.ppf(0.975))
-    assert found.lights[2] == "red"
-    assert "red CCC" in found.reading()
+        assert tested.jeffreys[g] == pytest.approx(posterior.cdf(mean))
+        assert tested.low[g] == pytest.approx(posterior.ppf(0.025) if k else 0)
+        assert tested.high[g] == pytest.approx(posterior.ppf(0.975))
+    assert tested.lights[2] == "red"
+    assert "red CCC" in tested.reading()
 
 
 def test_columns_of_grades_are_found_by_name_or_values():
@@ -73,8 +73,8 @@ def test_the_order_of_the_observed_shares_is_said():
     data = calviz.Predictions(
         probs=score, labels=labels, groups={"g": np.repeat(["A", "B", "C"], 10)}
     )
-    said = grades(Sample.of(data), column="g").reading()
-    assert said.endswith("The observed shares rise with the scores, but not from B to C.")
+    text = grades(Sample.of(data), column="g").reading()
+    assert text.endswith("The observed shares rise with the scores, but not from B to C.")
 
 
 def test_grades_in_which_less_happens_are_named_and_have_no_light():
@@ -82,9 +82,9 @@ def test_grades_in_which_less_happens_are_named_and_have_no_light():
     data = calviz.Predictions(
         probs=np.full(50, 0.9), labels=np.arange(50) % 2, groups={"g": ["A"] * 50}
     )
-    found = grades(Sample.of(data), column="g")
-    assert found.lights == ("green", "green")
-    assert "Less happens in A: the tests look only for scores that are too low." in found.reading()
+    tested = grades(Sample.of(data), column="g")
+    assert tested.lights == ("green", "green")
+    assert "Less happens in A: the tests look only for scores that are too low." in tested.reading()
 
 
 def not_alike(seed=0, **columns):
@@ -97,7 +97,7 @@ def not_alike(seed=0, **columns):
 def test_weighted_grades_count_as_fewer_rows():
     weights = np.random.default_rng(1).exponential(size=900)
     data = not_alike(weights=weights)
-    found = grades(Sample.of(data), column="grade")
+    tested = grades(Sample.of(data), column="grade")
     score, hit, level = (
         data.probs[:, 1],
         data.labels,
@@ -111,12 +111,12 @@ def test_weighted_grades_count_as_fewer_rows():
             np.average(score[rows], weights=w),
             np.average(hit[rows], weights=w),
         )
-        assert (found.rows[g], found.hits[g]) == (rows.sum(), hit[rows].sum())
-        assert found.counts_as[g] == pytest.approx(n)
-        assert found.observed[g] == pytest.approx(share)
+        assert (tested.rows[g], tested.hits[g]) == (rows.sum(), hit[rows].sum())
+        assert tested.counts_as[g] == pytest.approx(n)
+        assert tested.observed[g] == pytest.approx(share)
         posterior = stats.beta(share * n + 0.5, (1 - share) * n + 0.5)
-        assert found.jeffreys[g] == pytest.approx(posterior.cdf(mean))
-        assert found.low[g] == pytest.approx(posterior.ppf(0.025))
+        assert tested.jeffreys[g] == pytest.approx(posterior.cdf(mean))
+        assert tested.low[g] == pytest.approx(posterior.ppf(0.025))
     same = grades(Sample.of(not_alike(weights=np.full(900, 3.0))), column="grade")
     np.testing.assert_array_equal(
         same.jeffreys, grades(Sample.of(rated()[0]), column="grade").jeffreys
@@ -133,10 +133,10 @@ def test_grades_of_rows_in_clusters_count_as_fewer_rows():
         groups={"grade": which[tenfold]},
         clusters=tenfold,
     )
-    found = grades(Sample.of(data), column="grade")
+    tested = grades(Sample.of(data), column="grade")
     plain = grades(Sample.of(p), column="grade")
-    np.testing.assert_allclose(found.observed, plain.observed)
-    np.testing.assert_allclose(found.counts_as, plain.rows, rtol=0.015)
+    np.testing.assert_allclose(tested.observed, plain.observed)
+    np.testing.assert_allclose(tested.counts_as, plain.rows, rtol=0.015)
     # Clusters of two rows, of different grades nearly always: nobody of a grade belongs together.
     alone = grades(Sample.of(not_alike(clusters=np.arange(900) // 2)), column="grade")
     assert (alone.counts_as > 0.8 * plain.rows).all()

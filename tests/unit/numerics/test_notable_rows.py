@@ -27,9 +27,9 @@ def test_rows_are_those_of_a_plain_sort():
     share = np.array([hit[bins == m].mean() if (bins == m).any() else 0 for m in range(7)])
     expected["bin"] = np.abs(hit - share[bins])
     for why, value in expected.items():
-        rows, found = notable_rows(s, why, most=40)
-        np.testing.assert_allclose(found, np.sort(value)[::-1][:40], rtol=1e-6)
-        np.testing.assert_allclose(value[rows], found, rtol=1e-6)
+        rows, result = notable_rows(s, why, most=40)
+        np.testing.assert_allclose(result, np.sort(value)[::-1][:40], rtol=1e-6)
+        np.testing.assert_allclose(value[rows], result, rtol=1e-6)
         assert len(set(rows.tolist())) == 40
     assert notable_rows(sample(5), "loss")[0].size == 5
 

@@ -82,15 +82,15 @@ def test_ks_of_resamples(tied, group, dtype, monkeypatch):
     d = data(tied=tied, dtype=dtype)
     labels = redrawn_labels(d.probs, np.random.default_rng(3), 4)
     w = weights(d.n)
-    found = {"labels": [], "weights": []}
+    values = {"labels": [], "weights": []}
     for ranked in classwise_ks._ranked_groups(d.probs):
-        found["labels"].append(ranked.errors(labels))
+        values["labels"].append(ranked.errors(labels))
         intervals = classwise_ks._Intervals.of(ranked, d.labels)
-        found["weights"].append(intervals.errors(w.astype(np.float32)))
-    for mine, y in zip(np.concatenate(found["labels"], axis=1), labels, strict=True):
+        values["weights"].append(intervals.errors(w.astype(np.float32)))
+    for mine, y in zip(np.concatenate(values["labels"], axis=1), labels, strict=True):
         plain = ks_view(Sample(Predictions(probs=d.probs, labels=y))).errors
         np.testing.assert_allclose(mine, plain, atol=1e-12)
-    for mine, weight in zip(np.concatenate(found["weights"], axis=1), w.T, strict=True):
+    for mine, weight in zip(np.concatenate(values["weights"], axis=1), w.T, strict=True):
         plain = ks_view(Sample(repeated(d, weight))).errors
         np.testing.assert_allclose(mine, plain, atol=1e-6)
 

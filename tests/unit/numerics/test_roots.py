@@ -16,14 +16,14 @@ def falling(x, rows):
 @pytest.mark.parametrize("start", [0.0, 0.1, 0.9, 1.0])
 def test_against_brentq(start):
     expected = [brentq(lambda x, i=i: falling(x, i) - x, 0, 1) for i in range(SCALES.size)]
-    found = falling_fixed_points(falling, SCALES.size, start=start, tolerance=1e-12)
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    solution = falling_fixed_points(falling, SCALES.size, start=start, tolerance=1e-12)
+    np.testing.assert_allclose(solution, expected, atol=1e-10)
 
 
 def test_constants_and_ends():
     values = np.array([0.0, 0.25, 1.0])
-    found = falling_fixed_points(lambda x, rows: values[rows], 3, start=0.5, tolerance=1e-12)
-    np.testing.assert_allclose(found, values, atol=1e-12)
+    solution = falling_fixed_points(lambda x, rows: values[rows], 3, start=0.5, tolerance=1e-12)
+    np.testing.assert_allclose(solution, values, atol=1e-12)
 
 
 def test_few_evaluations():
@@ -39,7 +39,7 @@ def test_few_evaluations():
 
 
 def test_a_function_that_rises_a_little_still_ends():
-    found = falling_fixed_points(
+    solution = falling_fixed_points(
         lambda x, rows: 0.3 + 1e-4 * np.sin(1e3 * x), 1, start=0.1, tolerance=1e-5
     )
-    assert found[0] == pytest.approx(0.3, abs=2e-4)
+    assert solution[0] == pytest.approx(0.3, abs=2e-4)

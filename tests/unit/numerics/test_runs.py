@@ -10,5 +10,5 @@ def test_totals_of_runs_are_those_of_the_pieces(monkeypatch, dtype, starts):
     monkeypatch.setattr(runs, "BLOCK", 64)
     values = np.random.default_rng(0).random(1_000).astype(dtype)
     pieces = np.split(values.astype(float), starts[1:])
-    found = runs.run_totals(values, np.array(starts))
-    np.testing.assert_allclose(found, [p.sum() for p in pieces], rtol=1e-14)
+    result = runs.run_totals(values, np.array(starts))
+    np.testing.assert_allclose(result, [p.sum() for p in pieces], rtol=1e-14)

@@ -82,11 +82,11 @@ def test_what_is_large_can_be_let_go_and_results_stay():
     rng = np.random.default_rng(2)
     score = rng.random(20_000)
     seen = Sample(Predictions(probs=score, labels=(rng.random(20_000) < score).astype(int)))
-    found = calviz.evaluate(seen, ["ece", "ks"], ci=True, findings=True)
+    evaluation = calviz.evaluate(seen, ["ece", "ks"], ci=True, findings=True)
     events, sums = seen.events, seen.view(bin_sums)
     seen.let_go()
     assert seen.events is not events
-    assert calviz.evaluate(seen, ["ece", "ks"], ci=True, findings=True) == found
+    assert calviz.evaluate(seen, ["ece", "ks"], ci=True, findings=True) == evaluation
     np.testing.assert_array_equal(seen.view(bin_sums).cells, sums.cells)
 
 
@@ -96,14 +96,14 @@ def test_comparisons_measure_the_ece_over_the_bins_that_are_asked_for():
     p = Predictions(probs=score, labels=(rng.random(400) < score**2).astype(int))
     how = {"bins": 7, "scheme": "equal-mass"}
     split = {"fit_fraction": 0.5, "metrics": ("ece",), "resamples": 50}
-    found = calviz.compare(p, ["platt"], **split, **how)
-    assert found.bins_words == "7 equal-mass bins"
-    for m in found:
+    comparison = calviz.compare(p, ["platt"], **split, **how)
+    assert comparison.bins_words == "7 equal-mass bins"
+    for m in comparison:
         by_hand = calviz.figures.Reliability.compute(m.calibrated, **how)
         assert m.metrics["ece"].value == by_hand.ece
         assert m.metrics["ece"].value != calviz.evaluate(m.calibrated, ["ece"])["ece"].value
     # The paired value is made of the same bins.
-    judged = {m.label: m.calibrated for m in found}
+    judged = {m.label: m.calibrated for m in comparison}
     models = calviz.compare_models(judged, ["ece"], resamples=50, **how)
     names = list(judged)
     for name in names:
@@ -114,5 +114,5 @@ def test_comparisons_measure_the_ece_over_the_bins_that_are_asked_for():
     curve = calviz.learning_curve(
         p, ["platt"], sizes=[50], repeats=1, fit_fraction=0.5, metrics=("ece",), **how
     )
-    assert curve.uncalibrated["ece"].value == found["identity"].metrics["ece"].value
+    assert curve.uncalibrated["ece"].value == comparison["identity"].metrics["ece"].value
     assert curve.bins_words == "7 equal-mass bins"

@@ -35,8 +35,8 @@ def simulated(n=4_000, seed=0):
 
 def test_the_numbers_of_a_slice_are_those_of_its_rows():
     data = predictions([0.9, 0.8, 0.3, 0.6], [1, 0, 0, 1], g=["x", "x", "y", "y"])
-    found = slices(data, reduction="positive", min_rows=2, bins=5)
-    x = next(s for s in found.slices if s.where == (("g", "x"),))
+    tested = slices(data, reduction="positive", min_rows=2, bins=5)
+    x = next(s for s in tested.slices if s.where == (("g", "x"),))
     assert x.rows == 2
     assert x.score == pytest.approx(0.85)
     assert x.hits == pytest.approx(0.5)
@@ -53,8 +53,8 @@ def test_the_numbers_of_a_slice_are_those_of_its_rows():
 
 def test_a_slice_is_measured_as_its_rows_alone():
     data = simulated()
-    found = slices(data, ["region"], reduction="positive", pairs=False)
-    for s in found.slices:
+    tested = slices(data, ["region"], reduction="positive", pairs=False)
+    for s in tested.slices:
         alone = data.take(data.groups["region"].mask(s.where[0][1]))
         evaluation = calviz.evaluate(alone, ["mcs", "ece"], reduction="positive")
         assert s.gap == pytest.approx(evaluation["mcs"].value, abs=1e-12)
@@ -73,11 +73,11 @@ def test_the_noise_of_a_slice_is_that_of_redrawn_labels():
 
 @pytest.mark.parametrize("against", ["calibrated", "rest"])
 def test_the_region_that_is_off_is_found_and_no_other(against):
-    found = slices(simulated(), ["region"], reduction="positive", against=against)
-    assert found.slices[0].where == (("region", "b"),)
-    assert found.slices[0].gap == pytest.approx(0.15, abs=0.05)
+    tested = slices(simulated(), ["region"], reduction="positive", against=against)
+    assert tested.slices[0].where == (("region", "b"),)
+    assert tested.slices[0].gap == pytest.approx(0.15, abs=0.05)
     if against == "calibrated":
-        assert [s.where for s in found.off] == [(("region", "b"),)]
+        assert [s.where for s in tested.off] == [(("region", "b"),)]
 
 
 @pytest.mark.parametrize("scores", [(0.002, 0.03), (0.2, 0.8), (0.9, 1.0), (0.0, 1.0)])
@@ -100,9 +100,9 @@ def test_p_values_are_nearly_those_of_the_exact_distribution_and_no_smaller(scor
 
 def test_pairs_hold_the_rows_of_both():
     data = simulated()
-    found = slices(data, reduction="positive", min_rows=2)
+    tested = slices(data, reduction="positive", min_rows=2)
     region, month = data.groups["region"].values(), data.groups["month"].values()
-    pairs = [s for s in found.slices if len(s.where) == 2]
+    pairs = [s for s in tested.slices if len(s.where) == 2]
     assert len(pairs) == 12
     for s in pairs:
         (_, r), (_, m) = s.where
@@ -122,11 +122,11 @@ def test_false_discoveries_are_rare_for_a_calibrated_model():
 
 
 def test_adjusted_p_values_are_those_of_benjamini_and_hochberg():
-    found = slices(simulated(), reduction="positive")
-    p = np.array([s.p_value for s in found.slices])
+    tested = slices(simulated(), reduction="positive")
+    p = np.array([s.p_value for s in tested.slices])
     m = p.size
     by_hand = [min(1, min(p[j] * m / (j + 1) for j in range(i, m))) for i in range(m)]
-    assert [s.adjusted for s in found.slices] == pytest.approx(by_hand)
+    assert [s.adjusted for s in tested.slices] == pytest.approx(by_hand)
 
 
 def test_the_order_of_the_rows_does_not_matter():
@@ -146,17 +146,17 @@ def test_small_slices_and_names_are_left_out_and_said():
         },
         ids=None,
     )
-    found = slices(data)
-    assert found.small == 1
-    assert [s.where for s in found.slices] == [(("few", "usual"),)]
-    assert found.skipped == ("name has 1,100 values, more than 1,000",)
+    tested = slices(data)
+    assert tested.small == 1
+    assert [s.where for s in tested.slices] == [(("few", "usual"),)]
+    assert tested.skipped == ("name has 1,100 values, more than 1,000",)
 
 
 def test_certain_and_right_is_never_off():
     data = predictions([1.0, 1.0, 0.0, 0.0], [1, 1, 0, 0], g=["x", "x", "y", "y"])
-    found = slices(data, reduction="positive", min_rows=2)
-    assert [s.p_value for s in found.slices] == [1.0, 1.0]
-    assert not found.off
+    tested = slices(data, reduction="positive", min_rows=2)
+    assert [s.p_value for s in tested.slices] == [1.0, 1.0]
+    assert not tested.off
 
 
 def test_certain_and_wrong_is_always_off():
@@ -181,8 +181,8 @@ def test_what_cannot_be_asked_is_one_sentence():
 
 
 def test_the_picture_is_the_table():
-    found = slices(simulated(), reduction="positive")
-    figure = SliceGaps.compute(found, most=5)
+    tested = slices(simulated(), reduction="positive")
+    figure = SliceGaps.compute(tested, most=5)
     drawn = figure.plot()
     assert sorted(x for t in drawn.data for x in t.x) == pytest.approx(
         sorted(100 * figure.frame()["gap"])
@@ -220,13 +220,13 @@ def test_the_rows_of_a_slice_hold_all_its_values():
 def test_a_sample_says_what_is_looked_at_and_keeps_what_was_measured(monkeypatch):
     data = simulated()
     sample = Sample(data, "positive", scheme="sturges")
-    found = slices(sample, ["region"], pairs=False)
+    tested = slices(sample, ["region"], pairs=False)
     bins = math.ceil(math.log2(data.n)) + 1  # Sturges 1926
-    assert found.bins == bins
-    assert found == slices(data, ["region"], pairs=False, reduction="positive", bins=bins)
+    assert tested.bins == bins
+    assert tested == slices(data, ["region"], pairs=False, reduction="positive", bins=bins)
     monkeypatch.setattr("calviz.sample.slices.slice_sums", None)  # nothing is added up again
     other = slices(sample, ["region"], pairs=False, rate=0.2)
-    assert (other.rate, other.slices) == (0.2, found.slices)
+    assert (other.rate, other.slices) == (0.2, tested.slices)
 
 
 def test_clusters_of_a_slice_are_a_t_test_of_their_sums():
@@ -236,5 +236,5 @@ def test_clusters_of_a_slice_are_a_t_test_of_their_sums():
     events = BinaryEvents(np.full(100, 0.5), hit)
     sums = np.bincount(cluster, 0.5 - hit)
     t = abs(sums.sum()) / np.sqrt((sums**2).sum())
-    found = p_against_calibrated(slice_sums(events, np.zeros(100, dtype=int), 1, cluster))
-    assert found == pytest.approx([2 * stats.t.sf(t, 9)], rel=1e-9)
+    result = p_against_calibrated(slice_sums(events, np.zeros(100, dtype=int), 1, cluster))
+    assert result == pytest.approx([2 * stats.t.sf(t, 9)], rel=1e-9)

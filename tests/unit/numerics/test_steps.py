@@ -74,9 +74,9 @@ def test_many_cells_of_many_rows_are_nearly_multinomial():
     drawn = step_draws.multinomial(np.random.default_rng(0), cells, draws)
     np.testing.assert_array_equal(drawn.sum(axis=1), n)
     for rows in (0, 12, 40, 300, 648):
-        found = drawn[:, cells == rows].ravel()
+        result = drawn[:, cells == rows].ravel()
         where = np.arange(rows + 6 * int(rows**0.5) + 1)
-        share = np.searchsorted(np.sort(found), where, side="right") / found.size
+        share = np.searchsorted(np.sort(result), where, side="right") / result.size
         # Kolmogorov's distance of 120,000 exact draws is below .0057 in 999 of 1,000 samples.
         assert np.abs(share - binom.cdf(where, n, rows / n)).max() < 0.0057
     halves = drawn.reshape(draws, 2, -1).sum(axis=2)[:, 0]

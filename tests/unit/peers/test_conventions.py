@@ -145,25 +145,25 @@ def test_own_ece_is_the_metric_and_differences_are_to_it():
     probs, labels = CASES["ten classes"]
     data = calviz.Predictions(probs=probs, labels=labels)
     for scheme, key in (("equal-width", "ece"), ("equal-mass", "ece_equal_mass")):
-        found = calviz.conventions(data, bins=7, scheme=scheme, noise=False)
-        assert found.ece == calviz.evaluate(data, [key], bins=7)[key].value
-        frame = found.frame()
+        conventions = calviz.conventions(data, bins=7, scheme=scheme, noise=False)
+        assert conventions.ece == calviz.evaluate(data, [key], bins=7)[key].value
+        frame = conventions.frame()
         assert frame.index.tolist() == list(CONVENTIONS.keys())
-        np.testing.assert_allclose(frame["difference"], frame["value"] - found.ece)
-        assert found.span == (min(frame["value"]), max(frame["value"]))
-        assert found.redraws == 0
+        np.testing.assert_allclose(frame["difference"], frame["value"] - conventions.ece)
+        assert conventions.span == (min(frame["value"]), max(frame["value"]))
+        assert conventions.redraws == 0
 
 
 def test_other_reductions_are_binary_problems():
     probs, labels = CASES["ten classes, tied"]
     data = calviz.Predictions(probs=probs, labels=labels)
-    found = calviz.conventions(data, reduction="class:3", noise=False)
+    conventions = calviz.conventions(data, reduction="class:3", noise=False)
     score, hit = probs[:, 3], (labels == 3).astype(int)
     alone = measured(score, hit)
-    assert found["pycalib_classwise"].value > 0  # of all classes, whatever the reduction
+    assert conventions["pycalib_classwise"].value > 0  # of all classes, whatever the reduction
     for key in ("mapie", "netcal", "torchmetrics", "pycalib", "relplot", "sklearn"):
-        assert found[key].value == alone[key].value
-    assert found["uncertainty_calibration_l2"].value == pytest.approx(
+        assert conventions[key].value == alone[key].value
+    assert conventions["uncertainty_calibration_l2"].value == pytest.approx(
         calibration.get_calibration_error(score, hit), abs=1e-12
     )
 
@@ -172,11 +172,11 @@ def test_confidence_only():
     probs, labels = CASES["three classes"]
     score, hit = events(probs, labels)
     data = calviz.ConfidencePredictions(confidence=score, correct=hit)
-    found, full = calviz.conventions(data), measured(probs, labels)
-    missing = {v.convention.key for v in found if not v.available}
+    conventions, full = calviz.conventions(data), measured(probs, labels)
+    missing = {v.convention.key for v in conventions if not v.available}
     assert missing == {"mapie_top_label", "pycalib_full", "pycalib_classwise"}
     for key in ("mapie", "netcal", "torchmetrics", "pycalib", "relplot", "sklearn"):
-        assert found[key].value == full[key].value
+        assert conventions[key].value == full[key].value
     named = calviz.ConfidencePredictions(
         confidence=score, correct=hit, labels=labels, predicted=probs.argmax(axis=1)
     )
@@ -189,14 +189,14 @@ def test_confidence_only():
 def test_noise_is_the_mean_for_a_calibrated_model():
     # With all scores 1/2 and one bin the gap is half the distance of a coin's share from a half.
     data = calviz.Predictions(probs=np.full(400, 0.5), labels=np.arange(400) % 2)
-    found = calviz.conventions(data, reduction="positive", seed=3)
+    conventions = calviz.conventions(data, reduction="positive", seed=3)
     expected = np.sqrt(2 / np.pi) * np.sqrt(0.25 / 400)
-    assert found.redraws == 30
+    assert conventions.redraws == 30
     for key in ("mapie", "sklearn", "torchmetrics", "netcal", "pycalib"):
-        assert found[key].noise == pytest.approx(expected, rel=0.3)
-    assert found.noise == pytest.approx(expected, rel=0.3)
+        assert conventions[key].noise == pytest.approx(expected, rel=0.3)
+    assert conventions.noise == pytest.approx(expected, rel=0.3)
     again = calviz.conventions(data, reduction="positive", seed=3)
-    assert again.frame().equals(found.frame())
+    assert again.frame().equals(conventions.frame())
 
 
 @pytest.mark.usefixtures("usual_resamples")
@@ -208,8 +208,8 @@ def test_what_the_same_ece_would_be_is_one_number(scheme, resamples):
     data = calviz.Predictions(probs=probs, labels=labels)
     same = {"bins": 12, "scheme": scheme, "seed": 4, "resamples": resamples}
     floor = calviz.evaluate(data, ["ece"], noise_floor=True, **same)["ece"].noise_floor
-    found = calviz.conventions(data, **same)
-    assert found.noise == floor.mean
+    conventions = calviz.conventions(data, **same)
+    assert conventions.noise == floor.mean
     drawn = FIGURES["conventions"].compute(data, bins=12, scheme=scheme, seed=4).conventions
     assert (drawn.noise == floor.mean) == (resamples == 1_000)
 
@@ -219,18 +219,24 @@ def test_a_library_with_the_same_value_has_the_same_mean():
     rng = np.random.default_rng(0)
     score = rng.random(500) * 0.8 + 0.1003
     data = calviz.Predictions(probs=score, labels=rng.random(500) < score)
-    found = calviz.conventions(data, bins=10)
-    same = [v for v in found if v.available and v.value == pytest.approx(found.ece, rel=1e-9)]
+    conventions = calviz.conventions(data, bins=10)
+    same = [
+        v
+        for v in conventions
+        if v.available and v.value == pytest.approx(conventions.ece, rel=1e-9)
+    ]
     assert same
     for v in same:
-        assert v.noise == pytest.approx(found.noise, rel=1e-9), v.convention.key
+        assert v.noise == pytest.approx(conventions.noise, rel=1e-9), v.convention.key
 
 
 def test_large_data_go_without_redraws():
     probs = np.tile(CASES["ten classes"][0], (100, 1))
     labels = np.tile(CASES["ten classes"][1], 100)
-    found = calviz.conventions(calviz.Predictions(probs=probs, labels=labels))
-    assert found.redraws == 0
-    assert all(np.isnan(v.noise) for v in found)
+    conventions = calviz.conventions(calviz.Predictions(probs=probs, labels=labels))
+    assert conventions.redraws == 0
+    assert all(np.isnan(v.noise) for v in conventions)
     # Means do not change where every row is there a hundred times.
-    assert found["mapie"].value == pytest.approx(measured(*CASES["ten classes"])["mapie"].value)
+    assert conventions["mapie"].value == pytest.approx(
+        measured(*CASES["ten classes"])["mapie"].value
+    )

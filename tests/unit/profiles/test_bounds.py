@@ -11,6 +11,7 @@ from calviz.data.profiling import run
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from calviz.specs.metric import METRICS, metric
+from tests.inputs.simulated import draw_labels
 
 #: Metrics whose bound is not known may differ by this share of themselves, or by this much.
 SHARE, DIFFERENCE = 0.03, 1e-4
@@ -35,7 +36,7 @@ def of_two_classes(n: int, seed: int, kind: type = np.float64):
 def of_four_classes(n: int, seed: int):
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(4, 0.4), n)
-    y = (np.cumsum(probs, axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=3)
+    y = draw_labels(probs, rng)
     columns = {f"p_{k}": probs[:, k] for k in range(4)} | {"y": y}
     return pl.DataFrame(columns), calviz.Predictions(probs=probs, labels=y)
 
@@ -53,12 +54,12 @@ def test_every_metric_that_is_offered_is_that_of_the_rows(make, reduction):
     rows, own = make()
     profile = calviz.profile(rows)
     assert not profile.is_exact
-    found = calviz.evaluate(profile, reduction=reduction, findings=False, classes=False)
-    offered = [m.key for m in found if m.available]
+    evaluation = calviz.evaluate(profile, reduction=reduction, findings=False, classes=False)
+    offered = [m.key for m in evaluation if m.available]
     assert len(offered) > 50
     wanted = calviz.evaluate(own, offered, reduction=reduction)
     for key in offered:
-        m, value = found[key], wanted[key].value
+        m, value = evaluation[key], wanted[key].value
         off = abs(m.value - value)
         if m.exact:
             assert off <= 1e-9 * max(1, abs(value)), key
@@ -66,7 +67,7 @@ def test_every_metric_that_is_offered_is_that_of_the_rows(make, reduction):
             assert off <= m.bound, (key, off, m.bound)
         else:
             assert off <= max(SHARE * abs(value), DIFFERENCE), key
-    bounds = {key: found[key].bound for key in offered}
+    bounds = {key: evaluation[key].bound for key in offered}
     assert bounds["calibration_slope"] < 0.005
     assert bounds["aurc"] < 1e-4
     assert bounds["kde_ece"] < 1e-5
@@ -82,13 +83,13 @@ def test_bounds_hold_for_few_rows(seed):
     low = np.sort(rng.choice(61_440, 6, replace=False)) / 61_440
     p = rng.choice(low, n) + rng.uniform(0.01, 0.99, n) / 61_440
     y = (rng.random(n) < 0.2 + 0.6 * p).astype(np.int64)
-    found = calviz.evaluate(calviz.profile(pl.DataFrame({"p": p, "y": y})), findings=False)
+    evaluation = calviz.evaluate(calviz.profile(pl.DataFrame({"p": p, "y": y})), findings=False)
     own = calviz.evaluate(
-        calviz.Predictions(probs=p, labels=y), [m.key for m in found if m.bound is not None]
+        calviz.Predictions(probs=p, labels=y), [m.key for m in evaluation if m.bound is not None]
     )
     assert len(list(own)) > 25
     for m in own:
-        assert abs(found[m.key].value - m.value) <= found[m.key].bound + 1e-12, m.key
+        assert abs(evaluation[m.key].value - m.value) <= evaluation[m.key].bound + 1e-12, m.key
 
 
 def test_a_metric_of_whose_view_nothing_is_said_is_not_offered_to_profiles(monkeypatch):
@@ -108,14 +109,14 @@ def test_a_metric_of_whose_view_nothing_is_said_is_not_offered_to_profiles(monke
         reference="none",
         view=by_row,
     )(lambda view: view.score[0])
-    found = calviz.evaluate(calviz.profile(rows), ["one_row"])["one_row"]
-    assert "needs the rows" in found.reason
-    assert not found.available
+    result = calviz.evaluate(calviz.profile(rows), ["one_row"])["one_row"]
+    assert "needs the rows" in result.reason
+    assert not result.available
 
 
 def test_checks_without_an_answer_are_named_with_their_reason():
     rows, _ = of_two_classes(2_000, 0)
     e = calviz.evaluate(calviz.profile(rows), ["ece"], findings=True)
-    (said,) = [f.message for f in e.findings if f.code == "CAL025"]
-    assert "suspected wrong labels" in said
-    assert "they need single rows" in said
+    (messages,) = [f.message for f in e.findings if f.code == "CAL025"]
+    assert "suspected wrong labels" in messages
+    assert "they need single rows" in messages

@@ -5,14 +5,13 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.core.errors import InputError
 from calviz.profiles import aggregate
 from calviz.profiles import profile as profile_module
 from calviz.profiles.profile import Profile, merge
+from tests.inputs.command_line import run
 from tests.unit.profiles.test_engines import check
 
 COUNTED = {"weight_column": "times", "weight_kind": "frequency"}
@@ -48,11 +47,11 @@ def written_out(table: pl.DataFrame) -> pl.DataFrame:
     return table[np.repeat(np.arange(table.height), table["times"].to_numpy())].drop("times")
 
 
-def same(found: Profile, own: Profile) -> None:
+def same(result: Profile, own: Profile) -> None:
     keys = [c for c in own.cells.columns if own.cells[c].dtype != pl.Float64]
-    assert found.cells.select(keys).equals(own.cells.select(keys))
+    assert result.cells.select(keys).equals(own.cells.select(keys))
     for name in set(own.cells.columns) - set(keys):
-        np.testing.assert_allclose(found.cells[name], own.cells[name], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(result.cells[name], own.cells[name], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("few", [0, 1 << 17])
@@ -76,9 +75,9 @@ def test_numbers_are_those_of_the_file_read_whole(tmp_path, reduction):
     own = calviz.load(tmp_path / "rows.parquet", **COUNTED)
     keys = ["ece", "nll", "brier", "ks", "auroc", "accuracy", "smece", "oe_ratio"]
     cut = [table[:70], table[70:71], table[71:]]
-    found = merge([calviz.profile(part, **COUNTED) for part in cut])
+    profile = merge([calviz.profile(part, **COUNTED) for part in cut])
     wanted = calviz.evaluate(own, keys, reduction=reduction, ci=True)
-    given = calviz.evaluate(found, keys, reduction=reduction, ci=True)
+    given = calviz.evaluate(profile, keys, reduction=reduction, ci=True)
     assert given.rows == wanted.rows == int(table["times"].sum())
     for m in wanted:
         assert given[m.key].value == pytest.approx(m.value, abs=1e-9), m.key
@@ -88,13 +87,13 @@ def test_numbers_are_those_of_the_file_read_whole(tmp_path, reduction):
 
 def test_two_rows_by_hand():
     rows = pl.DataFrame({"p": [0.5, 0.25, 0.75], "y": [1, 0, 1], "times": [3, 2, 0]})
-    found = calviz.profile(rows, label="y", scores=["p"], **COUNTED)
-    assert found.cells.select("hit", "n", "score_sum", "square_sum").rows() == [
+    profile = calviz.profile(rows, label="y", scores=["p"], **COUNTED)
+    assert profile.cells.select("hit", "n", "score_sum", "square_sum").rows() == [
         (False, 2, 0.5, 0.125),
         (True, 3, 1.5, 0.75),
     ]
     nll = (3 * math.log(2) - 2 * math.log(0.75)) / 5
-    assert calviz.evaluate(found, ["nll"])["nll"].value == pytest.approx(nll, abs=1e-12)
+    assert calviz.evaluate(profile, ["nll"])["nll"].value == pytest.approx(nll, abs=1e-12)
 
 
 @pytest.mark.parametrize("engine", ["pandas", "pyarrow", "duckdb"])
@@ -140,11 +139,11 @@ def test_the_command_takes_them(tmp_path):
     table = two_classes()
     table.write_parquet(tmp_path / "rows.parquet")
     asked = ["profile", str(tmp_path / "rows.parquet"), "--out", str(tmp_path / "out.parquet")]
-    found = CliRunner().invoke(main, [*asked, "--weight", "times", "--weight-kind", "frequency"])
-    assert found.exit_code == 0, found.output
-    assert f"{table['times'].sum():,} rows" in found.stdout
-    found = CliRunner().invoke(main, [*asked, "--weight", "times"])
-    assert (found.exit_code, "no importance weights" in found.stderr) == (2, True)
+    result = run(*asked, "--weight", "times", "--weight-kind", "frequency")
+    assert result.exit_code == 0, result.output
+    assert f"{table['times'].sum():,} rows" in result.stdout
+    result = run(*asked, "--weight", "times")
+    assert (result.exit_code, "no importance weights" in result.stderr) == (2, True)
 
 
 def test_the_first_bad_count_of_files_is_named(tmp_path):

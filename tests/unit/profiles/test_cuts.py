@@ -48,9 +48,9 @@ def test_rows_lie_within_them(cells, kind, monkeypatch):
     for n in (25, 120, 700, 3_000):
         p, y = scores(kind, cells, n, rng)
         profile = calviz.profile(pl.DataFrame({"p": p, "y": y}).to_arrow())
-        found = calviz.evaluate(profile, KEYS, findings=False)
+        evaluation = calviz.evaluate(profile, KEYS, findings=False)
         for m in calviz.evaluate(calviz.Predictions(probs=p, labels=y), KEYS, findings=False):
-            bound, off = found[m.key].bound, abs(found[m.key].value - m.value)
+            bound, off = evaluation[m.key].bound, abs(evaluation[m.key].value - m.value)
             if bound is None:
                 continue
             known += 1
@@ -75,20 +75,20 @@ def test_bins_of_the_rows_lie_within_what_cells_tell(seed):
     low = np.array([p[at == k].min() for k in range(at.max() + 1)])
     high = np.array([p[at == k].max() for k in range(at.max() + 1)])
     for bins in (2, 5, 15):
-        found = uncertain_bins(_sums(CellTable(low, high, *columns)), bins)
+        result = uncertain_bins(_sums(CellTable(low, high, *columns)), bins)
         of_row = assign(p, equal_mass_edges(p, bins))
-        if found.bins_inside.size:
+        if result.bins_inside.size:
             continue
         own = [np.bincount(of_row, w) for w in (np.ones(n), y, p - y, p)]
         own = [sums[own[0] > 0] for sums in own]
         for sums, (least, most) in zip(
-            own, (found.rows, found.hits, found.gap, found.expected), strict=True
+            own, (result.rows, result.hits, result.gap, result.expected), strict=True
         ):
             if sums.size != least.size:  # ties have made two cuts one
                 continue
             assert (sums >= least - 1e-9).all()
             assert (sums <= most + 1e-9).all()
-    assert math.isfinite(found.gap.high.sum())
+    assert math.isfinite(result.gap.high.sum())
 
 
 def test_a_cut_in_the_last_cell_is_not_lost(monkeypatch):
@@ -99,9 +99,9 @@ def test_a_cut_in_the_last_cell_is_not_lost(monkeypatch):
     p, y = np.array([0.1, 0.5 + 0.2 * width, 0.5 + 0.7 * width]), np.array([1, 0, 0])
     profile = calviz.profile(pl.DataFrame({"p": p, "y": y}).to_arrow(), label="y", scores=["p"])
     assert profile.cells.height == 2
-    found = calviz.evaluate(profile, ["ece_debiased"], bins=3, findings=False)["ece_debiased"]
-    assert found.value == pytest.approx(2 / 3 * 0.5**2, abs=1e-4)
+    result = calviz.evaluate(profile, ["ece_debiased"], bins=3, findings=False)["ece_debiased"]
+    assert result.value == pytest.approx(2 / 3 * 0.5**2, abs=1e-4)
     own = calviz.evaluate(calviz.Predictions(probs=p, labels=y), ["ece_debiased"], bins=3)
     assert own["ece_debiased"].value == 0  # bins of one row
-    assert found.exact is False
-    assert found.bound >= found.value
+    assert result.exact is False
+    assert result.bound >= result.value

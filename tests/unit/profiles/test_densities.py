@@ -18,8 +18,8 @@ from calviz.sample.cell_bounds_of_densities import slope_jump
 def test_the_jump_is_the_variation_of_the_slope_of_the_kernel(width, cells):
     # K'(u) = -105/16 u (1 - u^2)^2 is steepest at u^2 = 1/5, and rises and falls twice.
     variation = 4 * 105 / 16 / math.sqrt(5) * (1 - 1 / 5) ** 2
-    found = slope_jump(width, cells + 1)
-    assert found == pytest.approx(variation / cells / width**2, rel=0.01)
+    result = slope_jump(width, cells + 1)
+    assert result == pytest.approx(variation / cells / width**2, rel=0.01)
 
 
 @pytest.mark.parametrize("cells", [60, 240, 1_200])
@@ -34,16 +34,16 @@ def test_rows_lie_within_it(cells, seed, monkeypatch):
     # Most rows at one end of their cell: their mean is near it, and one of them far away.
     p = (rng.integers(0, cells, n) + rng.choice([0.01, 0.5, 0.99], n, p=[0.8, 0.1, 0.1])) / cells
     y = (p > 0.5).astype(np.int64) if seed else rng.integers(0, 2, n)
-    found = calviz.evaluate(
+    evaluation = calviz.evaluate(
         calviz.profile(pl.DataFrame({"p": p, "y": y}).to_arrow()),
         ["kde_ece", "kde_ece_l2"],
         findings=False,
     )
-    for m in calviz.evaluate(calviz.Predictions(probs=p, labels=y), [m.key for m in found]):
-        off = abs(found[m.key].value - m.value)
-        assert found[m.key].exact is False
-        assert off <= found[m.key].bound, m.key
+    for m in calviz.evaluate(calviz.Predictions(probs=p, labels=y), [m.key for m in evaluation]):
+        off = abs(evaluation[m.key].value - m.value)
+        assert evaluation[m.key].exact is False
+        assert off <= evaluation[m.key].bound, m.key
         # Wide as it is, it shrinks with the square of the cells.
-        assert found[m.key].bound < {60: 0.05, 240: 0.004, 1_200: 4e-4}[cells]
+        assert evaluation[m.key].bound < {60: 0.05, 240: 0.004, 1_200: 4e-4}[cells]
     if cells == 60:
         assert off > 1e-9

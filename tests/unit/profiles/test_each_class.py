@@ -3,10 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.core.errors import InputError
 from calviz.data.profiling import run
 from calviz.figures import ClassBars
@@ -14,18 +12,20 @@ from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from calviz.sample.one_vs_rest_of_profiles import erring_together
 from calviz.sample.sample import Sample
+from tests.inputs import command_line
+from tests.inputs.simulated import draw_labels
 
 KEYS = ("classwise_ece", "tace", "ks_classwise")
 N = 4_000
 
 
-def made(
+def simulated(
     k: int = 4, kind: type = np.float64, off: float = 0.1
 ) -> tuple[pl.DataFrame, calviz.Predictions]:
     """Rows of a model that gives the first class too much."""
     rng = np.random.default_rng(1)
     probs = rng.dirichlet(np.full(k, 0.4), N)
-    y = (np.cumsum(probs, axis=1) < rng.random((N, 1))).sum(axis=1).clip(max=k - 1)
+    y = draw_labels(probs, rng)
     probs[:, 0] += off
     probs = (probs / probs.sum(axis=1, keepdims=True)).astype(kind)
     days = np.datetime64("2026-01-01", "us") + np.timedelta64(1, "D") * (np.arange(N) % 2)
@@ -35,15 +35,15 @@ def made(
     return pl.DataFrame(columns), data
 
 
-def check(found, wanted, slack: float = 1e-9) -> None:
+def check(result, wanted, slack: float = 1e-9) -> None:
     for m in wanted:
-        own = found[m.key]
+        own = result[m.key]
         assert own.available, own.reason
         assert own.bound is not None
         assert own.bound < 0.003
         assert own.value == pytest.approx(m.value, abs=own.bound + slack), m.key
-    assert found["classwise_ece"].exact
-    assert found["classwise_ece"].bound == 0
+    assert result["classwise_ece"].exact
+    assert result["classwise_ece"].bound == 0
 
 
 def bars(data) -> ClassBars:
@@ -52,7 +52,7 @@ def bars(data) -> ClassBars:
 
 @pytest.mark.parametrize(("k", "kind"), [(3, np.float64), (12, np.float32)])
 def test_errors_are_those_of_the_rows_however_these_are_divided(tmp_path, k, kind):
-    table, own = made(k, kind)
+    table, own = simulated(k, kind)
     slack = 1e-9 if kind is np.float64 else 1e-6
     at = np.random.default_rng(0).permutation(N)
     how = {"label": "y", "each_class": True, "by": ["site"], "time": "day"}
@@ -62,8 +62,8 @@ def test_errors_are_those_of_the_rows_however_these_are_divided(tmp_path, k, kin
     whole.save(tmp_path / "a.parquet")
     data = calviz.load(tmp_path / "a.parquet")
     for where in ((), (("site", "a"),)):
-        found, wanted = (calviz.evaluate(Sample.of(d, where=where), KEYS) for d in (data, own))
-        check(found, wanted, slack)
+        evaluation, wanted = (calviz.evaluate(Sample.of(d, where=where), KEYS) for d in (data, own))
+        check(evaluation, wanted, slack)
     first = own.times == own.times.min()
     of_day = data.take(np.flatnonzero(data.times == data.times.min()))
     check(calviz.evaluate(of_day, KEYS), calviz.evaluate(own.take(first), KEYS), slack)
@@ -93,7 +93,7 @@ def test_two_classes_have_them_in_any_profile(monkeypatch):
 
 
 def test_rows_that_count_and_logits():
-    table, own = made(3)
+    table, own = simulated(3)
     times = np.arange(N) % 4
     counted = calviz.profile(
         table.with_columns(times=times),
@@ -114,23 +114,23 @@ def test_rows_that_count_and_logits():
 
 @pytest.mark.parametrize("engine", ["pandas", "duckdb", "pyarrow"])
 def test_engines_agree(engine):
-    table, _ = made(3)
+    table, _ = simulated(3)
     if engine == "duckdb":
         duckdb = pytest.importorskip("duckdb")
         native = duckdb.from_arrow(table.to_arrow())
     else:
         native = table.to_pandas() if engine == "pandas" else table.to_arrow()
-    found, wanted = (calviz.profile(t, label="y", each_class=True) for t in (native, table))
-    assert found.class_cells.drop("score_sum").equals(wanted.class_cells.drop("score_sum"))
-    close = found.class_cells["score_sum"] - wanted.class_cells["score_sum"]
+    profile, wanted = (calviz.profile(t, label="y", each_class=True) for t in (native, table))
+    assert profile.class_cells.drop("score_sum").equals(wanted.class_cells.drop("score_sum"))
+    close = profile.class_cells["score_sum"] - wanted.class_cells["score_sum"]
     assert close.abs().max() < 1e-9
 
 
 def test_without_them_it_says_how_to_have_them():
-    table, _ = made(3)
-    found = calviz.evaluate(calviz.profile(table, label="y"), KEYS)
+    table, _ = simulated(3)
+    evaluation = calviz.evaluate(calviz.profile(table, label="y"), KEYS)
     for key in KEYS:
-        assert found[key].reason == (
+        assert evaluation[key].reason == (
             "needs the rows, or a profile with cells of each class (--each-class, each_class=True)."
         )
     with pytest.raises(InputError, match="one has them of each class, one has not"):
@@ -143,11 +143,11 @@ def test_without_them_it_says_how_to_have_them():
 def test_too_many_are_refused(monkeypatch):
     monkeypatch.setattr(run, "MOST_CELLS", 100)
     with pytest.raises(InputError, match="cells of each class, more than 100"):
-        calviz.profile(made(3)[0], label="y", each_class=True)
+        calviz.profile(simulated(3)[0], label="y", each_class=True)
 
 
 def test_a_file_that_contradicts_itself_is_refused(tmp_path):
-    whole = calviz.profile(made(3)[0], label="y", each_class=True)
+    whole = calviz.profile(simulated(3)[0], label="y", each_class=True)
     wrong = whole.class_cells.with_columns(hit=~pl.col("hit"))
     calviz.Profile(whole.facts, whole.cells, wrong).save(tmp_path / "a.parquet")
     with pytest.raises(InputError, match="its sums contradict each other"):
@@ -155,7 +155,7 @@ def test_a_file_that_contradicts_itself_is_refused(tmp_path):
 
 
 def test_the_command_has_the_option(tmp_path):
-    made(3)[0].write_parquet(tmp_path / "a.parquet")
+    simulated(3)[0].write_parquet(tmp_path / "a.parquet")
     out = tmp_path / "out.parquet"
     args = [
         "profile",
@@ -166,8 +166,8 @@ def test_the_command_has_the_option(tmp_path):
         str(out),
         "--each-class",
     ]
-    found = CliRunner().invoke(main, args)
-    assert found.exit_code == 0, found.output
+    result = command_line.run(*args)
+    assert result.exit_code == 0, result.output
     assert calviz.load(out).class_cells is not None
 
 
@@ -175,9 +175,9 @@ def test_classes_that_err_together_have_the_variance_of_one():
     rng = np.random.default_rng(0)
     drawn = rng.gamma(4, 1, (8, 4_000))
     for together in (1, 2, 4):
-        found = erring_together(rng, drawn, together)
-        assert (np.sort(found, axis=1) == np.sort(drawn, axis=1)).all()
-        ratio = found.sum(axis=0).var() / drawn.var(axis=1).sum()
+        result = erring_together(rng, drawn, together)
+        assert (np.sort(result, axis=1) == np.sort(drawn, axis=1)).all()
+        ratio = result.sum(axis=0).var() / drawn.var(axis=1).sum()
         assert ratio == pytest.approx(together, rel=0.1)
 
 
@@ -193,8 +193,8 @@ def test_calibrated_models_are_rarely_off(k, files):
     names = [f"p_{j}" for j in range(k)]
     for seed in range(files):
         rows = rng.choice(len(big), 2_000, replace=False)
-        y = (np.cumsum(big[rows], axis=1) < rng.random((2_000, 1))).sum(axis=1).clip(max=k - 1)
-        found, wrong = (
+        y = draw_labels(big[rows], rng)
+        evaluation, wrong = (
             calviz.evaluate(
                 calviz.profile(
                     pl.DataFrame(probs[rows], schema=names).with_columns(y=y),
@@ -209,7 +209,7 @@ def test_calibrated_models_are_rarely_off(k, files):
             for probs in (big, sharp)
         )
         for key in KEYS:
-            off[key] += found[key].noise_floor.p_value <= 0.05
+            off[key] += evaluation[key].noise_floor.p_value <= 0.05
         seen += wrong["classwise_ece"].noise_floor.p_value <= 0.05
         held += wrong["classwise_ece"].interval.low <= truth <= wrong["classwise_ece"].interval.high
     # At a rate of 5 %, more than 4 of 25, or 3 of 12, are seen less than once in 100; a rate of 95 % misses as many just as rarely.

@@ -39,12 +39,12 @@ def wide() -> pl.DataFrame:
     return pl.DataFrame(columns | {"y": rng.integers(0, 4, N).astype(np.int32)})
 
 
-def check(found: Profile, own: Profile) -> None:
-    assert found.facts == own.facts
+def check(result: Profile, own: Profile) -> None:
+    assert result.facts == own.facts
     keys = [c for c in own.cells.columns if own.cells[c].dtype != pl.Float64]
-    assert found.cells.select(keys).equals(own.cells.select(keys))
+    assert result.cells.select(keys).equals(own.cells.select(keys))
     for name in set(own.cells.columns) - set(keys):
-        np.testing.assert_allclose(found.cells[name], own.cells[name], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(result.cells[name], own.cells[name], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("engine", ["pandas", "pyarrow", "duckdb"])
@@ -75,18 +75,18 @@ def test_sorted_blocks_are_what_is_grouped(monkeypatch, kind, few: int):
     layout = ProfileColumns(label="y", scores=("p",), classes=(0, 1), class_names=("0", "1"))
     assert in_blocks.cells_in_blocks(nw.from_native(rows.lazy()), layout) is not None
     for wanted in ({}, {"by": ["half"]}):
-        found = calviz.profile(rows, label="y", scores=["p"], **wanted)
-        check(found, calviz.profile(rows.to_arrow(), label="y", scores=["p"], **wanted))
-        assert found.is_exact == (few > 700)
+        profile = calviz.profile(rows, label="y", scores=["p"], **wanted)
+        check(profile, calviz.profile(rows.to_arrow(), label="y", scores=["p"], **wanted))
+        assert profile.is_exact == (few > 700)
         halves = [
             calviz.profile(half, label="y", scores=["p"], **wanted)
             for half in rows.partition_by("half")
         ]
-        check(halves[1] + halves[0], found)
+        check(halves[1] + halves[0], profile)
 
 
 def test_duckdb_reads_the_files_itself(tmp_path):
     pytest.importorskip("duckdb")
     table().write_parquet(tmp_path / "a.parquet")
-    found = calviz.profile(tmp_path / "a.parquet", engine="duckdb", memory="500MB")
-    check(found, calviz.profile(tmp_path / "a.parquet"))
+    profile = calviz.profile(tmp_path / "a.parquet", engine="duckdb", memory="500MB")
+    check(profile, calviz.profile(tmp_path / "a.parquet"))

@@ -50,15 +50,15 @@ def same(a: Profile, b: Profile) -> bool:
 def test_three_rows_by_hand():
     # Edges of the cells are multiples of 1 / 61,440: 1/2 is one, 0.3 is none.
     rows = pl.DataFrame({"p": [0.5, 0.5, 0.3], "y": [1, 0, 1]})
-    found = calviz.profile(rows, label="y", scores=["p"])
-    assert found.cells.select("cell", "hit", "n", "score_sum").rows() == [
+    profile = calviz.profile(rows, label="y", scores=["p"])
+    assert profile.cells.select("cell", "hit", "n", "score_sum").rows() == [
         (2 * 18_432, True, 1, 0.3),
         (61_440, False, 1, 0.5),
         (61_440, True, 1, 0.5),
     ]
-    assert found.cells["log_loss"].to_list() == pytest.approx(-np.log([0.3, 0.5, 0.5]))
-    assert found.cells["squared_error"].to_list() == pytest.approx([2 * 0.49, 0.5, 0.5])
-    assert calviz.evaluate(found, ["ece"], bins=2)["ece"].value == pytest.approx(
+    assert profile.cells["log_loss"].to_list() == pytest.approx(-np.log([0.3, 0.5, 0.5]))
+    assert profile.cells["squared_error"].to_list() == pytest.approx([2 * 0.49, 0.5, 0.5])
+    assert calviz.evaluate(profile, ["ece"], bins=2)["ece"].value == pytest.approx(
         (abs(0.3 + 0.5 + 0.5 - 2) + 0) / 3
     )
 
@@ -81,23 +81,25 @@ def test_a_hive_table_by_country_and_month_is_the_sum_of_its_files(folder: Path)
     asked = ("ece", "nll", "ks", "auroc")
     ours = calviz.evaluate(Sample.of(whole, where=(("country", "de"),)), asked, ci=True)
     for result in calviz.evaluate(own, asked, ci=True):
-        found = ours[result.key]
-        assert (found.exact, found.bound) == (True, 0)
-        assert found.value == pytest.approx(result.value, abs=1e-9)
+        from_profile = ours[result.key]
+        assert (from_profile.exact, from_profile.bound) == (True, 0)
+        assert from_profile.value == pytest.approx(result.value, abs=1e-9)
         width = result.interval.high - result.interval.low
-        assert found.interval == pytest.approx(result.interval, abs=0.2 * width)
-        assert found.noise_floor.mean == pytest.approx(result.noise_floor.mean, abs=0.1 * width)
+        assert from_profile.interval == pytest.approx(result.interval, abs=0.2 * width)
+        assert from_profile.noise_floor.mean == pytest.approx(
+            result.noise_floor.mean, abs=0.1 * width
+        )
 
 
 def test_a_written_profile_is_read_again_and_opened_like_any_other_file(folder: Path, tmp_path):
-    found = calviz.profile(folder, by=["country"], time="date")
-    write_profile(found, tmp_path / "a.parquet")
+    profile = calviz.profile(folder, by=["country"], time="date")
+    write_profile(profile, tmp_path / "a.parquet")
     again = read_profile(tmp_path / "a.parquet")
-    assert again.facts == found.facts
-    assert again.cells.equals(found.cells)
+    assert again.facts == profile.facts
+    assert again.cells.equals(profile.cells)
     opened = calviz.load(tmp_path / "a.parquet")
     assert opened.rows == 3 * N
-    assert opened.n == found.cells.height
+    assert opened.n == profile.cells.height
     assert "2,700 rows" in repr(opened)
 
 
@@ -110,7 +112,7 @@ def damaged(path: Path, **changes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"version": 2}, "profile of version 2 .* expected version 1"),
         ({"rows": 5}, "its sums contradict each other"),
@@ -118,10 +120,10 @@ def damaged(path: Path, **changes) -> None:
         ({"reduction": "none"}, "its facts are incomplete"),
     ],
 )
-def test_a_profile_that_is_not_what_it_says_is_refused(tmp_path: Path, changes, said):
+def test_a_profile_that_is_not_what_it_says_is_refused(tmp_path: Path, changes, message):
     write_profile(calviz.profile(table()), tmp_path / "a.parquet")
     damaged(tmp_path / "a.parquet", **changes)
-    with pytest.raises(InputError, match=rf"a\.parquet: .*{said}"):
+    with pytest.raises(InputError, match=rf"a\.parquet: .*{message}"):
         calviz.load(tmp_path / "a.parquet")
 
 
@@ -161,22 +163,22 @@ def test_a_broken_file_is_named_or_left_out(folder: Path):
     (folder / "day=1" / "part1.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(InputError, match=r"part1\.parquet: the file cannot be read"):
         calviz.profile(folder)
-    found = calviz.profile(folder, skip_broken=True)
-    assert (found.n, found.facts.skipped) == (2 * N, ("part1.parquet",))
+    profile = calviz.profile(folder, skip_broken=True)
+    assert (profile.n, profile.facts.skipped) == (2 * N, ("part1.parquet",))
 
 
 def test_stopped_work_goes_on_where_it_was(folder: Path, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(sources, "PART_BYTES", 1)
-    said = []
+    messages = []
 
     def stop_at_the_third(doing: str) -> None:
-        said.extend([doing] * bool(doing))
-        if len(said) == 3:
+        messages.extend([doing] * bool(doing))
+        if len(messages) == 3:
             raise Stopped
 
     with pytest.raises(Stopped), watching(stop_at_the_third):
         calviz.profile(folder, parts=tmp_path / "parts")
-    assert said[2].startswith("part 3 of 3, 1,800 rows")
+    assert messages[2].startswith("part 3 of 3, 1,800 rows")
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "parts").iterdir()}
     assert len(kept) == 2
     whole = calviz.profile(folder, parts=tmp_path / "parts")
@@ -188,15 +190,15 @@ def test_stopped_work_goes_on_where_it_was(folder: Path, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"by": ["planet"]}, "no column 'planet'"),
         ({"every": "minute"}, "every"),
         ({"label": "y", "scores": ["country"]}, "country"),
     ],
 )
-def test_what_cannot_be_told_is_said_in_a_sentence(options, said):
-    with pytest.raises((InputError, OptionError), match=said):
+def test_what_cannot_be_told_is_said_in_a_sentence(options, message):
+    with pytest.raises((InputError, OptionError), match=message):
         calviz.profile(table(), **options)
 
 
@@ -219,10 +221,10 @@ def test_the_top_label_of_several_classes():
     probs = probs[rng.integers(0, 3, 500)]
     labels = rng.integers(0, 4, 500)
     columns = {f"p_{k}": probs[:, k] for k in range(4)} | {"y": labels}
-    found = calviz.profile(pl.DataFrame(columns))
+    profile = calviz.profile(pl.DataFrame(columns))
     own = calviz.Predictions(probs=probs, labels=labels)
     for result in calviz.evaluate(own, ["accuracy", "ece", "nll", "brier", "mcs"]):
-        ours = calviz.evaluate(found, [result.key])[result.key]
+        ours = calviz.evaluate(profile, [result.key])[result.key]
         assert ours.value == pytest.approx(result.value, abs=1e-9)
         assert ours.exact
 
@@ -231,9 +233,9 @@ def test_confidences_and_whether_they_were_right():
     rng = np.random.default_rng(0)
     confidence = rng.random(300)
     correct = rng.random(300) < confidence
-    found = calviz.profile(pl.DataFrame({"confidence": confidence, "correct": correct}))
+    profile = calviz.profile(pl.DataFrame({"confidence": confidence, "correct": correct}))
     own = calviz.ConfidencePredictions(confidence=confidence, correct=correct)
-    assert calviz.evaluate(found, ["ece"])["ece"].value == pytest.approx(
+    assert calviz.evaluate(profile, ["ece"])["ece"].value == pytest.approx(
         calviz.evaluate(own, ["ece"])["ece"].value
     )
-    assert "no sums" in calviz.evaluate(found, ["nll"])["nll"].reason
+    assert "no sums" in calviz.evaluate(profile, ["nll"])["nll"].reason

@@ -83,26 +83,26 @@ def test_after_a_map_cells_of_several_scores_are_no_longer_exact():
     moved = with_probabilities(
         data, np.stack([1 - data.probs[:, 1] ** 2, data.probs[:, 1] ** 2], 1)
     )
-    found = calviz.evaluate(moved, ["nll", "ece"])
-    assert [(m.exact, m.bound) for m in found] == [(False, None)] * 2
+    evaluation = calviz.evaluate(moved, ["nll", "ece"])
+    assert [(m.exact, m.bound) for m in evaluation] == [(False, None)] * 2
     true = np.where(table["y"] == 1, p**2, 1 - p**2)
-    assert found["nll"].value == pytest.approx(-np.log(true).mean(), abs=1e-4)
+    assert evaluation["nll"].value == pytest.approx(-np.log(true).mean(), abs=1e-4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reduction", ["positive", "top-label"])
 def test_every_metric_is_that_of_the_rows_or_says_that_it_needs_them(own, cells, reduction):
-    found, wanted = (
+    evaluation, wanted = (
         calviz.evaluate(
             data, reduction=reduction, ci=True, resamples=200, findings=False, classes=False
         )
         for data in (cells, own)
     )
-    there = [m for m in found if m.available]
-    assert len(there) > 40
-    for m in found:
+    available = [m for m in evaluation if m.available]
+    assert len(available) > 40
+    for m in evaluation:
         assert m.available or "needs the rows" in m.reason
-    for m in there:
+    for m in available:
         row = wanted[m.key]
         assert m.exact
         assert m.value == pytest.approx(row.value, rel=1e-7, abs=1e-7), m.key
@@ -123,13 +123,13 @@ def test_few_cells_of_many_rows_are_enough_to_fit():
             "split": ["calibration"] * 1_000 + ["test"] * 1_000,
         }
     )
-    found = calviz.compare(calviz.profile(table).predictions(), ["platt"], metrics=["nll"])
+    comparison = calviz.compare(calviz.profile(table).predictions(), ["platt"], metrics=["nll"])
     wanted = calviz.compare(
         calviz.Predictions(probs=table["p"], labels=table["y"], splits=table["split"]),
         ["platt"],
         metrics=["nll"],
     )
-    assert found["platt"].metrics["nll"].value == pytest.approx(
+    assert comparison["platt"].metrics["nll"].value == pytest.approx(
         wanted["platt"].metrics["nll"].value
     )
 
@@ -140,5 +140,5 @@ def test_rows_of_a_cell_that_a_map_makes_impossible_are_all_counted():
     table = pl.DataFrame({"p": [0.2] * 5 + [0.8] * 5, "y": [0, 0, 0, 0, 1] * 2})
     data = calviz.profile(table).predictions()
     certain = np.where(data.probs > 0.5, 1.0, 0.0)
-    found = calviz.evaluate(with_probabilities(data, certain), ["nll"])["nll"]
-    assert found.details["clipped_rows"] == 1 + 4
+    result = calviz.evaluate(with_probabilities(data, certain), ["nll"])["nll"]
+    assert result.details["clipped_rows"] == 1 + 4

@@ -43,11 +43,11 @@ def test_numbers_are_those_of_the_file_read_whole(tmp_path, make, kind):
         part.write_parquet(tmp_path / f"{name}.parquet")
     own = calviz.load(tmp_path / "whole.parquet")
     assert own.kind == "logits"
-    found = merge([calviz.profile(tmp_path / f"{name}.parquet") for name in "ba"])
-    assert found.is_exact
-    assert found.facts.single == (own.probs.dtype == np.float32)
+    profile = merge([calviz.profile(tmp_path / f"{name}.parquet") for name in "ba"])
+    assert profile.is_exact
+    assert profile.facts.single == (own.probs.dtype == np.float32)
     wanted = calviz.evaluate(own, KEYS)
-    given = calviz.evaluate(found, KEYS)
+    given = calviz.evaluate(profile, KEYS)
     for m in wanted:
         assert given[m.key].available == m.available, m.key
         if m.available:
@@ -58,9 +58,9 @@ def test_numbers_are_those_of_the_file_read_whole(tmp_path, make, kind):
 
 def test_two_rows_by_hand():
     rows = pl.DataFrame({"z": [math.log(3), 0.0], "y": [1, 0]})
-    found = calviz.profile(rows, label="y", scores=["z"], kind="logits")
-    assert found.cells["score_sum"].to_list() == pytest.approx([0.5, 0.75])
-    assert found.cells["log_loss"].to_list() == pytest.approx([math.log(2), math.log(4 / 3)])
+    profile = calviz.profile(rows, label="y", scores=["z"], kind="logits")
+    assert profile.cells["score_sum"].to_list() == pytest.approx([0.5, 0.75])
+    assert profile.cells["log_loss"].to_list() == pytest.approx([math.log(2), math.log(4 / 3)])
 
 
 @pytest.mark.parametrize("engine", ["pandas", "pyarrow", "duckdb"])
@@ -71,8 +71,10 @@ def test_every_engine_takes_them(engine: str, make):
         native = pytest.importorskip("duckdb").from_arrow(table.to_arrow())
     else:
         native = table.to_pandas() if engine == "pandas" else table.to_arrow()
-    found, own = (merge_scores(calviz.profile(frame, true_class=True)) for frame in (native, table))
-    check(found, own)
+    result, own = (
+        merge_scores(calviz.profile(frame, true_class=True)) for frame in (native, table)
+    )
+    check(result, own)
 
 
 def merge_scores(profile):

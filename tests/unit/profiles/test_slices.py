@@ -9,6 +9,7 @@ from calviz.data.profiling import run
 from calviz.figures import ClassBars
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
+from tests.inputs.simulated import draw_labels
 
 N = 6_000
 
@@ -29,12 +30,12 @@ def test_slices_are_those_of_the_rows(cells, against):
     profile = calviz.profile(table, label="y", scores=["p"], by=list(by))
     assert profile.cells.height < N
     own = calviz.Predictions(probs=p, labels=y, groups=by)
-    found, wanted = (calviz.slices(d, against=against) for d in (profile.predictions(), own))
-    assert found.rows == wanted.rows == N
-    assert [s.where for s in found.off] == [s.where for s in wanted.off]
-    assert found.off
+    tested, wanted = (calviz.slices(d, against=against) for d in (profile.predictions(), own))
+    assert tested.rows == wanted.rows == N
+    assert [s.where for s in tested.off] == [s.where for s in wanted.off]
+    assert tested.off
     for s in wanted.slices:
-        ours = next(one for one in found.slices if one.where == s.where)
+        ours = next(one for one in tested.slices if one.where == s.where)
         assert ours.rows == s.rows
         for name in ("score", "hits", "gap", "interval", "ece"):
             assert getattr(ours, name) == pytest.approx(getattr(s, name), abs=1e-7), name
@@ -50,26 +51,26 @@ def test_bars_of_two_classes_are_those_of_the_rows(cells, mode):
     p = rng.beta(1, 2, N)
     y = (rng.random(N) < p**1.3).astype(int)
     profile = calviz.profile(pl.DataFrame({"p": p, "y": y}))
-    found, wanted = (
+    result, wanted = (
         ClassBars.compute(d, mode=mode, resamples=100)
         for d in (profile.predictions(), calviz.Predictions(probs=p, labels=y))
     )
-    assert (found.rows == wanted.rows).all()
-    assert found.value == pytest.approx(wanted.value, abs=1e-9)
+    assert (result.rows == wanted.rows).all()
+    assert result.value == pytest.approx(wanted.value, abs=1e-9)
     if mode == "true-class":
-        assert found.band is None
+        assert result.band is None
         return
-    for ours, theirs in zip(found.band, wanted.band, strict=True):
+    for ours, theirs in zip(result.band, wanted.band, strict=True):
         assert ours == pytest.approx(theirs, abs=1e-6)
 
 
 def test_a_profile_with_all_classes_is_judged_by_all():
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.ones(3), N)
-    y = (np.cumsum(probs, axis=1) < rng.random((N, 1))).sum(axis=1).clip(max=2)
+    y = draw_labels(probs, rng)
     table = pl.DataFrame(probs, schema=["p_0", "p_1", "p_2"]).with_columns(y=y)
-    found = calviz.verdict(calviz.profile(table, label="y", each_class=True)).sentence
-    assert found == calviz.verdict(calviz.Predictions(probs=probs, labels=y)).sentence
-    assert found.startswith("No miscalibration found")
+    sentence = calviz.verdict(calviz.profile(table, label="y", each_class=True)).sentence
+    assert sentence == calviz.verdict(calviz.Predictions(probs=probs, labels=y)).sentence
+    assert sentence.startswith("No miscalibration found")
     top = calviz.verdict(calviz.profile(table, label="y")).sentence
     assert top.startswith("No miscalibration of the top label found")

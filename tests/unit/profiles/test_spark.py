@@ -14,7 +14,7 @@ import calviz
 from calviz.core.errors import InputError
 from calviz.recalibrators.platt import PlattScaling
 from tests.unit.profiles.test_counts import COUNTED, four_classes
-from tests.unit.profiles.test_each_class import KEYS, made
+from tests.unit.profiles.test_each_class import KEYS, simulated
 from tests.unit.profiles.test_engines import check, table, wide
 from tests.unit.profiles.test_logits import merge_scores, three_columns
 
@@ -67,21 +67,21 @@ def session(folder: Path, patch: pytest.MonkeyPatch, remote: bool):
 def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
     """Both, one after the other."""
     with pytest.MonkeyPatch.context() as patch:
-        made = session(tmp_path_factory.mktemp("spark"), patch, request.param)
-        yield made
-        made.stop()
+        opened = session(tmp_path_factory.mktemp("spark"), patch, request.param)
+        yield opened
+        opened.stop()
 
 
 @pytest.fixture
 def frame(spark, tmp_path: Path) -> Frame:
     """A frame of Spark with the rows of one of polars."""
 
-    def made(rows: pl.DataFrame) -> object:
+    def spark_frame(rows: pl.DataFrame) -> object:
         at = tmp_path / f"{len(list(tmp_path.iterdir()))}.parquet"
         rows.write_parquet(at)
         return spark.read.parquet(str(at))
 
-    return made
+    return spark_frame
 
 
 @pytest.mark.parametrize(
@@ -107,21 +107,21 @@ def test_counts(frame: Frame):
 
 
 def test_cells_of_each_class(frame: Frame):
-    rows, _ = made()
+    rows, _ = simulated()
     how = {"label": "y", "each_class": True, "by": ["site"], "time": "day"}
-    found, own = (calviz.profile(of, **how) for of in (frame(rows), rows))
-    check(found, own)
-    errors = [calviz.evaluate(profile, KEYS) for profile in (found, own)]
+    profiled, own = (calviz.profile(of, **how) for of in (frame(rows), rows))
+    check(profiled, own)
+    errors = [calviz.evaluate(profile, KEYS) for profile in (profiled, own)]
     for key in KEYS:
         assert errors[0][key].value == pytest.approx(errors[1][key].value, abs=1e-12), key
 
 
 def test_logits(frame: Frame):
     rows = three_columns()
-    found, own = (
+    result, own = (
         merge_scores(calviz.profile(of, name="z", true_class=True)) for of in (frame(rows), rows)
     )
-    check(found, own)
+    check(result, own)
 
 
 def test_what_cannot_be_used_is_counted(frame: Frame):
@@ -135,9 +135,9 @@ def test_a_map_goes_to_the_rows(frame: Frame):
     p = rows["p"].to_numpy()
     fitted = PlattScaling().fit(np.stack([1 - p, p], 1), rows["y"].to_numpy())
     mapped = fitted.transform_frame(frame(rows), "p").select("p", "p_calibrated").collect()
-    p, found = np.array(mapped).T
+    p, value = np.array(mapped).T
     wanted = fitted.transform(np.stack([1 - p, p], axis=1))[:, 1]
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(value, wanted, rtol=0, atol=1e-9)
 
 
 def rows_that_are_brought(frame: type, monkeypatch) -> list[int]:
@@ -147,9 +147,9 @@ def rows_that_are_brought(frame: type, monkeypatch) -> list[int]:
         original = getattr(frame, name)
 
         def counted(self, *args, original=original, **kwargs):
-            found = original(self, *args, **kwargs)
-            seen.append(len(found))
-            return found
+            result = original(self, *args, **kwargs)
+            seen.append(len(result))
+            return result
 
         monkeypatch.setattr(frame, name, counted)
     return seen

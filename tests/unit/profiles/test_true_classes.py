@@ -3,15 +3,15 @@
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.core.errors import InputError
 from calviz.data.profiling import run
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from calviz.sample import true_class_cells
+from tests.inputs import command_line
+from tests.inputs.simulated import draw_labels
 
 KEYS = ("wsece", "msece", "cece", "wsmcs", "wsmcs_over", "under_mcs", "over_share")
 N = 4_000
@@ -27,22 +27,22 @@ def two() -> tuple[pl.DataFrame, calviz.Predictions]:
 def four(names: bool = False) -> tuple[pl.DataFrame, calviz.Predictions]:
     rng = np.random.default_rng(1)
     probs = rng.dirichlet(np.full(4, 0.4), N)
-    y = (np.cumsum(probs, axis=1) < rng.random((N, 1))).sum(axis=1).clip(max=3)
+    y = draw_labels(probs, rng)
     columns = {f"p_{k}": probs[:, i] for i, k in enumerate("abcd" if names else range(4))}
     labels = np.array(list("abcd"))[y] if names else y
     return pl.DataFrame(columns | {"y": labels}), calviz.Predictions(probs=probs, labels=y)
 
 
-def close(found, wanted) -> None:
+def close(result, wanted) -> None:
     for m in wanted:
-        assert found[m.key].exact, m.key
-        assert found[m.key].value == pytest.approx(m.value, abs=1e-12), m.key
-        if m.interval is not None and m.noise_floor is not None and found[m.key].noise_floor:
+        assert result[m.key].exact, m.key
+        assert result[m.key].value == pytest.approx(m.value, abs=1e-12), m.key
+        if m.interval is not None and m.noise_floor is not None and result[m.key].noise_floor:
             width = m.interval.high - m.interval.low
-            assert found[m.key].interval == pytest.approx(m.interval, abs=0.15 * width), m.key
+            assert result[m.key].interval == pytest.approx(m.interval, abs=0.15 * width), m.key
             floor = m.noise_floor
             off = 0.3 * abs(floor.q95 - floor.mean) + 1e-12
-            assert found[m.key].noise_floor.mean == pytest.approx(floor.mean, abs=off), m.key
+            assert result[m.key].noise_floor.mean == pytest.approx(floor.mean, abs=off), m.key
 
 
 @pytest.mark.slow
@@ -53,9 +53,9 @@ def test_two_classes_have_them_in_any_profile(monkeypatch, one_by_one):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
     rows, own = two()
     how = {"ci": True, "resamples": 300, "classes": True}
-    found, wanted = (calviz.evaluate(d, KEYS, **how) for d in (calviz.profile(rows), own))
-    close(found, wanted)
-    for a, b in zip(found.classes, wanted.classes, strict=True):
+    evaluation, wanted = (calviz.evaluate(d, KEYS, **how) for d in (calviz.profile(rows), own))
+    close(evaluation, wanted)
+    for a, b in zip(evaluation.classes, wanted.classes, strict=True):
         assert (a.name, a.rows) == (b.name, b.rows)
         assert (a.accuracy, a.ece, a.mcs) == pytest.approx((b.accuracy, b.ece, b.mcs), abs=1e-12)
         assert a.ks == pytest.approx(b.ks, abs=1e-4)
@@ -69,12 +69,12 @@ def test_more_classes_have_them_where_asked(tmp_path, names):
     assert "4 classes, by true class" in whole.sentence()
     whole.save(tmp_path / "a.parquet")
     data = calviz.load(tmp_path / "a.parquet")
-    found = calviz.evaluate(data, [*KEYS, "ece", "nll"], ci=True, resamples=100, classes=True)
+    evaluation = calviz.evaluate(data, [*KEYS, "ece", "nll"], ci=True, resamples=100, classes=True)
     wanted = calviz.evaluate(own, [*KEYS, "ece", "nll"], ci=True, resamples=100, classes=True)
-    close(found, wanted)
+    close(evaluation, wanted)
     # The labels of more classes cannot be redrawn from the largest probability.
-    assert found["wsece"].noise_floor is None
-    assert [c.rows for c in found.classes] == [c.rows for c in wanted.classes]
+    assert evaluation["wsece"].noise_floor is None
+    assert [c.rows for c in evaluation.classes] == [c.rows for c in wanted.classes]
     without = calviz.evaluate(calviz.profile(rows), ["wsece"])["wsece"]
     assert "do not name the true classes" in without.reason
 
@@ -89,6 +89,6 @@ def test_the_command_has_the_option(tmp_path):
     four()[0].write_parquet(tmp_path / "a.parquet")
     out = tmp_path / "out.parquet"
     args = ["profile", str(tmp_path / "a.parquet"), "--out", str(out), "--true-class"]
-    found = CliRunner().invoke(main, args)
-    assert found.exit_code == 0, found.output
+    result = command_line.run(*args)
+    assert result.exit_code == 0, result.output
     assert calviz.load(out).labels is not None

@@ -18,14 +18,15 @@ from calviz.recalibrators.fitting.held_out import (
 )
 from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
+from tests.inputs.simulated import draw_labels
 
 
 def drawn(rng, n, k=3, scale=1.0):
     """Probabilities whose logits are `scale` times the true ones, and labels."""
     p = rng.dirichlet(np.full(k, 0.8), n)
-    labels = (np.cumsum(p, axis=1)[:, :-1] < rng.random((n, 1))).sum(axis=1)
-    said = np.maximum(p, 1e-12) ** scale
-    return said / said.sum(axis=1, keepdims=True), labels
+    labels = draw_labels(p, rng)
+    text = np.maximum(p, 1e-12) ** scale
+    return text / text.sum(axis=1, keepdims=True), labels
 
 
 def held_out_of(rng, n=60, k=4, methods=3):
@@ -39,16 +40,16 @@ def held_out_of(rng, n=60, k=4, methods=3):
 
 def test_losses_and_gains_are_those_of_the_probabilities():
     rng = np.random.default_rng(0)
-    whole, labels, found = held_out_of(rng)
+    whole, labels, result = held_out_of(rng)
     weights = np.array([[0.2, 0.5, 0.3], [0.6, 0.4, 0]])
     mixed = np.einsum("nm,mnk->nk", weights[np.arange(60) % 2], whole)
     truth = np.eye(4)[labels]
     one, other = (((p - truth) ** 2).sum(axis=1) for p in (whole[0], mixed))
-    gains = found.gains(weights)
+    gains = result.gains(weights)
     np.testing.assert_allclose(gains[1], one - other, atol=1e-12)
     by_scikit = log_loss(labels, whole[0]) - log_loss(labels, mixed)
     assert gains[0].mean() == pytest.approx(by_scikit, abs=1e-12)
-    np.testing.assert_allclose(found.losses[1][:, 1], ((whole[1] - truth) ** 2).sum(axis=1))
+    np.testing.assert_allclose(result.losses[1][:, 1], ((whole[1] - truth) ** 2).sum(axis=1))
 
 
 def test_shares_of_two_methods_are_those_of_the_normal_limit():
@@ -168,12 +169,12 @@ def test_the_mixture_is_the_weighted_mean_of_its_parts():
 def test_what_was_tried_is_told():
     rng = np.random.default_rng(8)
     p, labels = drawn(rng, 300, scale=1.8)
-    told = AutomaticRecalibrator().fit(p, labels).describe()
+    description = AutomaticRecalibrator().fit(p, labels).describe()
     members = {s.key for s in RECALIBRATORS if s.mixed_up_to >= 3} | {UNCALIBRATED}
-    assert set(told["methods"]) == members
-    assert sum(m["best_nll"] for m in told["methods"].values()) == pytest.approx(1)
-    assert told["why"].endswith(" s.")
-    json.dumps(told)
+    assert set(description["methods"]) == members
+    assert sum(m["best_nll"] for m in description["methods"].values()) == pytest.approx(1)
+    assert description["why"].endswith(" s.")
+    json.dumps(description)
 
 
 @pytest.mark.slow

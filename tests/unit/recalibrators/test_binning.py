@@ -18,8 +18,7 @@ from calviz.recalibrators.fitting.tail_bins import binned_by_class
 from calviz.recalibrators.histogram import HistogramBinning
 from calviz.recalibrators.platt import PlattScaling
 from calviz.recalibrators.scaling_binning import ScalingBinning
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import simulate, softmax
 
 
 def two(p):
@@ -116,8 +115,8 @@ def test_bbq_is_its_definition(decimals, n):
     ends = np.searchsorted(ordered, score[hit], side="right")
     hits = np.cumsum(np.bincount(ends, minlength=n + 1))
     new = rng.random(200)
-    found = averaged_binnings(ordered, hits)(new)
-    np.testing.assert_allclose(found, brute_force(score, hit, new), atol=1e-9)
+    result = averaged_binnings(ordered, hits)(new)
+    np.testing.assert_allclose(result, brute_force(score, hit, new), atol=1e-9)
 
 
 def evidence_by_integration(score, hit, w, bins):
@@ -149,8 +148,8 @@ def test_the_evidence_of_weighted_rows_is_an_integral():
     w *= 40 / w.sum()
     below, hits = (np.append(0, np.cumsum(v)) for v in (w, w * hit))
     for bins in (1, 4):
-        found = _Bins.of(score, hits, np.array([bins]), below).evidence()
-        assert found[0] == pytest.approx(evidence_by_integration(score, hit, w, bins), abs=1e-6)
+        evidence = _Bins.of(score, hits, np.array([bins]), below).evidence()
+        assert evidence[0] == pytest.approx(evidence_by_integration(score, hit, w, bins), abs=1e-6)
 
 
 @pytest.mark.parametrize("decimals", [None, 1])
@@ -160,10 +159,10 @@ def test_rows_that_count_as_several_are_as_many_rows(decimals):
     hit, counts = rng.random(80) < score**2, rng.integers(1, 4, 80)
     new = rng.random(200)
     below, hits = (np.append(0, np.cumsum(v)) for v in (counts, counts * hit))
-    found = averaged_binnings(score, hits.astype(float), below.astype(float))(new)
+    result = averaged_binnings(score, hits.astype(float), below.astype(float))(new)
     wanted = brute_force(np.repeat(score, counts), np.repeat(hit, counts), new)
     # Cuts half-way between copies and the next row are cuts half-way between the rows.
-    np.testing.assert_allclose(found, wanted, atol=1e-9)
+    np.testing.assert_allclose(result, wanted, atol=1e-9)
 
 
 def test_bbq_takes_unequal_weights_as_fewer_rows():
@@ -202,10 +201,10 @@ def test_scaling_binning_holds_the_means_of_the_scaled_scores():
     z, y = simulate(1_000, 2, temperature=2)
     p = softmax(z)
     scaled = PlattScaling().fit(p, y).transform(p)[:, 1]
-    found = ScalingBinning(bins=10).fit(p, y).transform(p)[:, 1]
-    assert np.unique(found.round(12)).size == 10
+    result = ScalingBinning(bins=10).fit(p, y).transform(p)[:, 1]
+    assert np.unique(result.round(12)).size == 10
     for part in np.array_split(np.argsort(scaled), 10):
-        np.testing.assert_allclose(found[part], scaled[part].mean(), atol=1e-8)
+        np.testing.assert_allclose(result[part], scaled[part].mean(), atol=1e-8)
 
 
 def test_pieces():
@@ -228,13 +227,13 @@ def test_many_scores_by_table_are_as_one_by_one(steps, monkeypatch):
     x = np.unique(np.concatenate([rng.random(50), 10.0 ** -rng.uniform(1, 40, 50), [0.5]]))
     y = np.sort(rng.random(x.size + steps))
     y[1] = y[0]
-    found = Piecewise(x, y)
+    result = Piecewise(x, y)
     score = np.concatenate(
         [rng.random(70_000), 10.0 ** -rng.uniform(0, 44, 70_000), [0, 1, 0.5, -1e-7, 1 + 1e-6], x]
     ).astype(np.float32)
-    by_table = found(score)
+    by_table = result(score)
     monkeypatch.setattr("calviz.recalibrators.fitting.piecewise._MANY", 10**9)
-    skipping = found(score)
+    skipping = result(score)
     monkeypatch.setattr("calviz.recalibrators.fitting.piecewise._SOME", 10**9)
-    np.testing.assert_array_equal(skipping, found(score))
-    np.testing.assert_allclose(by_table, found(score), atol=1e-9)
+    np.testing.assert_array_equal(skipping, result(score))
+    np.testing.assert_allclose(by_table, result(score), atol=1e-9)

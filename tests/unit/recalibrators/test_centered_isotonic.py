@@ -16,8 +16,8 @@ LABELS = [0, 0, 1, 0, 1, 0, 1, 1]
 
 
 def points(fitted):
-    (found,) = fitted.maps_
-    return np.stack([found.x, found.y], axis=1)
+    (maps,) = fitted.maps_
+    return np.stack([maps.x, maps.y], axis=1)
 
 
 def test_the_paper_by_hand():

@@ -10,8 +10,7 @@ from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import FAMILIES, RECALIBRATORS, recalibrator
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import draw_labels, simulate, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
 
@@ -21,7 +20,7 @@ every = pytest.mark.parametrize("key", KEYS)
 FOR_CLASSES = [k for k in KEYS if k not in ("gp",)]
 
 
-def made(key, **options):
+def make(key, **options):
     return RECALIBRATORS[key].make(**options)
 
 
@@ -55,7 +54,7 @@ def test_it_is_described(key):
 def test_gives_distributions_of_the_same_type(key, dtype, k):
     p, y = probabilities(k=k, dtype=dtype)
     before = p.copy()
-    out = made(key).fit(p, y).transform(p)
+    out = make(key).fit(p, y).transform(p)
     assert out.dtype == dtype
     assert out.shape == p.shape
     assert (out >= 0).all()
@@ -69,7 +68,7 @@ def test_gives_distributions_of_the_same_type(key, dtype, k):
 def test_the_snippet_does_the_same(key, given, k):
     z, y = simulate(300, k, temperature=1.7, seed=3)
     x = z.astype(np.float32) if given == "logits" else softmax(z).astype(np.float32)
-    fitted = made(key, input=given).fit(x, y)
+    fitted = make(key, input=given).fit(x, y)
     new = x[::-1] if given == "logits" else softmax(np.asarray(x[::-1] * 1.01))
     if given == "probabilities":
         new = np.concatenate([x, new, np.eye(k)]).astype(np.float32)
@@ -88,9 +87,9 @@ def test_no_jump_lies_between_equal_scores_that_were_rounded_differently(key):
     # Rows of the same few logits in another order: their probabilities are equal but for rounding.
     rng = np.random.default_rng(0)
     z = rng.integers(-3, 4, size=(300, 4)) / 2.0
-    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    y = (np.cumsum(p, axis=1)[:, :-1] < rng.random((300, 1))).sum(axis=1)
-    fitted = made(key, input="logits").fit(z[:150], y[:150])
+    p = softmax(z)
+    y = draw_labels(p, rng)
+    fitted = make(key, input="logits").fit(z[:150], y[:150])
     out = fitted.transform(z)
     program = {}
     exec(compile(fitted.snippet(), "snippet", "exec"), program)
@@ -104,7 +103,7 @@ def test_no_jump_lies_between_equal_scores_that_were_rounded_differently(key):
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_map_goes_through_json(key, k):
     p, y = probabilities(k=k)
-    fitted = made(key).fit(p, y)
+    fitted = make(key).fit(p, y)
     record = json.loads(json.dumps(fitted.to_dict(), allow_nan=False))
     assert record["calviz_map"] == 1
     assert record["method"] == fitted.key
@@ -116,7 +115,7 @@ def test_the_map_goes_through_json(key, k):
 
 
 def test_a_map_that_is_none_is_refused():
-    record = made("temperature").fit(*probabilities()).to_dict()
+    record = make("temperature").fit(*probabilities()).to_dict()
     for broken in (
         {},
         [],
@@ -135,8 +134,8 @@ def test_row_order_is_of_no_matter(key):
     order = np.random.default_rng(0).permutation(300)
     if key.endswith("-odir"):
         pytest.skip("the folds of cross-validation follow the rows")
-    a = made(key).fit(p, y).transform(p)
-    b = made(key).fit(p[order], y[order]).transform(p)
+    a = make(key).fit(p, y).transform(p)
+    b = make(key).fit(p[order], y[order]).transform(p)
     np.testing.assert_allclose(a, b, atol=2e-5)
 
 
@@ -146,8 +145,8 @@ def test_names_of_classes_are_of_no_matter(key):
     turned = np.array([2, 0, 1])
     if key.endswith("-odir"):
         pytest.skip("the folds of cross-validation follow the classes")
-    a = made(key).fit(p, y).transform(p)
-    b = made(key).fit(p[:, turned], np.argsort(turned)[y]).transform(p[:, turned])
+    a = make(key).fit(p, y).transform(p)
+    b = make(key).fit(p[:, turned], np.argsort(turned)[y]).transform(p[:, turned])
     np.testing.assert_allclose(a[:, turned], b, atol=2e-5)
 
 
@@ -157,8 +156,8 @@ def test_a_constant_added_to_a_row_of_logits_is_of_no_matter(key):
         pytest.skip("these are different models of logits and of their log-probabilities")
     z, y = simulate(300, 3, temperature=1.5)
     shifted = z + np.random.default_rng(1).normal(size=(300, 1))
-    a = made(key, input="logits").fit(z, y).transform(z)
-    b = made(key, input="logits").fit(shifted, y).transform(shifted)
+    a = make(key, input="logits").fit(z, y).transform(z)
+    b = make(key, input="logits").fit(shifted, y).transform(shifted)
     np.testing.assert_allclose(a, b, atol=1e-6)
 
 
@@ -168,8 +167,8 @@ def test_a_constant_added_to_a_row_of_logits_is_of_no_matter(key):
 )
 def test_logits_times_100_give_the_same_probabilities(key):
     z, y = simulate(400, 3, temperature=1.5)
-    a = made(key, input="logits").fit(z, y)
-    b = made(key, input="logits").fit(100 * z, y)
+    a = make(key, input="logits").fit(z, y)
+    b = make(key, input="logits").fit(100 * z, y)
     np.testing.assert_allclose(b.transform(100 * z), a.transform(z), atol=2e-6)
     if hasattr(a, "temperature_"):
         assert b.temperature_ == pytest.approx(100 * a.temperature_, rel=1e-6)
@@ -185,7 +184,7 @@ def test_predicted_classes_stay_where_that_is_promised(key, dtype):
     p[40:60] = [0.3, 0.3, 0.2, 0.1, 0.1]
     p[60:80, :] = [0.2, np.nextafter(dtype(0.2), dtype(1)), 0.2, 0.2, 0.2]
     p[80:100] = np.eye(5)[np.arange(20) % 5]
-    out = made(key).fit(p, y).transform(p)
+    out = make(key).fit(p, y).transform(p)
     np.testing.assert_array_equal(out.argmax(axis=1), p.argmax(axis=1))
 
 
@@ -195,7 +194,7 @@ def test_exact_zeros_and_ones_are_taken(key, k):
     p, y = probabilities(n=300, k=k)
     p[:50] = np.eye(k)[y[:50]]
     p[50:55] = np.eye(k)[(y[50:55] + 1) % k]
-    out = made(key).fit(p, y).transform(p)
+    out = make(key).fit(p, y).transform(p)
     assert np.isfinite(out).all()
     np.testing.assert_allclose(out.sum(axis=1), 1)
 
@@ -203,7 +202,7 @@ def test_exact_zeros_and_ones_are_taken(key, k):
 @every
 def test_a_class_without_calibration_rows_is_said_and_survives(key):
     p, y = probabilities(n=400, k=4)
-    fitted = made(key).fit(p[y != 2], y[y != 2])
+    fitted = make(key).fit(p[y != 2], y[y != 2])
     out = fitted.transform(p)
     assert np.isfinite(out).all()
     np.testing.assert_allclose(out.sum(axis=1), 1)
@@ -219,7 +218,7 @@ def test_a_class_without_calibration_rows_is_said_and_survives(key):
 def test_one_class_is_refused_with_a_sentence(key, k):
     p, _ = probabilities(n=50, k=k)
     with pytest.raises(InputError, match="nothing to fit"):
-        made(key).fit(p, np.zeros(50, dtype=int))
+        make(key).fit(p, np.zeros(50, dtype=int))
 
 
 @every
@@ -227,7 +226,7 @@ def test_separable_rows_have_an_answer(key, recwarn):
     y = np.repeat(np.arange(3), 40)
     rng = np.random.default_rng(0)
     p = softmax(4 * np.eye(3)[y] + rng.normal(scale=0.1, size=(120, 3)))
-    fitted = made(key).fit(p, y)
+    fitted = make(key).fit(p, y)
     out = fitted.transform(p)
     assert np.isfinite(out).all()
     np.testing.assert_array_equal(out.argmax(axis=1), y)
@@ -248,7 +247,7 @@ def test_separable_rows_have_an_answer(key, recwarn):
 )
 def test_scores_that_are_none_are_refused(rows, message):
     p, y = probabilities(n=20, k=2)
-    fitted = made("temperature").fit(p, y)
+    fitted = make("temperature").fit(p, y)
     with pytest.raises(ValueError, match=message):
         fitted.transform(np.array(rows))
 
@@ -262,7 +261,7 @@ def test_labels_that_are_none_are_refused():
         (np.array(["a", "b"] * 10), "Unknown label type"),
     ]:
         with pytest.raises(InputError, match=message):
-            made("temperature").fit(p, labels)
+            make("temperature").fit(p, labels)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +281,7 @@ def test_labels_that_are_none_are_refused():
 )
 def test_parameters_that_are_not_allowed_are_refused(key, options):
     with pytest.raises(OptionError):
-        made(key, **options).fit(*probabilities())
+        make(key, **options).fit(*probabilities())
 
 
 @pytest.mark.parametrize("name", ["isotonic+temperature", "a+b", "temperature+", "a+b+c", "+"])
@@ -294,11 +293,11 @@ def test_compositions_that_are_none_are_refused(name):
 
 def test_a_composition_is_its_parts_one_after_the_other():
     p, y = probabilities()
-    first = made("vector").fit(p, y)
+    first = make("vector").fit(p, y)
     q = first.transform(p)
     # The second one is fitted in single precision, and applied in double.
-    second = made("isotonic").fit(q.astype(np.float32), y)
-    whole = made("vector+isotonic").fit(p, y)
+    second = make("isotonic").fit(q.astype(np.float32), y)
+    whole = make("vector+isotonic").fit(p, y)
     np.testing.assert_allclose(whole.transform(p), second.transform(q), atol=1e-9)
 
 
@@ -339,7 +338,7 @@ def test_the_decorator_nearest_to_a_class_names_it_unless_its_body_does(monkeypa
 def test_saving_a_map_does_not_change_it(key, monkeypatch):
     # Another thread may be applying it at the same time.
     p, y = probabilities()
-    fitted = made(key).fit(p, y)
+    fitted = make(key).fit(p, y)
 
     def refuse(self, name, value):
         raise AssertionError(f"'{name}' was set")
@@ -357,12 +356,12 @@ def test_parameters_that_a_method_lacks_are_not_passed_to_it():
 
 def test_scaling_binning_takes_a_base_without_a_zero_floor(monkeypatch):
     def without_floor(*, input="probabilities"):
-        return made("platt", input=input)
+        return make("platt", input=input)
 
     entry = replace(RECALIBRATORS["platt"], key="bare", make=without_floor)
     monkeypatch.setitem(RECALIBRATORS._entries, "bare", entry)
     p, y = probabilities()
-    fitted = made("scaling-binning", base="bare").fit(p, y)
+    fitted = make("scaling-binning", base="bare").fit(p, y)
     np.testing.assert_array_equal(
-        fitted.transform(p), made("scaling-binning").fit(p, y).transform(p)
+        fitted.transform(p), make("scaling-binning").fit(p, y).transform(p)
     )

@@ -10,8 +10,7 @@ from calviz.recalibrators.fitting import temperature_search
 from calviz.recalibrators.fitting.temperature_search import GRID, best_gamma, ece_of_temperatures
 from calviz.sample.binning import bin_events
 from calviz.sample.reduce import reduce
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import draw_labels, simulate, softmax
 
 
 def plain_ece(z, y, temperatures):
@@ -24,15 +23,15 @@ def unequal(n=1_200, k=4):
     """Logits of which some classes are overconfident and some are not."""
     z, _ = simulate(n, k, seed=5)
     p = softmax(z * np.linspace(0.4, 1.3, k))
-    y = (p.cumsum(axis=1) > np.random.default_rng(1).random((n, 1))).argmax(axis=1)
+    y = draw_labels(p, np.random.default_rng(1))
     return z, y
 
 
 def test_the_ece_of_the_search_is_the_ece():
     z, y = unequal()
     temperatures = np.random.default_rng(0).uniform(0.5, 3, size=(5, 4))
-    found = ece_of_temperatures(Scores(z, "logits", "logits"), y, 1 / temperatures)
-    np.testing.assert_allclose(found, [plain_ece(z, y, t) for t in temperatures], atol=1e-12)
+    result = ece_of_temperatures(Scores(z, "logits", "logits"), y, 1 / temperatures)
+    np.testing.assert_allclose(result, [plain_ece(z, y, t) for t in temperatures], atol=1e-12)
 
 
 def test_gamma_has_the_lowest_ece_of_the_whole_grid():

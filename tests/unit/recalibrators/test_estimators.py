@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from calviz.specs.recalibrator import RECALIBRATORS
+from tests.inputs.simulated import simulate
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
 
@@ -32,20 +33,20 @@ CONTRADICTING = {
 @pytest.mark.filterwarnings("ignore:Skipping check:sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("key", KEYS)
 def test_scikit_learn_checks(key):
-    found = check_estimator(
+    result = check_estimator(
         RECALIBRATORS[key].make(input="logits"),
         expected_failed_checks=CONTRADICTING,
         on_fail=None,
     )
-    failed = [f"{c['check_name']}: {c['exception']}" for c in found if c["status"] == "failed"]
+    failed = [f"{c['check_name']}: {c['exception']}" for c in result if c["status"] == "failed"]
     assert not failed, "\n".join(failed)
-    assert sum(c["status"] == "passed" for c in found) > 30
+    assert sum(c["status"] == "passed" for c in result) > 30
 
 
 @pytest.mark.parametrize("spec", RECALIBRATORS, ids=lambda spec: spec.key)
-def test_fit_returns_itself_and_leaves_its_parameters_alone(spec, simulated):
+def test_fit_returns_itself_and_leaves_its_parameters_alone(spec):
     """What the three contradicting checks are about, within the contract."""
-    z, y = simulated(120, 3)
+    z, y = simulate(120, 3)
     z.flags.writeable = False
     estimator = spec.make(input="logits")
     before = estimator.get_params()

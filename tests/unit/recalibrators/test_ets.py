@@ -4,8 +4,7 @@ from scipy.optimize import minimize
 
 from calviz.recalibrators.ets import EnsembleTemperatureScaling
 from calviz.recalibrators.fitting.mixture import likelihood_weights, squared_error_weights
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import simulate, softmax
 
 
 def by_search(loss, start=(0.4, 0.3, 0.3)):

@@ -4,8 +4,7 @@ import pytest
 from calviz.recalibrators.fitting.gaussian_process import LatentProblem, warp
 from calviz.recalibrators.gp import GaussianProcess
 from calviz.recalibrators.temperature import TemperatureScaling
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import draw_labels, simulate, softmax
 
 
 def nll(p, y):
@@ -52,11 +51,11 @@ def test_a_row_that_counts_as_several_is_as_many_rows():
 def test_weights_of_the_method_add_up_to_their_effective_number(monkeypatch):
     z, y = simulate(200, 3)
     w, seen = np.random.default_rng(1).exponential(size=200), []
-    made = LatentProblem.__init__
+    original = LatentProblem.__init__
 
     def noted(self, x, labels, inducing, weights=None):
         seen.append(weights)
-        made(self, x, labels, inducing, weights)
+        original(self, x, labels, inducing, weights)
 
     monkeypatch.setattr(LatentProblem, "__init__", noted)
     GaussianProcess().fit(softmax(z), y, sample_weight=w)
@@ -75,7 +74,7 @@ def test_learns_what_a_temperature_cannot():
     log_p = np.log(softmax(z))
     # The true map bends: sharp near 0, flat far below.
     true = softmax(-3 * np.log1p(-log_p / 3))
-    y = (true.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    y = draw_labels(true, rng)
     p = np.exp(log_p)
     half = slice(0, n // 2)
     rest = slice(n // 2, n)

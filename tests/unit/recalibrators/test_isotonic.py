@@ -6,8 +6,7 @@ from calviz.recalibrators import irm
 from calviz.recalibrators.fitting.isotonic import Positives, ScoresAroundPositives, isotonic_map
 from calviz.recalibrators.irm import MulticlassIsotonic
 from calviz.recalibrators.isotonic import IsotonicRecalibrator
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import simulate, softmax
 
 
 def fitted_map(score, hit):
@@ -18,10 +17,10 @@ def test_pooling_by_hand():
     """Hits 0 1 0 | 1 1 | 0 1: the second violates and is pooled with the third, (1 + 0) / 2 = 1/2; then 3/4 for 1 1 0 x."""
     score = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
     hit = np.array([0, 1, 0, 1, 1, 0, 1], dtype=bool)
-    found = fitted_map(score, hit)
-    np.testing.assert_allclose(found(score), [0, 1 / 2, 1 / 2, 2 / 3, 2 / 3, 2 / 3, 1])
+    result = fitted_map(score, hit)
+    np.testing.assert_allclose(result(score), [0, 1 / 2, 1 / 2, 2 / 3, 2 / 3, 2 / 3, 1])
     # Between the pieces a line, beyond them constant.
-    np.testing.assert_allclose(found(np.array([0.0, 0.15, 0.35, 0.9])), [0, 0.25, 7 / 12, 1])
+    np.testing.assert_allclose(result(np.array([0.0, 0.15, 0.35, 0.9])), [0, 0.25, 7 / 12, 1])
 
 
 @pytest.mark.parametrize("decimals", [None, 2, 1])
@@ -35,9 +34,9 @@ def test_is_scikit_learns(decimals, rate):
     hit[:2] = [True, False]
     new = rng.random(1_000)
     other = IsotonicRegression(out_of_bounds="clip").fit(score, hit)
-    found = fitted_map(score, hit)
-    np.testing.assert_allclose(found(new), other.predict(new), atol=1e-12)
-    np.testing.assert_allclose(found(score), other.predict(score), atol=1e-12)
+    result = fitted_map(score, hit)
+    np.testing.assert_allclose(result(new), other.predict(new), atol=1e-12)
+    np.testing.assert_allclose(result(score), other.predict(score), atol=1e-12)
 
 
 def test_runs_merge_to_the_whole():
@@ -66,8 +65,8 @@ def test_one_against_the_rest_is_scikit_learns_normalised(k):
         other[:, 0] = 1 - other[:, 1]
     other += 1e-9 * new
     other /= other.sum(axis=1, keepdims=True)
-    found = IsotonicRecalibrator(cap=False).fit(p, y).transform(new)
-    np.testing.assert_allclose(found, other, atol=1e-9)
+    calibrated = IsotonicRecalibrator(cap=False).fit(p, y).transform(new)
+    np.testing.assert_allclose(calibrated, other, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -80,9 +79,9 @@ def test_for_all_classes_is_scikit_learns_on_all_pairs(dtype, monkeypatch):
     )
     other = one.predict(p.astype(float).ravel()).reshape(p.shape) + 1e-9 * p
     other /= other.sum(axis=1, keepdims=True)
-    found = MulticlassIsotonic(cap=False).fit(p, y).transform(p)
+    calibrated = MulticlassIsotonic(cap=False).fit(p, y).transform(p)
     # scikit-learn takes float32 numbers that are closer than 1e-6 for one.
-    np.testing.assert_allclose(found, other, atol=1e-7 if dtype is np.float64 else 1e-3)
+    np.testing.assert_allclose(calibrated, other, atol=1e-7 if dtype is np.float64 else 1e-3)
 
 
 def test_for_all_classes_a_row_below_every_positive_stays_as_it_is():
@@ -131,8 +130,8 @@ def test_a_piece_without_hits_is_what_its_rows_support():
     y = np.array([0, 0, 0, 1, 0, 1, 1])
     # 1 0 is pooled to 1/2; 1 1 above is one piece of two rows, 1 - 1/6.
     fitted = IsotonicRecalibrator().fit(np.stack([1 - p, p], axis=1), y)
-    found = fitted.curve(p)
-    np.testing.assert_allclose(found, [1 / 8] * 3 + [1 / 2] * 2 + [5 / 6] * 2)
+    curve = fitted.curve(p)
+    np.testing.assert_allclose(curve, [1 / 8] * 3 + [1 / 2] * 2 + [5 / 6] * 2)
     uncapped = IsotonicRecalibrator(cap=False).fit(np.stack([1 - p, p], axis=1), y)
     np.testing.assert_allclose(uncapped.curve(p), [0] * 3 + [1 / 2] * 2 + [1] * 2)
 
@@ -141,11 +140,11 @@ def test_a_cap_does_not_pass_the_next_piece():
     """One miss would support 1/4, but the nine rows above it are at 1/9: increasing all the same."""
     p = np.linspace(0.1, 0.9, 11)
     y = np.array([0, 1] + [0] * 8 + [1])
-    found = IsotonicRecalibrator().fit(np.stack([1 - p, p], axis=1), y).curve(p)
-    np.testing.assert_allclose(found, [1 / 9] * 10 + [3 / 4])
+    curve = IsotonicRecalibrator().fit(np.stack([1 - p, p], axis=1), y).curve(p)
+    np.testing.assert_allclose(curve, [1 / 9] * 10 + [3 / 4])
     # The other way round: the last piece is no lower than the one below it.
-    found = IsotonicRecalibrator().fit(np.stack([1 - p, p], axis=1), 1 - y[::-1]).curve(p)
-    np.testing.assert_allclose(found, [1 / 4] + [8 / 9] * 10)
+    curve = IsotonicRecalibrator().fit(np.stack([1 - p, p], axis=1), 1 - y[::-1]).curve(p)
+    np.testing.assert_allclose(curve, [1 / 4] + [8 / 9] * 10)
 
 
 def test_the_cap_of_irm_counts_pairs():

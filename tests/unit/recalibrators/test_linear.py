@@ -14,8 +14,7 @@ from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
 from calviz.recalibrators.matrix import MatrixScaling
 from calviz.recalibrators.vector import VectorScaling
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import draw_labels, simulate, softmax
 
 
 def nll(p, y):
@@ -31,7 +30,7 @@ def mapped(n=1_500, k=4, seed=0):
     z, _ = simulate(n, k, seed=seed)
     w, b = np.linspace(0.4, 0.9, k), np.linspace(-0.5, 0.5, k)
     p = softmax(w * z + b)
-    y = (p.cumsum(axis=1) > np.random.default_rng(seed + 1).random((n, 1))).argmax(axis=1)
+    y = draw_labels(p, np.random.default_rng(seed + 1))
     return z, y, w, b
 
 
@@ -42,9 +41,9 @@ def test_gradients(k):
     penalty = Penalty(rng.random((k, k + 1)))
     vector, matrix = VectorProblem(z, y), MatrixProblem(logits(z), y, penalty, 0.7)
     for problem, x in [(vector, rng.normal(size=(2, k))), (matrix, rng.normal(size=(k, k + 1)))]:
-        found = problem.at(x)[1].ravel()
+        result = problem.at(x)[1].ravel()
         other = approx_fprime(x.ravel(), lambda v, p=problem, s=x.shape: p.at(v.reshape(s))[0])
-        np.testing.assert_allclose(found, other, atol=2e-6)
+        np.testing.assert_allclose(result, other, atol=2e-6)
 
 
 def test_the_hessians_are_those_of_the_gradients():
@@ -102,8 +101,8 @@ def test_matrix_scaling_is_scikit_learns_multinomial_regression(l2):
     # scikit-learn: C * sum of losses + half the squares.
     c = 1 / (2 * max(l2, 1e-8) * y.size)
     other = LogisticRegression(C=c, tol=1e-10, max_iter=20_000, fit_intercept=free).fit(inputs, y)
-    found, wanted = fitted.transform(z), other.predict_proba(inputs)
-    np.testing.assert_allclose(found, wanted, atol=1e-4)
+    calibrated, wanted = fitted.transform(z), other.predict_proba(inputs)
+    np.testing.assert_allclose(calibrated, wanted, atol=1e-4)
 
 
 def test_dirichlet_is_matrix_scaling_of_log_probabilities():
@@ -203,14 +202,14 @@ def test_truncated_newton_on_a_badly_scaled_logistic_regression():
         p = 1 / (1 + np.exp(-a @ x))
         return lambda v: a.T @ (p * (1 - p) * (a @ v)) + 2e-3 * v
 
-    found = truncated_newton(
+    solution = truncated_newton(
         function, np.zeros(30), lambda x: lambda g: g / (a**2).sum(axis=0), hessian,
         tolerance=1e-9, max_passes=5_000,
     )  # fmt: skip
-    assert found.converged
+    assert solution.converged
     other = minimize(lambda x: function(x)[0], np.zeros(30), jac=lambda x: function(x)[1],
                      method="BFGS", options={"gtol": 1e-7, "maxiter": 5_000})  # fmt: skip
-    assert found.value <= other.fun + 1e-6
+    assert solution.value <= other.fun + 1e-6
 
 
 def test_a_hard_fit_of_many_classes_goes_on_with_newton_steps(monkeypatch):
@@ -259,23 +258,23 @@ def test_too_few_rows_for_so_many_weights_is_said():
 
 def test_minimise_on_a_quadratic_with_its_hessian_is_newton():
     h = np.diag([1.0, 10.0, 100.0])
-    found = minimise(
+    solution = minimise(
         lambda x: (0.5 * x @ h @ x, h @ x), np.ones(3), lambda g: g / np.diag(h), tolerance=1e-14
     )
-    assert found.converged
-    assert found.passes == 2
-    np.testing.assert_allclose(found.x, 0, atol=1e-12)
+    assert solution.converged
+    assert solution.passes == 2
+    np.testing.assert_allclose(solution.x, 0, atol=1e-12)
 
 
 def test_minimise_goes_on_where_steps_are_far_too_long_at_first():
     # The directions are 10^13 times the gradient: many halvings promise little before one of them holds.
-    found = minimise(
+    solution = minimise(
         lambda x: (1 + 1e-10 * float(np.sqrt(1 + x @ x)), 1e-10 * x / np.sqrt(1 + x @ x)),
         np.array([3.0]),
         lambda g: 1e13 * g,
         tolerance=1e-16,
     )
-    assert abs(found.x[0]) < 1e-2
+    assert abs(solution.x[0]) < 1e-2
 
 
 def test_a_part_of_the_rows_is_the_problem_of_these_rows():
@@ -332,11 +331,11 @@ def test_vector_scaling_of_many_classes_is_that_of_few(monkeypatch, together):
     )
     monkeypatch.setattr(vector_loss, "TOGETHER", 1)
     monkeypatch.setattr(linear_scaling, "_CLASSWISE_PASSES", 3)
-    found = VectorScaling(input="logits").fit(z, y)
+    fitted = VectorScaling(input="logits").fit(z, y)
     # Three passes are not enough: it goes on with what the classes share.
     assert ways == [True, False]
-    np.testing.assert_allclose(found.weights_, plain.weights_, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(fitted.weights_, plain.weights_, rtol=1e-3, atol=1e-3)
     monkeypatch.setattr(linear_scaling, "_CLASSWISE_PASSES", 300)
-    found = VectorScaling(input="logits").fit(z, y)
+    fitted = VectorScaling(input="logits").fit(z, y)
     assert ways == [True, False, True]
-    np.testing.assert_allclose(found.weights_, plain.weights_, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(fitted.weights_, plain.weights_, rtol=1e-3, atol=1e-3)

@@ -12,8 +12,7 @@ from calviz.recalibrators.fitting.per_class_logistic import (
     log_odds,
 )
 from calviz.recalibrators.platt import PlattScaling
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import simulate, softmax
 
 
 def binary(n=800, seed=2, a=0.7, b=-0.4):
@@ -48,28 +47,28 @@ def features(p, kind):
 
 def test_platt_is_a_logistic_regression():
     p, y = binary()
-    found = PlattScaling().fit(p, y)
+    fitted = PlattScaling().fit(p, y)
     np.testing.assert_allclose(
-        found.coefficients_[:, 0], best(features(p[:, 1], "platt"), y), rtol=1e-5
+        fitted.coefficients_[:, 0], best(features(p[:, 1], "platt"), y), rtol=1e-5
     )
-    assert found.describe().keys() == {"a", "b", "floor"}
+    assert fitted.describe().keys() == {"a", "b", "floor"}
 
 
 def test_platt_with_few_scores_by_hand():
     """Two scores with hit rates of 1/4 and 2/3: the logistic curve through both is exact."""
     p = np.array([0.3] * 4 + [0.8] * 3)
     y = np.array([0, 0, 0, 1, 0, 1, 1])
-    found = PlattScaling().fit(np.stack([1 - p, p], axis=1), y)
+    fitted = PlattScaling().fit(np.stack([1 - p, p], axis=1), y)
     np.testing.assert_allclose(
-        found.transform([[0.7, 0.3], [0.2, 0.8]])[:, 1], [1 / 4, 2 / 3], rtol=1e-7
+        fitted.transform([[0.7, 0.3], [0.2, 0.8]])[:, 1], [1 / 4, 2 / 3], rtol=1e-7
     )
 
 
 def test_beta_is_a_logistic_regression_on_two_logarithms():
     p, y = binary()
-    found = BetaCalibration().fit(p, y)
+    fitted = BetaCalibration().fit(p, y)
     np.testing.assert_allclose(
-        found.coefficients_[:, 0], best(features(p[:, 1], "beta"), y), rtol=1e-4, atol=1e-5
+        fitted.coefficients_[:, 0], best(features(p[:, 1], "beta"), y), rtol=1e-4, atol=1e-5
     )
 
 
@@ -86,9 +85,9 @@ def test_beta_keeps_slopes_from_being_negative(flip):
     x = features(columns[:, 1], "beta")
     assert best(x, y)[:2].min() < 0
     bounded = best(x, y, bounds=[(0, None), (0, None), (None, None)])
-    found = BetaCalibration().fit(columns, y).coefficients_[:, 0]
-    assert found[:2].min() == 0
-    assert loss(found, x, y) <= loss(bounded, x, y) + 1e-6
+    coefficients = BetaCalibration().fit(columns, y).coefficients_[:, 0]
+    assert coefficients[:2].min() == 0
+    assert loss(coefficients, x, y) <= loss(bounded, x, y) + 1e-6
 
 
 def test_beta_without_a_slope_of_nearly_separated_scores():
@@ -97,26 +96,26 @@ def test_beta_without_a_slope_of_nearly_separated_scores():
     y = np.arange(70) % 2
     p = np.where(y == 1, 0.52, 0.48) + rng.normal(scale=0.006, size=70)
     p[:2] = [0.515, 0.485]
-    found = BetaCalibration().fit(np.stack([1 - p, p], axis=1), y).coefficients_[:, 0]
+    coefficients = BetaCalibration().fit(np.stack([1 - p, p], axis=1), y).coefficients_[:, 0]
     x = features(p, "beta")
     assert best(x, y)[:2].min() < 0
     bounded = best(x, y, bounds=[(0, None), (0, None), (None, None)])
-    assert found[:2].min() == 0
-    assert loss(found, x, y) <= loss(bounded, x, y) + 1e-6
+    assert coefficients[:2].min() == 0
+    assert loss(coefficients, x, y) <= loss(bounded, x, y) + 1e-6
 
 
 def test_beta_is_betacals():
     betacal = pytest.importorskip("betacal")
     p, y = binary(n=2_000)
     other = betacal.BetaCalibration("abm").fit(p[:, 1:], y)
-    found = BetaCalibration().fit(p, y)
+    fitted = BetaCalibration().fit(p, y)
     x = features(p[:, 1], "beta")
     a, b, m = other.calibrator_.map_
     theirs = np.array([a, b, b * np.log(1 - m) - a * np.log(m)])
-    ours = found.coefficients_[:, 0]
+    ours = fitted.coefficients_[:, 0]
     # betacal stops at scikit-learn's tolerance: ours must be as good, and near.
     assert loss(ours, x, y) <= loss(theirs, x, y) + 1e-9
-    np.testing.assert_allclose(found.transform(p)[:, 1], other.predict(p[:, 1:]), atol=2e-3)
+    np.testing.assert_allclose(fitted.transform(p)[:, 1], other.predict(p[:, 1:]), atol=2e-3)
 
 
 @pytest.mark.parametrize("cls", [PlattScaling, BetaCalibration])
@@ -127,27 +126,27 @@ def test_several_classes_are_each_against_the_rest(cls, few, monkeypatch):
     z, y = simulate(900, 4, temperature=1.8, seed=6)
     p = softmax(z)
     kind = "platt" if cls is PlattScaling else "beta"
-    found = cls().fit(p, y)
+    fitted = cls().fit(p, y)
     shares = []
     for j in range(4):
         x = features(p[:, j], kind)
         bounds = [(0, None)] * (x.shape[1] - 1) + [(None, None)]
         theta = best(x, (y == j).astype(int), bounds if kind == "beta" else None)
-        np.testing.assert_allclose(found.coefficients_[:, j], theta, rtol=2e-3, atol=2e-3)
-        shares.append(1 / (1 + np.exp(-(x @ found.coefficients_[:, j]))))
+        np.testing.assert_allclose(fitted.coefficients_[:, j], theta, rtol=2e-3, atol=2e-3)
+        shares.append(1 / (1 + np.exp(-(x @ fitted.coefficients_[:, j]))))
     other = np.stack(shares, axis=1)
     other /= other.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found.transform(p), other, atol=1e-12)
+    np.testing.assert_allclose(fitted.transform(p), other, atol=1e-12)
 
 
 def test_a_search_on_some_rows_first_ends_in_the_same_place():
     p, y = binary(n=30_000)
     x = features(p[:, 1], "platt")
-    found = fit_logistic(
+    solution = fit_logistic(
         Scores(p, "probabilities", "probabilities", 1e-9), y, log_odds, np.array([1.0, 0.0])
     )
-    np.testing.assert_allclose(found.parameters[:, 0], best(x, y), rtol=1e-5)
-    assert found.converged
+    np.testing.assert_allclose(solution.parameters[:, 0], best(x, y), rtol=1e-5)
+    assert solution.converged
 
 
 @pytest.mark.slow
@@ -155,23 +154,23 @@ def test_float32_reaches_the_optimum():
     p, y = binary(n=1_200_000)
     narrow = p.astype(np.float32)
     scores = Scores(narrow, "probabilities", "probabilities", 1e-9)
-    found = fit_logistic(scores, y, beta_parts, np.array([1.0, 1.0, 0.0]))
+    solution = fit_logistic(scores, y, beta_parts, np.array([1.0, 1.0, 0.0]))
     exact = fit_logistic(
         Scores(narrow[::1].astype(np.float64), "probabilities", "probabilities", 1e-9),
         y,
         beta_parts,
         np.array([1.0, 1.0, 0.0]),
     )
-    np.testing.assert_allclose(found.parameters, exact.parameters, rtol=1e-3)
+    np.testing.assert_allclose(solution.parameters, exact.parameters, rtol=1e-3)
 
 
 def test_separated_rows_are_said():
     p = np.array([0.1, 0.2, 0.8, 0.9] * 10)
     y = (p > 0.5).astype(int)
-    found = PlattScaling().fit(np.stack([1 - p, p], axis=1), y)
-    assert "separated" in found.warnings_[0]
-    assert np.isfinite(found.coefficients_).all()
-    assert found.transform([[0.2, 0.8]])[0, 1] > 0.999
+    fitted = PlattScaling().fit(np.stack([1 - p, p], axis=1), y)
+    assert "separated" in fitted.warnings_[0]
+    assert np.isfinite(fitted.coefficients_).all()
+    assert fitted.transform([[0.2, 0.8]])[0, 1] > 0.999
 
 
 @pytest.mark.parametrize("steep", [1.0, 60.0])

@@ -37,12 +37,12 @@ def columns(z):
 def test_it_is_scipys_natural_spline_and_straight_beyond():
     values = np.random.default_rng(0).normal(size=KNOTS.size)
     peer = CubicSpline(KNOTS, values, bc_type="natural")
-    found = LogitSpline.through(KNOTS, values, 1.0)
+    result = LogitSpline.through(KNOTS, values, 1.0)
     z = np.linspace(-3, 4, 201)
-    np.testing.assert_allclose(found(z) - z, peer(z), atol=1e-12)
+    np.testing.assert_allclose(result(z) - z, peer(z), atol=1e-12)
     for beyond, end in ((-5.0, -3.0), (9.0, 4.0)):
         line = peer(end) + (beyond - end) * peer(end, 1)
-        assert found(np.array([beyond]))[0] - beyond == pytest.approx(line)
+        assert result(np.array([beyond]))[0] - beyond == pytest.approx(line)
 
 
 def test_the_penalty_is_the_integral_of_the_squared_second_derivative():
@@ -81,14 +81,14 @@ def penalised(z, y, knots, strength, own_rows):
         grad_rough = bends.T @ _rough_gradient(c, np.diff(u))
         return value, hat.T @ ((1 + own) * share - target) + strength * grad_rough / 2
 
-    found = minimize(
+    solution = minimize(
         loss,
         np.zeros(knots.size),
         jac=True,
         method="BFGS",
         options={"gtol": 1e-8, "maxiter": 5_000},
     )
-    return found.x
+    return solution.x
 
 
 def _rough_gradient(c, h):
@@ -102,19 +102,19 @@ def _rough_gradient(c, h):
 @pytest.mark.parametrize("own_rows", [0.0, 20.0])
 def test_the_optimum_is_scipys(strength, own_rows):
     z, y = wavy(600)
-    found = logit_spline(z, y, knots=7, folds=5, own_rows=own_rows, strength=strength)
-    wanted = penalised(z, y, found.knots, strength, own_rows)
-    np.testing.assert_allclose(found.values, wanted, atol=2e-4)
+    solution = logit_spline(z, y, knots=7, folds=5, own_rows=own_rows, strength=strength)
+    wanted = penalised(z, y, solution.knots, strength, own_rows)
+    np.testing.assert_allclose(solution.values, wanted, atol=2e-4)
 
 
 def test_without_an_own_row_and_under_the_strongest_penalty_it_is_a_logistic_regression():
     from sklearn.linear_model import LogisticRegression
 
     z, y = wavy(500)
-    found = logit_spline(z, y, knots=10, folds=5, own_rows=0.0, strength=np.inf)
+    solution = logit_spline(z, y, knots=10, folds=5, own_rows=0.0, strength=np.inf)
     line = LogisticRegression(C=np.inf, tol=1e-12).fit(z[:, None], y)
     at = np.array([-3.0, 0.0, 5.0])
-    np.testing.assert_allclose(found(at), line.intercept_ + line.coef_[0] * at, atol=1e-4)
+    np.testing.assert_allclose(solution(at), line.intercept_ + line.coef_[0] * at, atol=1e-4)
 
 
 def test_the_strength_is_that_of_the_rule():
@@ -122,7 +122,7 @@ def test_the_strength_is_that_of_the_rule():
     z, y = wavy(400, seed=5)
     cells = LogOddsCells.of(z, y, 5)
     basis = Basis.of(cells.z, cells.rows.sum(axis=1), 20)
-    found = _SplineProblem(cells, basis.at(cells.z), basis.bent, 5.0).best_strength()
+    best_strength = _SplineProblem(cells, basis.at(cells.z), basis.bent, 5.0).best_strength()
     order = np.lexsort((y, z))
     fold = np.empty(z.size, dtype=int)
     fold[order] = np.arange(z.size) % 5
@@ -139,7 +139,7 @@ def test_the_strength_is_that_of_the_rule():
     wanted = next(
         s for s, e, se in zip(STRENGTHS, excess.mean(axis=1), error, strict=True) if e <= se
     )
-    assert found == wanted
+    assert best_strength == wanted
 
 
 def test_straight_data_get_a_straight_line_and_wavy_data_a_curve():
@@ -163,8 +163,8 @@ def test_where_rows_are_few_it_stays_near_the_scores():
     # And with many it goes where they are.
     z = rng.normal(size=20_000)
     y = (rng.random(z.size) < 1 / (1 + np.exp(-2 * z - 1))).astype(int)
-    found = LogisticSpline().fit(columns(z), y).curve(np.array([0.5]))
-    assert found[0] == pytest.approx(1 / (1 + np.exp(-1)), abs=0.02)
+    curve = LogisticSpline().fit(columns(z), y).curve(np.array([0.5]))
+    assert curve[0] == pytest.approx(1 / (1 + np.exp(-1)), abs=0.02)
 
 
 def test_cells_change_nothing_that_can_be_seen(monkeypatch):
@@ -173,7 +173,7 @@ def test_cells_change_nothing_that_can_be_seen(monkeypatch):
     monkeypatch.setattr(fitting, "CELLS", 100_000)
     exact = logit_spline(z, y, knots=20, folds=5, own_rows=5.0, strength=1.0)
     at = np.linspace(*np.quantile(z, [0.001, 0.999]), 400)
-    shares = [1 / (1 + np.exp(-found(at))) for found in (rough, exact)]
+    shares = [1 / (1 + np.exp(-value(at))) for value in (rough, exact)]
     assert np.abs(shares[0] - shares[1]).max() < 5e-4
 
 
@@ -206,17 +206,17 @@ def test_one_score_only():
 
 
 def test_it_can_be_stopped_while_it_cross_validates():
-    said = []
+    messages = []
 
     def watcher(doing):
-        said.append(doing)
-        if len(said) > 3:
+        messages.append(doing)
+        if len(messages) > 3:
             raise Stopped
 
     z, y = wavy(500)
     with watching(watcher), pytest.raises(Stopped):
         LogisticSpline().fit(columns(z), y)
-    assert "cross-validating the penalty" in said
+    assert "cross-validating the penalty" in messages
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from calviz.recalibrators.linear import LinearScaling
 from calviz.recalibrators.platt import PlattScaling
 from calviz.recalibrators.quadratic import QuadraticScaling
 from calviz.recalibrators.temperature import TemperatureScaling
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import simulate, softmax
 
 POWERS = {LinearScaling: (1,), AffineScaling: (1, 0), QuadraticScaling: (1, 2, 0)}
 
@@ -37,18 +36,18 @@ def unpenalised(p, y, powers):
 @pytest.mark.parametrize("cls", POWERS)
 def test_it_is_scikit_learns_regression_without_penalty(cls):
     p, y = binary()
-    found = cls().fit(p, y).coefficients_[:, 0]
+    coefficients = cls().fit(p, y).coefficients_[:, 0]
     wanted = unpenalised(p[:, 1], y, POWERS[cls])
-    np.testing.assert_allclose(found[: wanted.size], wanted, rtol=1e-6)
+    np.testing.assert_allclose(coefficients[: wanted.size], wanted, rtol=1e-6)
     if cls is LinearScaling:
-        assert found[1] == 0
+        assert coefficients[1] == 0
 
 
 @pytest.mark.parametrize("cls", POWERS)
 def test_several_classes_are_each_against_the_rest_and_normalised(cls):
     z, y = simulate(900, 4, temperature=1.8, seed=6)
     p = softmax(z)
-    found = cls().fit(p, y)
+    fitted = cls().fit(p, y)
     shares = np.empty_like(p)
     for k in range(4):
         theta = unpenalised(p[:, k], y == k, POWERS[cls])
@@ -57,7 +56,7 @@ def test_several_classes_are_each_against_the_rest_and_normalised(cls):
         )
         shares[:, k] = 1 / (1 + np.exp(-margin))
     shares /= shares.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found.transform(p), shares, atol=2e-6)
+    np.testing.assert_allclose(fitted.transform(p), shares, atol=2e-6)
 
 
 def test_linear_scaling_of_two_classes_is_temperature_scaling():
@@ -84,32 +83,32 @@ def three_rates(first, second, third):
 def test_a_parabola_through_three_rates_by_hand():
     p, y = three_rates(2, 4, 7)
     low, middle, high = logit(np.array([0.2, 0.4, 0.7]))
-    found = QuadraticScaling().fit(p, y)
-    told = found.describe()
-    assert told["a"] == pytest.approx(middle, rel=1e-6)
-    assert told["b"] == pytest.approx((high - low) / 2, rel=1e-6)
-    assert told["c"] == pytest.approx((high + low) / 2 - middle, rel=1e-6)
-    np.testing.assert_allclose(found.transform(p[[0, 10, 20]])[:, 1], [0.2, 0.4, 0.7], rtol=1e-6)
+    fitted = QuadraticScaling().fit(p, y)
+    description = fitted.describe()
+    assert description["a"] == pytest.approx(middle, rel=1e-6)
+    assert description["b"] == pytest.approx((high - low) / 2, rel=1e-6)
+    assert description["c"] == pytest.approx((high + low) / 2 - middle, rel=1e-6)
+    np.testing.assert_allclose(fitted.transform(p[[0, 10, 20]])[:, 1], [0.2, 0.4, 0.7], rtol=1e-6)
     # -b / 2c = -4.1 is outside of the scores, so that nothing falls.
-    assert told["turns_at"] is None
-    assert not found.warnings_
+    assert description["turns_at"] is None
+    assert not fitted.warnings_
 
 
 @pytest.mark.parametrize(("rates", "side"), [((4, 2, 7), "below"), ((3, 8, 6), "above")])
 def test_a_parabola_that_turns_among_the_scores_is_said(rates, side):
     p, y = three_rates(*rates)
-    found = QuadraticScaling().fit(p, y)
+    fitted = QuadraticScaling().fit(p, y)
     low, middle, high = logit(np.array(rates) / 10)
     b, c = (high - low) / 2, (high + low) / 2 - middle
     score = 1 / (1 + np.exp(b / (2 * c)))
-    assert found.describe()["turns_at"] == pytest.approx(score, rel=1e-5)
-    (said,) = found.warnings_
-    assert said == (
+    assert fitted.describe()["turns_at"] == pytest.approx(score, rel=1e-5)
+    (warnings,) = fitted.warnings_
+    assert warnings == (
         f"the map is not monotone: it turns at a score of {score:.4g}, and reverses the order of scores {side} that."
     )
     # It is so: out there the map falls with the score.
     rest = np.linspace(score, 0.73, 9) if side == "above" else np.linspace(0.27, score, 9)
-    assert (np.diff(found.transform(np.stack([1 - rest, rest], axis=1))[:, 1]) < 0).all()
+    assert (np.diff(fitted.transform(np.stack([1 - rest, rest], axis=1))[:, 1]) < 0).all()
 
 
 def test_turns_of_several_classes_are_counted():
@@ -118,10 +117,10 @@ def test_turns_of_several_classes_are_counted():
     # Only class 2 is likelier at both ends than in the middle.
     chance = np.abs(2 * p[:, 2] - 1) ** 2
     y = np.where(rng.random(2_000) < chance, 2, rng.integers(2, size=2_000))
-    found = QuadraticScaling().fit(p, y)
-    turned = np.flatnonzero(~np.isnan(found.turns()))
+    fitted = QuadraticScaling().fit(p, y)
+    turned = np.flatnonzero(~np.isnan(fitted.turns()))
     assert 2 in turned
-    assert f"the maps of {turned.size} of 3 classes are not monotone" in found.warnings_[0]
+    assert f"the maps of {turned.size} of 3 classes are not monotone" in fitted.warnings_[0]
 
 
 def test_wide_logits_and_a_million_rows_in_single_precision():

@@ -16,8 +16,7 @@ from calviz.recalibrators.fitting.spline import (
 )
 from calviz.recalibrators.spline import SplineRecalibrator
 from calviz.recalibrators.spline_classwise import ClasswiseSpline
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import simulate, softmax
 
 
 def test_the_natural_spline_is_scipys():
@@ -65,19 +64,19 @@ def test_finds_the_true_map():
     rng = np.random.default_rng(3)
     score = rng.random(200_000)
     hit = rng.random(score.size) < score**2
-    found = spline_map(BinaryEvents(score, hit).ordered)
+    fitted = spline_map(BinaryEvents(score, hit).ordered)
     new = np.linspace(0.1, 0.9, 30)
-    np.testing.assert_allclose(found(new), new**2, atol=0.02)
+    np.testing.assert_allclose(fitted(new), new**2, atol=0.02)
 
 
 def test_tied_scores_get_the_hit_rate_of_their_group():
     rng = np.random.default_rng(3)
     score = rng.random(100_000).round(1)
     hit = rng.random(score.size) < score**2
-    found = spline_map(BinaryEvents(score, hit).ordered)
+    fitted = spline_map(BinaryEvents(score, hit).ordered)
     tied = np.arange(1, 10) / 10
-    assert found.x.size <= 11
-    np.testing.assert_allclose(found(tied), tied**2, atol=0.02)
+    assert fitted.x.size <= 11
+    np.testing.assert_allclose(fitted(tied), tied**2, atol=0.02)
 
 
 @pytest.mark.parametrize("k", [2, 10])

@@ -19,8 +19,7 @@ from calviz.recalibrators.maps.loading import load_map
 from calviz.recalibrators.sms import StructuredMatrixScaling
 from calviz.recalibrators.svs import StructuredVectorScaling
 from calviz.recalibrators.vector import VectorScaling
-
-from .conftest import softmax
+from tests.inputs.simulated import draw_labels, softmax
 
 BOTH = pytest.mark.parametrize("method", [StructuredVectorScaling, StructuredMatrixScaling])
 
@@ -31,7 +30,7 @@ def shifted(n, k, seed=0):
     z = rng.normal(scale=2, size=(n, k))
     w = np.diag(np.linspace(0.4, 0.9, k)) + 0.15 * np.eye(k, k=1)
     p = softmax(z @ w.T + np.linspace(-0.6, 0.6, k))
-    return z, (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    return z, draw_labels(p, rng)
 
 
 def mixed_by_hand(z, y):
@@ -79,10 +78,10 @@ def objective(method, m, y, strength):
 
 def optimum(method, m, y, strength):
     value, shape = objective(method, m, y, strength)
-    found = minimize(
+    solution = minimize(
         value, np.zeros(np.prod(shape)), jac=True, method="BFGS", options={"gtol": 1e-8}
     )
-    return found.x.reshape(shape), found.fun
+    return solution.x.reshape(shape), solution.fun
 
 
 def apart(fitted):
@@ -250,19 +249,19 @@ def test_the_strength_of_cross_validation_is_that_of_a_loop(method):
     looked = fitted.searched_
     np.testing.assert_array_equal(looked[:, 0], 2.0 ** np.arange(4, 4 - len(looked), -1))
     assert fitted.strength_ == looked[looked[:, 1].argmin(), 0]
-    for multiple, found in looked[[0, len(looked) // 2, -1]]:
+    for multiple, result in looked[[0, len(looked) // 2, -1]]:
         total = 0.0
         for one in range(5):
             x, _ = optimum(method, m[fold != one], y[fold != one], multiple)
             loss, _ = objective(method, m[fold == one], y[fold == one], 0.0)
             total += loss(x.ravel())[0] * (fold == one).sum()
-        assert found == pytest.approx(total / 150, abs=3e-4)
+        assert result == pytest.approx(total / 150, abs=3e-4)
     # Said, and taken home.
-    said = fitted.describe()
-    assert said["strength"] == fitted.strength_
-    assert said["cross_validated_nll"]["16"] == looked[0, 1]
+    description = fitted.describe()
+    assert description["strength"] == fitted.strength_
+    assert description["cross_validated_nll"]["16"] == looked[0, 1]
     again = load_map(json.loads(json.dumps(fitted.to_dict())))
-    assert again.describe() == said
+    assert again.describe() == description
     given = method(strength=fitted.strength_, input="logits").fit(z, y)
     np.testing.assert_allclose(given.transform(z), fitted.transform(z), atol=1e-12)
     assert "cross_validated_nll" not in given.describe()
@@ -279,16 +278,18 @@ def test_the_least_and_the_greatest_strength_are_said(method):
 @BOTH
 def test_the_search_says_where_it_is_and_stops_where_it_is_told(method):
     z, y = shifted(200, 3)
-    said = []
+    messages = []
 
     def watcher(doing):
-        said.append(doing)
+        messages.append(doing)
         if "strength 2 of at most 9, fold 3 of 5" in doing:
             raise Stopped
 
     with pytest.raises(Stopped), watching(watcher):
         method(strength="cv", input="logits").fit(z, y)
-    searched = [s for s in said if s.startswith("cross-validating the strength of the penalties")]
+    searched = [
+        s for s in messages if s.startswith("cross-validating the strength of the penalties")
+    ]
     assert len(searched) == 8
     with pytest.raises(Stopped), watching(lambda doing: stop_at("fitting the map", doing)):
         method(input="logits").fit(z, y)
@@ -355,8 +356,8 @@ def test_the_last_step_of_a_search_may_be_taken_without_looking():
         return 0.5 * float(x @ (h * x)), h * x
 
     for last, left in ((False, 1e-3), (True, 0.0)):
-        found = minimise(
+        solution = minimise(
             function, np.full(2, 1e-3), lambda g: g / h, tolerance=1e-3, last_step=last
         )
-        assert found.passes == 1
-        np.testing.assert_allclose(found.x, left, atol=1e-15)
+        assert solution.passes == 1
+        np.testing.assert_allclose(solution.x, left, atol=1e-15)

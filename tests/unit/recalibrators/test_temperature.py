@@ -5,8 +5,7 @@ from scipy.optimize import minimize_scalar
 from calviz.numerics.scores import Scores, complement, raise_to
 from calviz.numerics.temperature import RANGE, _TemperatureProblem, fit_temperature
 from calviz.recalibrators.temperature import TemperatureScaling
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import simulate, softmax
 
 
 def plain_loss(z, y, temperature, loss):
@@ -22,11 +21,11 @@ def plain_loss(z, y, temperature, loss):
 @pytest.mark.parametrize("true", [0.3, 2.5])
 def test_is_the_minimum_that_a_plain_search_finds(loss, k, true):
     z, y = simulate(1_500, k, temperature=true, seed=k)
-    found = TemperatureScaling(loss=loss, input="logits").fit(z, y).temperature_
+    temperature = TemperatureScaling(loss=loss, input="logits").fit(z, y).temperature_
     other = minimize_scalar(
         lambda t: plain_loss(z, y, t, loss), bracket=(0.8 * true, true), options={"xtol": 1e-10}
     )
-    assert found == pytest.approx(other.x, rel=1e-6)
+    assert temperature == pytest.approx(other.x, rel=1e-6)
 
 
 def test_finds_the_temperature_that_made_the_labels():
@@ -141,14 +140,14 @@ def test_zeros_on_the_true_class_are_said():
     y = np.array([0, 1, 1] * 20)
     y[:6:3] = 1
     assert not TemperatureScaling().fit(p, y).warnings_
-    (said,) = TemperatureScaling(floor=None).fit(p, y).warnings_
+    (warnings,) = TemperatureScaling(floor=None).fit(p, y).warnings_
     assert (
         "2 of 60 calibration rows give their true class a probability of 0, read as 2.23e-308"
-        in said
+        in warnings
     )
-    assert "leave 'floor' at \"auto\", which is 0.01 here" in said
-    (said,) = TemperatureScaling(loss="mse", floor=None).fit(p, y).warnings_
-    assert "they hardly count in the fit, and stay next to 0" in said
+    assert "leave 'floor' at \"auto\", which is 0.01 here" in warnings
+    (warnings,) = TemperatureScaling(loss="mse", floor=None).fit(p, y).warnings_
+    assert "they hardly count in the fit, and stay next to 0" in warnings
     before = TemperatureScaling(loss="mse", floor=None).fit(p, y).transform(p[:1])[0, 1]
     after = TemperatureScaling(loss="mse", floor=0.01).fit(p, y).transform(p[:1])[0, 1]
     assert before < 1e-6 < after

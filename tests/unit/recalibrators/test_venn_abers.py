@@ -12,8 +12,7 @@ from calviz.recalibrators.isotonic import IsotonicRecalibrator
 from calviz.recalibrators.maps.loading import load_map
 from calviz.recalibrators.venn_abers import VennAbers
 from calviz.specs.recalibrator import RECALIBRATORS
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import simulate, softmax
 
 
 def added(score, hit, at, label):
@@ -33,9 +32,9 @@ def test_both_are_isotonic_regressions_with_one_more_row(seed):
     own = np.unique(score)
     # At the scores of the rows, just beside them, half-way, and beyond all.
     at = np.concatenate([own, own - 1e-7, own + 1e-7, (own[1:] + own[:-1]) / 2, [-0.1, 1.1]])
-    for found, label in ((pair.lower, 0), (pair.upper, 1)):
+    for value, label in ((pair.lower, 0), (pair.upper, 1)):
         wanted = [added(score, hit, s, label) for s in at]
-        np.testing.assert_allclose(found(at), wanted, atol=1e-14)
+        np.testing.assert_allclose(value(at), wanted, atol=1e-14)
     p0, p1 = pair.lower(at), pair.upper(at)
     np.testing.assert_allclose(pair.merged()(at), p1 / (1 - p0 + p1), atol=1e-14)
 

@@ -6,6 +6,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from calviz.specs.recalibrator import RECALIBRATORS
+from tests.inputs.simulated import draw_labels, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
 N = 500
@@ -39,16 +40,14 @@ COUNTED = (
 def rows(classes, seed=0):
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(N, classes)) * 1.5
-    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    true = np.exp(0.6 * z + 0.2 * np.arange(classes))
-    true /= true.sum(axis=1, keepdims=True)
-    y = (rng.random(N)[:, None] > true.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    p = softmax(z)
+    y = draw_labels(softmax(0.6 * z + 0.2 * np.arange(classes)), rng)
     return p, y, rng.integers(1, 4, N)
 
 
 def taking():
-    made = {spec.key: spec.make(**PLAIN.get(spec.key, {})) for spec in RECALIBRATORS}
-    return {key: map_ for key, map_ in made.items() if map_.takes_weights}
+    values = {spec.key: spec.make(**PLAIN.get(spec.key, {})) for spec in RECALIBRATORS}
+    return {key: map_ for key, map_ in values.items() if map_.takes_weights}
 
 
 @pytest.mark.parametrize("key", sorted(set(taking()) - set(COUNTED)))
@@ -158,7 +157,7 @@ def test_auto_chooses_and_fits_by_what_counts():
     y = (rng.random(1_200) < 1 / (1 + np.exp(z[:, 0] - z[:, 1]))).astype(int)
     sharp = np.arange(1_200) % 2 == 0
     z[sharp] *= 2
-    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    p = softmax(z)
     taken = {}
     for name, weights in (("sharp", np.where(sharp, 1, 1e-3)), ("right", np.where(sharp, 1e-3, 1))):
         mapped = RECALIBRATORS["auto"].make().fit(p, y, sample_weight=weights).transform(p)

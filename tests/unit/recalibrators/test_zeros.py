@@ -12,8 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 import calviz
 from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import RECALIBRATORS
-
-from .conftest import simulate, softmax
+from tests.inputs.simulated import simulate, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
 
@@ -196,8 +195,8 @@ def test_a_cap_holds_the_map_within_what_the_rows_support(key, k):
     capped = RECALIBRATORS[key].make().fit(p, y)
     plain = RECALIBRATORS[key].make(cap=False).fit(p, y)
     least = SUPPORTED[key](400, k)
-    said = capped.describe()
-    assert least <= said["lowest"] <= said["highest"] <= 1 - least
+    description = capped.describe()
+    assert least <= description["lowest"] <= description["highest"] <= 1 - least
     assert plain.describe()["highest"] == 1
     if key != "spline":  # it holds the confidence, and rescales the others as they are
         # A wrong row costs no more than that.
@@ -272,8 +271,8 @@ def test_maps_saved_before_there_was_a_cap_load_as_they_were(key):
     np.testing.assert_array_equal(again.transform(p), new.transform(p))
 
 
-def test_floors_do_not_matter_to_logits(simulated):
-    z, y = simulated(300, 3)
+def test_floors_do_not_matter_to_logits():
+    z, y = simulate(300, 3)
     p = RECALIBRATORS["temperature"].make(input="logits").fit(z, y)
     assert p.floor_ == 0
     assert "floor" not in p.describe()

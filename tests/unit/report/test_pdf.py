@@ -3,11 +3,10 @@
 import sys
 
 import pytest
-from click.testing import CliRunner
 
-from calviz.cli import main
 from calviz.core.errors import NotAvailable
 from calviz.report import pdf
+from tests.inputs.command_line import run
 
 FAKE = """#!{python}
 import sys
@@ -20,13 +19,13 @@ if "print-to-pdf" in asked and "é" in page and "{works}":
 
 @pytest.fixture
 def browser(tmp_path, monkeypatch):
-    def made(works="yes"):
+    def install(works="yes"):
         path = tmp_path / "browser"
         path.write_text(FAKE.format(python=sys.executable, works=works))
         path.chmod(0o755)
         monkeypatch.setenv(pdf.VARIABLE, str(path))
 
-    return made
+    return install
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the browser is a script")
@@ -46,12 +45,12 @@ def test_the_command_line_writes_it_or_says_before_the_work_why_not(browser, tmp
     file.write_text("label,p_a,p_b\n" + "a,0.6,0.4\nb,0.3,0.7\n" * 20, encoding="utf-8")
     options = ["audit", str(file), "--resamples", "20", "--pdf", str(target)]
     browser()
-    made = CliRunner().invoke(main, options)
-    assert made.exit_code == 0, made.output
+    result = run(*options)
+    assert result.exit_code == 0, result.output
     assert target.read_bytes().startswith(b"%PDF-1.4")
     target.unlink()
     monkeypatch.setenv(pdf.VARIABLE, "/nowhere/chrome")
-    refused = CliRunner().invoke(main, options)
+    refused = run(*options)
     assert refused.exit_code != 0
     assert "a PDF needs Chromium, Chrome or Edge" in refused.output
     assert not target.exists()

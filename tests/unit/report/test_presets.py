@@ -4,16 +4,15 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.core.errors import OptionError
 from calviz.report.document import bind, make_part
 from calviz.report.presets import PRESETS, sections_of
 from calviz.report.section import SECTIONS
 from calviz.report.subject import Subject
 from calviz.sample.sample import Sample
+from tests.inputs.command_line import run
 
 
 def rated(n=400):
@@ -25,8 +24,8 @@ def rated(n=400):
 
 
 def test_presets_name_sections_that_there_are():
-    for made in PRESETS.values():
-        assert set(made.sections) <= set(SECTIONS.keys())
+    for value in PRESETS.values():
+        assert set(value.sections) <= set(SECTIONS.keys())
 
 
 @pytest.mark.slow
@@ -67,10 +66,10 @@ def test_the_command_line_writes_one(tmp_path):
     page = tmp_path / "page.md"
     file = str(tmp_path / "loans.csv")
     asked = ["audit", file, "--preset", "credit", "--resamples", "20"]
-    result = CliRunner().invoke(main, [*asked, "--markdown", str(page)])
+    result = run(*asked, "--markdown", page)
     assert result.exit_code == 0, result.stderr
     assert "| light |" in page.read_text(encoding="utf-8")
-    alone = CliRunner().invoke(main, asked)
+    alone = run(*asked)
     assert alone.exit_code != 0
     assert (
         "--preset credit chooses sections of a report; add --html, --markdown or --pdf."
@@ -86,19 +85,17 @@ def test_the_cutoff_and_the_column_that_are_asked_for(tmp_path):
     file = tmp_path / "loans.csv"
     file.write_text(f"label,p,region\n{rows}\n")
     asked = ["audit", str(file), "--cutoff", "0.3", "--resamples", "20"]
-    record = json.loads(CliRunner().invoke(main, [*asked, "--json", "-"]).stdout)
-    found = record["decisions"]
-    assert [found[k] for k in ("tp", "fp", "fn", "tn")] == [3, 3, 1, 3]
-    assert found["net_benefit"] == pytest.approx(0.3 - 0.3 * 3 / 7)
-    assert found["net_benefit_of_acting_on_all"] == pytest.approx(0.4 - 0.6 * 3 / 7)
-    assert found["sensitivity"]["value"] == 0.75
+    record = json.loads(run(*asked, "--json", "-").stdout)
+    result = record["decisions"]
+    assert [result[k] for k in ("tp", "fp", "fn", "tn")] == [3, 3, 1, 3]
+    assert result["net_benefit"] == pytest.approx(0.3 - 0.3 * 3 / 7)
+    assert result["net_benefit_of_acting_on_all"] == pytest.approx(0.4 - 0.6 * 3 / 7)
+    assert result["sensitivity"]["value"] == 0.75
     assert record["metrics"]["net_benefit"]["value"] == pytest.approx(0.3 - 0.3 * 3 / 7)
     page = tmp_path / "page.md"
-    said = CliRunner().invoke(
-        main, [*asked, "--grades", "region", "--preset", "credit", "--markdown", str(page)]
-    )
-    assert said.exit_code == 0, said.stderr
-    assert "A cutoff of 0.3 is right where a missed hit is as bad as 2.33 false" in said.stdout
+    graded = run(*asked, "--grades", "region", "--preset", "credit", "--markdown", page)
+    assert graded.exit_code == 0, graded.stderr
+    assert "A cutoff of 0.3 is right where a missed hit is as bad as 2.33 false" in graded.stdout
     text = page.read_text(encoding="utf-8")
     assert "A cutoff of 0.3 is right" in text
     assert "| light |" in text
@@ -120,20 +117,20 @@ def test_the_cutoff_and_the_column_that_are_asked_for(tmp_path):
 def test_what_cannot_be_decided_is_said(tmp_path, options, words):
     file = tmp_path / "two.csv"
     file.write_text("label,p\n" + "0,0.2\n1,0.7\n" * 12)
-    made = CliRunner().invoke(main, ["audit", str(file), "--resamples", "20", *options])
-    assert made.exit_code == 2
-    assert words in made.stderr
-    assert "Traceback" not in made.output
+    result = run("audit", file, "--resamples", "20", *options)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert "Traceback" not in result.output
 
 
 def test_prediction_sets_are_in_the_report():
     rng = np.random.default_rng(1)
     p = calviz.Predictions(probs=rng.dirichlet(np.ones(3), 200), labels=rng.integers(3, size=200))
     tables = dict(bind([make_part(Subject(Sample.of(p)), sections=["prediction-sets"])]).tables())
-    found = tables["prediction-sets"].numbers
+    numbers = tables["prediction-sets"].numbers
     # The threshold is chosen on the other half, as `calviz.comparison.prediction_sets` has it by itself.
-    assert found["rows"].tolist()[0] == 100
-    assert found["rows"].tolist()[1:] == pytest.approx([100 / 3] * 3, abs=12)
+    assert numbers["rows"].tolist()[0] == 100
+    assert numbers["rows"].tolist()[1:] == pytest.approx([100 / 3] * 3, abs=12)
     few = Subject(Sample.of(p.take(np.arange(8))))
     (section,) = make_part(few, sections=["prediction-sets"]).sections
     assert "no prediction sets: there are 4 calibration rows" in section.blocks[0].text.lower()

@@ -204,15 +204,15 @@ def files(report) -> dict[str, str]:
 
 
 def test_tables_go_into_spreadsheets_and_papers_unharmed(report):
-    found = files(report)
-    rows = list(csv.reader(io.StringIO(found["classes.csv"])))
+    written = files(report)
+    rows = list(csv.reader(io.StringIO(written["classes.csv"])))
     names = {row[0] for row in rows[1:]}
     assert f"'{FORMULA}" in names
     assert HTML in names
     assert not any(cell.startswith(("=", "@")) for row in rows for cell in row)
-    assert r"\textless{}img src=x" in found["classes.tex"]
-    assert r"\<img src=x onerror=alert\(1\)\>" in found["classes.md"]
-    assert {name.rsplit(".", 1)[1] for name in found} == {"csv", "md", "tex"}
+    assert r"\textless{}img src=x" in written["classes.tex"]
+    assert r"\<img src=x onerror=alert\(1\)\>" in written["classes.md"]
+    assert {name.rsplit(".", 1)[1] for name in written} == {"csv", "md", "tex"}
 
 
 def test_markdown_holds_no_html_link_or_image(report):
@@ -313,7 +313,7 @@ def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
         splits=splits,
         name="three",
     )
-    found = calviz.compare(
+    comparison = calviz.compare(
         p,
         methods=["temperature", "histogram"],
         fit_split="fit",
@@ -322,24 +322,28 @@ def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
         resamples=50,
     )
     where = (("month", "5"),)
-    subject = Subject(Sample(p.split("judge"), where=where), comparison=found)
+    subject = Subject(Sample(p.split("judge"), where=where), comparison=comparison)
     part = make_part(subject, sections=["comparison"])
     report = bind([part], date="")
     table = dict(report.tables())["comparison"]
-    best = found.best("nll")
+    best = comparison.best("nll")
     (row,) = [r for (r, name), mark in table.marks.items() if name == "NLL" and mark == "best"]
-    assert table.shown["method"][row] == found[best].label
-    assert table.numbers.set_index("method").loc[best, "nll"] == found[best].metrics["nll"].value
-    criterion = found.criterion
+    assert table.shown["method"][row] == comparison[best].label
+    assert (
+        table.numbers.set_index("method").loc[best, "nll"] == comparison[best].metrics["nll"].value
+    )
+    criterion = comparison.criterion
     assert criterion is not None
     assert table.pictured == METRICS[criterion].label
-    assert [b.value for b in table.bullets] == [m.metrics[criterion].value for m in found.ready]
+    assert [b.value for b in table.bullets] == [
+        m.metrics[criterion].value for m in comparison.ready
+    ]
     assert not {"fit_seconds", "apply_seconds"} & set(table.numbers.columns)
     text = shown(Page(report.html()))
     assert "200 rows (split 'judge')" in text
     assert "month = 5" in text
     # What the page advises is on file too, and it is what is drawn.
-    advised = found[advise(found, subject.sample.data).method].label
+    advised = comparison[advise(comparison, subject.sample.data).method].label
     assert f"Advice: {advised}." in text
     assert f"Before and after {advised}, which is the advice" in text
     assert make_part(Subject(Sample(p)), sections=["comparison"]).sections == ()
@@ -347,13 +351,13 @@ def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
 
 def test_the_conventions_are_those_of_the_library_function(report, subject):
     tables = dict(report.tables())
-    found = calviz.conventions(
+    conventions = calviz.conventions(
         subject.sample.data, reduction=subject.sample.reduction, bins=10, seed=3
     )
     numbers = tables["conventions"].numbers.set_index("convention")
-    for v in found:
+    for v in conventions:
         np.testing.assert_equal(numbers.loc[v.convention.key, "value"], v.value)
-    assert len(tables["conventions"].shown) == sum(v.available for v in found) > 1
+    assert len(tables["conventions"].shown) == sum(v.available for v in conventions) > 1
 
 
 def test_a_single_row_has_no_error_bars():

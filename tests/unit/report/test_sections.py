@@ -32,23 +32,23 @@ def data():
 @pytest.mark.slow
 def test_slices_are_those_of_the_library_function(data):
     report = report_of(Subject(Sample(data, bins=10)), "slices")
-    found = calviz.slices(data, usual_columns(data), pairs=False, bins=10, rate=USUAL_RATE)
+    tested = calviz.slices(data, usual_columns(data), pairs=False, bins=10, rate=USUAL_RATE)
     tables = dict(report.tables())
     numbers = tables["slices"].numbers
-    assert numbers["slice"].tolist() == [s.name for s in found.slices]
-    assert numbers["p_value"].tolist() == [s.p_value for s in found.slices]
-    assert len(found.slices) == 2 + 3
+    assert numbers["slice"].tolist() == [s.name for s in tested.slices]
+    assert numbers["p_value"].tolist() == [s.p_value for s in tested.slices]
+    assert len(tested.slices) == 2 + 3
     html = report.html()
     assert html == report_of(Subject(Sample(data, bins=10)), "slices").html()
     assert HTML not in html
-    assert SliceGaps.compute(found).answer().split(";")[0].replace("600 ", "600\u00a0") in html
+    assert SliceGaps.compute(tested).answer().split(";")[0].replace("600 ", "600\u00a0") in html
     alone = replace(data, groups={})
     assert report_of(Subject(Sample(alone)), "slices").parts[0].sections == ()
 
 
 def test_slices_that_were_looked_at_are_taken_as_they_are(data):
-    found = calviz.slices(data, ["of"], pairs=False, min_rows=200, against="rest", rate=0.2)
-    report = report_of(Subject(Sample(data), slices=found), "slices")
+    tested = calviz.slices(data, ["of"], pairs=False, min_rows=200, against="rest", rate=0.2)
+    report = report_of(Subject(Sample(data), slices=tested), "slices")
     assert len(dict(report.tables())["slices"].shown) == 3
     assert "at least 200 rows" in report.markdown()
     assert "against the other rows" in report.markdown()
@@ -59,23 +59,23 @@ def test_models_stand_once_with_the_best_marked(data):
     sharp = data.probs**3 / (data.probs**3).sum(axis=1, keepdims=True)
     other = calviz.Predictions(probs=sharp, labels=data.labels, name=HTML)
     models = {"three": data, HTML: other}
-    found = calviz.compare_models(models, ["accuracy", "nll", "ece"], resamples=50)
-    subject = Subject(Sample(data), models=found)
+    comparison = calviz.compare_models(models, ["accuracy", "nll", "ece"], resamples=50)
+    subject = Subject(Sample(data), models=comparison)
     parts = [make_part(s, sections=["models"]) for s in (subject, Subject(Sample(other)))]
     report = bind(parts, title="t", date="")
     assert [w.section.key for w in report.shared] == ["models"]
     table = dict(report.tables())["models"]
     (row,) = [r for (r, name), mark in table.marks.items() if name == "NLL" and mark == "best"]
-    assert table.numbers["model"][row] == found.ranking("nll")[0] == "three"
+    assert table.numbers["model"][row] == comparison.ranking("nll")[0] == "three"
     # The metric that ranks them is drawn in their order, all on one scale.
     assert table.pictured == "NLL"
-    assert [b.value for b in table.bullets] == [m.metrics["nll"].value for m in found]
+    assert [b.value for b in table.bullets] == [m.metrics["nll"].value for m in comparison]
     assert report.html().count('<th scope="col" class="bullet">NLL</th>') == 1
     # Both have the same classes on top.
     assert table.shown["Accuracy"].str.contains("≈").tolist() == [False, True]
     assert {"models-nll", "models-accuracy", "models-ece"} <= {c.key for c in report.charts}
     assert HTML not in report.html()
-    assert headline(found, "nll") in report.markdown().replace("\\", "")
+    assert headline(comparison, "nll") in report.markdown().replace("\\", "")
     assert 'href="#models"' in report.html()
 
 

@@ -152,8 +152,8 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
                 break
             comments += 1
         skip += 1
-    if skip < len(lines) and (found := re.fullmatch(r"sep=(.+?)\r?", lines[skip])):
-        separator = found[1]
+    if skip < len(lines) and (match := re.fullmatch(r"sep=(.+?)\r?", lines[skip])):
+        separator = match[1]
         if separator not in SEPARATORS:
             raise InputError(
                 f"the first line asks for the separator {separator[:10]!r}, which is not supported",

@@ -182,20 +182,20 @@ def _head(source: Source) -> tuple[bytes, bool]:
 
 def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset[str]) -> Column:
     """Describe a column from its first cells; `classes` are words for missing values that are also class names."""
-    known = [c for c in cells if c not in MISSING_WORDS]
+    present = [c for c in cells if c not in MISSING_WORDS]
     if classes and not count_scores([name]):
         has_class_words = any(c.casefold() in classes for c in cells)
-        are_indices = all(is_integer(c) for c in known if c.casefold() not in classes)
+        are_indices = all(is_integer(c) for c in present if c.casefold() not in classes)
         # Such class names may occur only later in the file, so a label column is read as text from the start.
         if are_indices and (has_class_words or plain(name) in LABELS):
             return Column(name, "text", np.array(cells, dtype=object))
-    values = {c: _float(c, decimal_comma) for c in known}
-    numbers = sum(values[c] is not None for c in known)
+    values = {c: _float(c, decimal_comma) for c in present}
+    numbers = sum(values[c] is not None for c in present)
     # A column named like a score holds numbers; other cells are errors to be reported.
-    if known and (2 * numbers > len(known) or (numbers and count_scores([name]))):
-        kind: ElementType = "integer" if all(is_integer(c) for c in known) else "number"
+    if present and (2 * numbers > len(present) or (numbers and count_scores([name]))):
+        kind: ElementType = "integer" if all(is_integer(c) for c in present) else "number"
         return Column(name, kind, np.array([values.get(c) for c in cells], dtype=np.float64))
-    if known or not cells:
+    if present or not cells:
         return Column(name, "text", np.array(cells, dtype=object))
     return Column(name, "number", np.full(len(cells), np.nan))
 

@@ -1,0 +1,67 @@
+"""Opening a page without a browser, and reading what it shows."""
+
+import re
+import time
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = b"label,p_cat,p_dog,p_fox\ncat,0.81,0.12,0.07\ndog,0.25,0.55,0.2\nfox,0.1,0.3,0.6\n"
+
+
+def open_page(query: str = "", page: str = "overview") -> AppTest:
+    """Return the app on a page that is opened by a link; `query` is the part after the question mark."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
+    for part in filter(None, query.split("&")):
+        name, _, value = part.partition("=")
+        app.query_params[name] = value
+    return app.switch_page(f"pages/{page}.py").run()
+
+
+def quiet(app: AppTest) -> AppTest:
+    """Return the app after checking that it shows no error."""
+    assert not app.exception
+    assert [e.value for e in app.error] == []
+    return app
+
+
+def text_of(app: AppTest) -> str:
+    """Return the texts of the page, without escapes, one element per line; those of tables and widgets are left out."""
+    kinds = (
+        *(app.markdown, app.caption, app.header, app.title, app.subheader),
+        *(app.info, app.warning, app.error),
+    )
+    text = "\n".join(e.value for kind in kinds for e in kind)
+    return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
+
+
+def upload(app: AppTest, name: str, content: bytes) -> AppTest:
+    """Open a file on the page Data."""
+    return drop(app.switch_page("pages/data.py").run(), name, content)
+
+
+def drop(app: AppTest, name: str, content: bytes, kind: str = "text/csv") -> AppTest:
+    """Drop a file on the first box for files of the page."""
+    return app.file_uploader[0].set_value((name, content, kind)).run()
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Press the first button with a label."""
+    return next(b for b in app.button if b.label == label).click().run()
+
+
+def wait(app: AppTest) -> AppTest:
+    """Run the page, as a browser would, until its job has ended."""
+    for _ in range(1_200):
+        if not any(b.label == "Stop" for b in app.button):
+            assert not app.exception
+            return app
+        time.sleep(0.05)
+        app.run()
+    raise AssertionError("the job did not end")
+
+
+def first_table(app: AppTest):
+    """Return the data of the first table of the page."""
+    return app.dataframe[0].value

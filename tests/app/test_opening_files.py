@@ -1,0 +1,133 @@
+"""Opening files: reading, refusing, repairing, and links that wait for their file."""
+
+import re
+
+import pytest
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
+from streamlit.testing.v1 import AppTest
+
+from calviz.data import ReadingOptions, read
+from calviz.ui.session import open_files
+from calviz.ui.session.open_files import decode_options, encode_options
+from tests.app.pages import GOOD, ROOT, drop, open_page, press, quiet, text_of, upload
+
+
+@pytest.mark.slow
+def test_a_file_is_read_and_looked_at():
+    app = quiet(upload(open_page(page="data"), "mine.csv", GOOD))
+    assert "3 rows, 3 classes (cat, dog, fox)" in text_of(app)
+    app.switch_page("pages/overview.py").run()
+    assert "mine.csv · 3 rows" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays():
+    app = upload(open_page(page="data"), "mine.csv", GOOD)
+    upload(app, "broken.csv", b"label,p_a,p_b\na,x,0.5\nb,0.5,0.5\n")
+    assert not app.exception
+    assert len(app.error) == 1
+    words = text_of(app)
+    assert "broken.csv" in words
+    assert "mine.csv is still loaded." in words
+    assert "3 rows, 3 classes" in words
+    press(app, "Dismiss")
+    quiet(app)
+
+
+@pytest.mark.slow
+def test_repairs_are_offered_made_on_request_and_undone():
+    app = upload(open_page(page="data"), "mine.csv", b"label,p_a,p_b\na,80.9,19.1\nb,24.9,75.1\n")
+    button = next(b for b in app.button if "100" in b.label)
+    button.click().run()
+    assert "Repair made" in text_of(quiet(app))
+    assert "percent" in str(app.query_params["reading"])
+    press(app, "Undo the repairs")
+    assert not app.exception
+
+
+@pytest.mark.slow
+def test_what_was_recognised_can_be_said_otherwise():
+    app = upload(
+        open_page(page="data"), "mine.csv", b"label,second,p_a,p_b\na,b,0.8,0.2\nb,a,0.3,0.7\n"
+    )
+    label = next(s for s in app.selectbox if s.label == "Label column")
+    label.set_value("second")
+    press(app, "Read it this way")
+    quiet(app)
+    assert "label 'second'" in text_of(app)
+
+
+@pytest.mark.slow
+def test_a_link_waits_for_its_file_and_gives_it_its_settings():
+    app = open_page("data=0123456789abcdef&bins=4&reduction=class&class=fox")
+    assert "0123456789abcdef" in text_of(app)
+    assert not app.number_input
+    drop(app, "mine.csv", GOOD)
+    quiet(app)
+    assert app.number_input(key="bins").value == 4
+    assert app.selectbox(key="class").value == "fox"
+    # It is another file than the link's, which is said.
+    assert "digest" in app.info[0].value
+
+
+def test_a_link_that_waits_can_be_left():
+    app = open_page("data=0123456789abcdef")
+    next(b for b in app.button if "sample" in b.label).click().run()
+    assert len(quiet(app).metric) == 5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ReadingOptions(),
+        ReadingOptions(label="y", scores=("a", "b*"), kind="logits", label_base=1),
+        ReadingOptions(split_column="", groups=(), class_names=("é", "&=?")),
+        ReadingOptions(repair=("renormalise",)),
+    ],
+)
+def test_reading_options_survive_an_address(options):
+    assert decode_options(encode_options(options)) == options
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[]", "1", '{"x": 1}', '{"kind": "pickle"}', '{"label": ["a"]}'),
+        *('{"label": 1}', '{"label_base": 2}', '{"label_base": "1"}', '{"weight_kind": []}'),
+        *('{"scores": "a"}', '{"label_base": true}', '{"repair": ["x"]}', '{"groups": [1]}'),
+    ],
+)
+def test_reading_options_that_make_no_sense_are_left_out(text):
+    assert decode_options(text) == ReadingOptions()
+
+
+@pytest.mark.slow
+def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeypatch):
+    file = tmp_path / "mine.csv"
+    file.write_text("label,p_a,p_b\n" + "a,0.8,0.2\nb,0.4,0.6\n" * 20)
+    monkeypatch.setenv("CALVIZ_OPEN", str(file))
+    reading = open_files.read
+    calls = []
+
+    def interrupted(*args, **options):
+        calls.append(args)
+        if len(calls) == 1:
+            raise StopException
+        return reading(*args, **options)
+
+    monkeypatch.setattr(open_files, "read", interrupted)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.run()
+    app.run()
+    assert len(calls) == 2
+    assert not app.exception
+    assert app.sidebar.selectbox[0].value == next(iter(app.session_state["calviz.files"]))
+
+
+def test_the_page_over_time_names_columns_that_are_recognised():
+    page = (ROOT / "pages/over_time.py").read_text(encoding="utf-8")
+    names = re.split(", | or ", re.search("is called (.+), for example", page)[1])
+    assert len(names) == 4
+    for name in names:
+        content = f"{name},label,p\n" + "2024-05-01,1,0.9\n2024-05-02,0,0.2\n" * 9
+        assert read(content.encode(), name="mine.csv").recognition.time_column == name

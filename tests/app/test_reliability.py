@@ -1,0 +1,51 @@
+"""The page Reliability."""
+
+import pytest
+
+from tests.app.pages import open_page, quiet, text_of
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["equal-mass", "sturges"])
+def test_the_ece_shown_is_of_the_bins_drawn(scheme):
+    app = open_page(f"scheme={scheme}", "reliability")
+    quiet(app)
+    assert "**ECE" in text_of(app)
+
+
+@pytest.mark.slow
+def test_curves_are_drawn_over_the_bars():
+    app = open_page("data=breast_cancer", "reliability")
+    app.segmented_control(key="curves").set_value(["kernel", "isotonic"]).run()
+    assert "Does the choice of bins matter?" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_a_link_restores_both_curves_and_is_copied_with_both():
+    app = open_page("data=breast_cancer")
+    app.switch_page("pages/reliability.py")
+    app.query_params["curves"] = ["kernel", "isotonic (CORP)"]
+    assert quiet(app.run()).segmented_control(key="curves").value == ["kernel", "isotonic"]
+    # The browser copies its own address, which has both.
+    assert app.run().query_params["curves"] == ["kernel", "isotonic (CORP)"]
+
+
+def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
+    app = quiet(open_page("data=digits&model=MLP&bin=13-15", "reliability"))
+    assert "Bins 13 to 15 (0.80, 1.00]" in text_of(app)
+    # The rows of a range are those of its bins, spread over classes and slices that add up to them.
+    assert [tab.label for tab in app.tabs] == [
+        "Rows",
+        "By predicted class",
+        "By true class",
+        "By condition",
+    ]
+    spread = next(f.value for f in app.dataframe if "of the selection" in f.value.columns)
+    assert spread["of the selection"].sum() == pytest.approx(100)
+    assert spread["rows"].sum() == 176 + 329 + 2_828
+    app.number_input(key="bins").set_value(20).run()
+    assert "Bins 13 to 15" not in text_of(quiet(app))
+    assert "selected" not in app.query_params
+    assert "ended: the scores or the bins have changed." in text_of(app)
+    # The table's tick went with it: it is another table.
+    assert app.session_state["calviz.selected.turns"]["reliability.bins"] > 0

@@ -1,0 +1,104 @@
+"""The page Risk-coverage."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from calviz.ui.session import browser_history
+from tests.app.pages import GOOD, open_page, quiet, text_of, upload
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["share", "threshold", "error"])
+@pytest.mark.parametrize("ranking", ["confidence", "entropy"])
+def test_a_slider_says_what_a_threshold_does(by, ranking):
+    app = open_page("data=breast_cancer", "risk_coverage")
+    app.segmented_control(key="ranking").set_value(ranking).run()
+    app.segmented_control(key="by").set_value(by).run()
+    assert "the accuracy is" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
+    app = open_page("recalibrated=Temperature scaling", "risk_coverage")
+    words = text_of(quiet(app))
+    assert "Temperature scaling is fitted on split 'calibration' (2,000 rows)" in words
+    assert "both curves are of split 'test' (4,000 rows)" in words
+    assert words.count("miscalibration costs") == 2
+    app.selectbox(key="split").set_value("calibration").run()
+    assert "fitted on split 'test' (4,000 rows)" in text_of(quiet(app))
+    # A file without splits is divided.
+    upload(app, "mine.csv", b"confidence,correct\n" + b"0.9,1\n0.7,0\n0.8,1\n0.6,0\n" * 10)
+    app.switch_page("pages/risk_coverage.py").run()
+    app.selectbox(key="recalibrated").set_value("isotonic").run()
+    words = text_of(quiet(app))
+    assert "fitted on 50 % of the rows, stratified, seed 0 (20 rows)" in words
+    assert "both curves are of all other rows (20 rows)" in words
+
+
+@pytest.mark.slow
+def test_models_are_compared_where_their_rows_are_the_same():
+    app = upload(open_page(page="data"), "one.csv", GOOD)
+    upload(app, "two.csv", GOOD.replace(b"0.81,0.12", b"0.71,0.22"))
+    upload(app, "three.csv", GOOD.replace(b"fox,", b"dog,"))
+    upload(app, "one.csv", GOOD)
+    app.switch_page("pages/risk_coverage.py").run()
+    app.toggle(key="compare-models").set_value(True).run()
+    words = text_of(quiet(app))
+    assert "three is not drawn: " in words
+    assert "two.csv is not drawn" not in words
+
+
+def _two_models(query: str = "") -> AppTest:
+    rows = "\n".join(f"{'cat' if i % 3 else 'dog'},0.9,0.1,0.8,0.2,tale {i}" for i in range(60))
+    content = f"label,a:cat,a:dog,b:cat,b:dog,tale\n{rows}".encode()
+    return upload(open_page(query, "data"), "tales.csv", content)
+
+
+@pytest.mark.slow
+def test_other_models_and_the_column_beside_rows_are_two_choices():
+    app = _two_models().switch_page("pages/reliability.py").run()
+    app.segmented_control(key="beside").set_value("tale").run()
+    app.switch_page("pages/risk_coverage.py").run()
+    assert quiet(app).toggle(key="compare-models").value is False
+    app.toggle(key="compare-models").set_value(True).run()
+    assert app.query_params["compare-models"] == "true"
+    app.switch_page("pages/reliability.py").run()
+    assert quiet(app).segmented_control(key="beside").value == "tale"
+    app.switch_page("pages/risk_coverage.py").run()
+    assert quiet(app).toggle(key="compare-models").value is True
+
+
+@pytest.mark.slow
+def test_an_older_link_still_compares_the_models(monkeypatch):
+    app = _two_models("beside=true").switch_page("pages/risk_coverage.py").run()
+    assert quiet(app).toggle(key="compare-models").value is True
+    assert app.query_params["compare-models"] == "true"
+    assert "beside" not in app.query_params
+    app.toggle(key="compare-models").set_value(False).run()
+    assert "compare-models" not in app.query_params
+    # So does a step back to such a link, and a saved view.
+    app.query_params["beside"] = "true"
+    with monkeypatch.context() as patch:
+        patch.setattr(browser_history, "is_step", lambda: True)
+        app.run()
+    assert quiet(app).toggle(key="compare-models").value is True
+    app = _two_models("beside=tale").switch_page("pages/risk_coverage.py").run()
+    assert quiet(app).toggle(key="compare-models").value is False
+
+
+@pytest.mark.slow
+def test_too_few_rows_to_fit_on_is_one_sentence():
+    app = upload(open_page(page="data"), "mine.csv", GOOD)
+    app.switch_page("pages/risk_coverage.py").run()
+    app.selectbox(key="recalibrated").set_value("temperature").run()
+    assert not app.exception
+    assert "a recalibrator needs at least 10" in text_of(app)
+
+
+@pytest.mark.slow
+def test_costs_that_make_no_sense_are_one_sentence():
+    app = open_page("data=breast_cancer", "risk_coverage")
+    assert "miscalibration costs" in text_of(quiet(app))
+    app.number_input(key="cost-wrong").set_value(-1.0).run()
+    assert not app.exception
+    assert "a wrong prediction must cost more than a right one" in text_of(app)
