@@ -18,6 +18,8 @@ _STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
 
 def by_name(view: View, taken: set[str]) -> tuple[Scores, ...]:
     """Return the chosen score columns, else those of several models, else those with known names."""
+    if not view.table.named:
+        return _chosen(view)
     return _chosen(view) or _models(view, taken) or _named_block(view, taken)
 
 
@@ -168,7 +170,9 @@ def _mention_unused(view: View, used: Scores, others: Sequence[str]) -> None:
 
 
 def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
-    """Find a single score column, P(class 1)."""
+    """Find a single score column, P(class 1), by its name."""
+    if not view.table.named:
+        return ()
     candidates = view.numeric(taken)
     label = view.named(column_names.LABELS, taken)
     for known, kind in (
