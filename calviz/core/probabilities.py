@@ -121,21 +121,29 @@ def row_sums(block: FloatArray) -> FloatArray:
 
 def checked_row_sums(probs: FloatArray) -> RowSumDeviation:
     """Row sums of probabilities, shape (n, K); raises InputError if a number is outside [0, 1] or a row does not sum to 1."""
-    worst, worst_row, off, inexact = 0.0, 0, 0, 0
-    low, high = np.inf, -np.inf
-    # Several threads wait for each other here: a block takes them little longer than the interpreter lock.
-    for rows in row_blocks(probs):
+    sums = np.empty(probs.shape[0], dtype=probs.dtype)
+    failures: dict[int, InputError] = {}
+
+    def work(rows: slice) -> None:
         block = probs[rows]
-        check_unit_interval(block, "probs", rows.start)
-        sums = row_sums(block)
-        low, high = min(low, float(sums.min())), max(high, float(sums.max()))
-        deviation = np.abs(sums - 1)
-        off += int(np.count_nonzero(deviation > ROW_SUM_TOLERANCE))
-        inexact += int(np.count_nonzero(deviation > _ROW_SUM_EXACT))
-        at = int(deviation.argmax())
-        if deviation[at] > worst:
-            worst, worst_row = float(deviation[at]), rows.start + at
+        try:
+            check_unit_interval(block, "probs", rows.start)
+        except InputError as error:
+            failures[rows.start] = error
+        # Little else is done per block: threads would wait for each other's interpreter lock.
+        sums[rows] = row_sums(block)
+
+    for_row_blocks(probs, work)
+    if failures:
+        raise failures[min(failures)]
+    low, high = float(sums.min(initial=np.inf)), float(sums.max(initial=-np.inf))
+    exact = RowSumDeviation(0, low, high)
+    if exact.deviation <= _ROW_SUM_EXACT:
+        return exact
+    deviation = np.abs(sums - 1)
+    off = int(np.count_nonzero(deviation > ROW_SUM_TOLERANCE))
     if off:
+        worst_row = int(deviation.argmax())
         total = float(probs[worst_row].sum(dtype=np.float64))
         raise InputError(
             f"{off:,} of {probs.shape[0]:,} rows do not sum to 1 (row {worst_row + 1:,} sums to "
@@ -143,4 +151,4 @@ def checked_row_sums(probs: FloatArray) -> RowSumDeviation:
             remedy="normalise the rows, or declare them as logits",
             repairs=(RENORMALISE,),
         )
-    return RowSumDeviation(inexact, low, high)
+    return RowSumDeviation(int(np.count_nonzero(deviation > _ROW_SUM_EXACT)), low, high)

@@ -89,7 +89,7 @@ def decode(
     InputError
         If a label is none of the classes; names the row.
     """
-    if (plain := _plain_indices(values, k, class_names, base)) is not None:
+    if (plain := _plain_indices(values, k, class_names, columns, base)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     factor = Factor.of(values)
     # In a numeric column NaN is a missing label, whatever the class names are.
@@ -101,17 +101,24 @@ def decode(
 
 
 def _plain_indices(
-    values: npt.NDArray[Any] | Factor, k: int, class_names: tuple[str, ...], base: int | None
+    values: npt.NDArray[Any] | Factor,
+    k: int,
+    class_names: tuple[str, ...],
+    columns: tuple[str, ...],
+    base: int | None,
 ) -> IntArray | None:
-    """Return integers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
-    if isinstance(values, Factor) or values.dtype.kind not in "iu" or not values.size or base:
+    """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
+    if isinstance(values, Factor) or values.dtype.kind not in "iuf" or not values.size or base:
         return None
-    counted = class_names == tuple(str(j) for j in range(k))
-    if not counted and any(whole(name) is not None for name in class_names):
+    names = () if class_names == tuple(str(j) for j in range(k)) else class_names
+    if values.dtype.kind == "f":
+        names = (*names, *columns)
+    if any(whole(name) is not None for name in names):
         return None
-    if values.min() < 0 or values.max() >= k:
+    if not (values.min() >= 0 and values.max() < k):  # also if one is nan
         return None
-    return values.astype(np.int32, copy=False)
+    indices = values.astype(np.int32, copy=False)
+    return indices if np.array_equal(indices, values) else None
 
 
 class _Decoder:

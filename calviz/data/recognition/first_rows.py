@@ -23,9 +23,9 @@ def in_unit(head: npt.NDArray[Any]) -> bool:
     if not head.size:
         return False
     low = head.min()
-    if np.isnan(low):
-        return in_unit(head[~np.isnan(head)])
-    return bool(low >= -1e-6) and bool(head.max() <= 1 + 1e-6)
+    if low >= -1e-6:
+        return bool(head.max() <= 1 + 1e-6)
+    return bool(np.isnan(low)) and in_unit(head[~np.isnan(head)])
 
 
 def is_one(sums: npt.NDArray[np.float64]) -> bool:

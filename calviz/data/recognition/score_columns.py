@@ -19,6 +19,8 @@ _STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
 
 def by_name(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     """Return the chosen score columns, else those of several models, else those with known names."""
+    if not view.table.named:
+        return _chosen(view)
     return _chosen(view) or _models(view, taken) or _named_block(view, taken)
 
 
@@ -169,7 +171,9 @@ def _mention_unused(view: TableView, used: ScoreColumns, others: Sequence[str]) 
 
 
 def one_column(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
-    """Find a single score column, P(class 1)."""
+    """Find a single score column, P(class 1), by its name."""
+    if not view.table.named:
+        return ()
     candidates = view.numeric(taken)
     label = view.named(column_names.LABELS, taken)
     for names, kind in (

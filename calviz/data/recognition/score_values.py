@@ -62,11 +62,15 @@ def fitting_block(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
 def _summing(numeric: list[Column]) -> tuple[str, ...] | None:
     """Find the columns whose rows sum to 1: all columns in [0, 1], all but one, or consecutive ones."""
     unit = [c for c in numeric if first_rows.in_unit(c.head) and c.head.size]
-    if len(unit) < 2:
+    if len(unit) < 2 or len({c.head.size for c in unit}) > 1:  # arrays may differ in length
         return None
-    heads = np.stack([c.head.astype(np.float64, copy=False) for c in unit], axis=1)
-    if _sums_to_one(heads):
+    # The usual case needs no copy of all first rows.
+    total = np.zeros(unit[0].head.size)
+    for column in unit:
+        total += column.head
+    if first_rows.is_one(total) and not all(map(first_rows.is_zero_one, unit)):
         return tuple(c.name for c in unit)
+    heads = np.stack([c.head.astype(np.float64, copy=False) for c in unit], axis=1)
     if len(unit) > 2 and (j := _superfluous(heads)) is not None:
         return tuple(c.name for i, c in enumerate(unit) if i != j)
     sums = np.concatenate([np.zeros((heads.shape[0], 1)), np.cumsum(heads, axis=1)], axis=1)
@@ -90,10 +94,6 @@ def _superfluous(heads: npt.NDArray[np.float64]) -> int | None:
         if fits.any():
             return start + int(fits.argmax())
     return None
-
-
-def _sums_to_one(heads: npt.NDArray[np.float64]) -> bool:
-    return first_rows.is_one(heads.sum(axis=1)) and not np.isin(heads, (0.0, 1.0)).all()
 
 
 def _indices(columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -190,3 +190,13 @@ def test_probabilities_lie_in_the_unit_interval_up_to_rounding(value, dtype):
     else:
         with pytest.raises(InputError, match="class"):
             Predictions(probs=probs, labels=[0, 1])
+
+
+def test_the_first_bad_number_is_named_although_threads_share_the_rows() -> None:
+    probs = np.full((60_000, 20), 0.05, dtype=np.float32)
+    for row in (59_999, 41_000, 30_003):
+        probs[row, 7] = 1.5
+    with pytest.raises(
+        InputError, match=r"row 30,?004: 'probs' is 1\.5, outside \[0, 1\] for class 7"
+    ):
+        Predictions(probs=probs, labels=np.zeros(len(probs), dtype=int))

@@ -279,3 +279,10 @@ def test_sizes_are_read_without_arrow() -> None:
     with pa.ipc.new_stream(sink, plain.schema, options=options) as writer:
         writer.write_table(plain)
     assert abs(unpacked_size(Source(sink.getvalue())) - 12_000) <= 64
+
+
+@pytest.mark.parametrize(("a", "b"), [(10, 20), (1, 20), (20, 1)])
+def test_arrays_of_different_lengths_are_not_taken_together_as_scores(a: int, b: int) -> None:
+    file = io.BytesIO()
+    np.savez(file, a=np.full(a, 0.25), b=np.full(b, 0.75), label=np.arange(20) % 2)
+    assert "there are no probability arrays" in refused(file.getvalue(), "x.npz")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import calviz
 from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import Loaded, ReadingOptions, read
+from calviz.data.building.labels import decode
 
 
 def loaded(text: str, **options: object) -> Loaded:
@@ -320,3 +323,43 @@ def test_an_event_of_credit_or_medicine_is_the_label_where_no_column_is_called_s
     assert loaded("died,label,p\n1,0,.5\n0,1,.1\n").recognition.label == "label"
     with pytest.raises(InputError, match="several could be it"):
         loaded("disease,p,ward\nflu,.5,a\ncold,.1,b\nrash,.2,c\n")
+
+
+@pytest.mark.parametrize("base", [None, 0, 1])
+@pytest.mark.parametrize(
+    ("class_names", "columns"),
+    [
+        ((), ("p_a", "p_b", "p_c")),
+        (("0", "1", "2"), ("2.0", "1.0", "0.0")),
+        (("a", "b", "c"), ("2", "1", "0")),
+        (("1", "2", "3"), ("p_1", "p_2", "p_3")),
+    ],
+)
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0, 1, 2, 1],
+        [2, 1, np.nan, 0],
+        [1, 2, 2, 2],
+        [1, 2, 3, 1],
+        [0, 1.5, 2, 1],
+        [0, -1, 1, 1],
+        [0, 3, np.inf, 1],
+    ],
+)
+def test_whole_floats_mean_the_same_labels_as_their_texts(
+    values: list[float], class_names: tuple[str, ...], columns: tuple[str, ...], base: int | None
+) -> None:
+    """Text is never taken for plain indices; only missing numbers are written in another way."""
+
+    def outcome(labels: Any) -> Any:
+        try:
+            decoded = decode(
+                labels, 3, class_names=class_names, columns=columns, base=base, name="y", line=lambda row: None
+            )  # fmt: skip
+        except InputError as error:
+            return str(error)
+        return decoded.indices.tolist(), decoded.form, decoded.class_names, decoded.notice
+
+    floats = np.array(values, dtype=np.float32)
+    assert outcome(floats) == outcome(Factor.of(floats))

@@ -13,6 +13,7 @@ from calviz.core.errors import InputError
 from calviz.core.predictions import Predictions
 from calviz.data import ReadingOptions, read
 from calviz.data.formats.csv import table as csv_format
+from calviz.data.formats.csv import text_blocks
 
 ROWS = [(0, 0.5, 0.5), (1, 0.25, 0.75), (0, 0.625, 0.375)]
 PROBS = np.array([row[1:] for row in ROWS])
@@ -101,9 +102,12 @@ def test_a_file_that_changed_has_no_digest(tmp_path: Path) -> None:
         _ = loaded.digest
 
 
-@pytest.mark.parametrize("blocks", [7, 40, 1 << 20])
-def test_blocks_do_not_matter(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("blocks", "tail"), [(7, 99), (40, 99), (40, 11), (400, 39), (1 << 20, 99)]
+)
+def test_blocks_do_not_matter(blocks: int, tail: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_format, "BLOCK_BYTES", blocks)
+    monkeypatch.setattr(text_blocks, "_TAIL", tail)
     rng = np.random.default_rng(0)
     p = rng.random(200)
     notes = ["plain", "é€", 'a ""quoted"" word', "two\nlines", "a, comma"]
@@ -112,6 +116,18 @@ def test_blocks_do_not_matter(blocks: int, monkeypatch: pytest.MonkeyPatch) -> N
     assert np.array_equal(data.probs[:, 0], p)
     expected = [notes[j % 5].replace('""', '"') for j in range(200)]
     assert data.groups["note"].values().tolist() == expected
+
+
+@pytest.mark.parametrize("words", [("x", "\0"), ("\0", "x")])
+def test_of_several_errors_in_blocks_read_ahead_the_first_is_reported(
+    words: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_format, "BLOCK_BYTES", 1 << 12)
+    beginning = "label,p_a,p_b\n" + 120_000 * "0,.25,.75\n"  # recognition reads 1 MiB
+    first, second = (f"0,.5,{word}\n" + 500 * "0,.5,.5\n" for word in words)
+    error = refused(beginning + first + second)
+    assert error.line == 120_002
+    assert ("NUL" in str(error)) == (words[0] == "\0")
 
 
 @pytest.mark.parametrize("blocks", [30, 1 << 20])

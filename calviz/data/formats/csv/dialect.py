@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS
@@ -37,6 +38,9 @@ _NUMBER = re.compile(
     r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I | re.A
 )
 _INTEGER = re.compile(r"[+-]?\d+", re.A)
+#: Cells that are all numbers with a decimal point or whole, each followed by NUL, which no text table contains.
+_NUMBERS = re.compile(rf"(?:(?:{_NUMBER.pattern})\0)*", re.I | re.A)
+_INTEGERS = re.compile(rf"(?:{_INTEGER.pattern}\0)*", re.A)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.A)
 _COMMENT = re.compile(r"\s*#")
 
@@ -90,6 +94,14 @@ def is_number(text: str, decimal_comma: bool = False) -> bool:
 def is_integer(text: str) -> bool:
     """Whether a stripped cell is a whole number without a fraction or an exponent."""
     return _INTEGER.fullmatch(text) is not None
+
+
+def all_numbers(cells: list[str]) -> Literal["integer", "number"] | None:
+    """What all of these stripped cells are, judged in one pass; None if some are not numbers, or have a decimal comma."""
+    joined = "\0".join([*cells, ""])
+    if _INTEGERS.fullmatch(joined):
+        return "integer"
+    return "number" if _NUMBERS.fullmatch(joined) else None
 
 
 def encoding_of(head: bytes, whole: bool) -> str:

@@ -66,17 +66,18 @@ class BlockParser:
         self.columns = sorted({*numbers, *texts, self.last})
         self.slow_blocks = 0
 
-    def parse(self, block: bytes) -> ParsedBlock:
-        """Parse a block; raise InputError on ragged lines, and collect cells that are not numbers."""
-        import polars as pl
+    def finish(self, block: bytes, frame: pl.DataFrame | None) -> ParsedBlock:
+        """Return the parsed block, given what `parse` returned for it; blocks must come in order.
 
-        frame = self._fast(block) if self.plain else None
+        Raises InputError on ragged lines, and collects cells that are not numbers.
+        """
         if frame is None:
             # If three blocks need the careful way, the others probably do too.
             self.slow_blocks += 1
             self.plain = self.plain and self.slow_blocks < 3
             frame = self._careful(block)
-        floats = frame.select(pl.col(self.float)) if self.numbers else None
+        # An expression that selects them would join the chunks of each column, a copy.
+        floats = frame[self._number_names] if self.numbers else None
         if floats is not None:
             self._note_missing(floats)
         parsed = ParsedBlock(
@@ -91,8 +92,17 @@ class BlockParser:
         return f"f{j}" if j in self._floats else f"t{j}"
 
     @cached_property
+    def _number_names(self) -> list[str]:
+        return [f"f{j}" for j in self.numbers]
+
+    @cached_property
     def _floats(self) -> frozenset[int]:
         return frozenset(self.numbers)
+
+    @cached_property
+    def _selected(self) -> list[int] | None:
+        """The columns to parse; None if that is all, as selecting each of them takes time."""
+        return self.columns if len(self.columns) < len(self.dialect.names) else None
 
     @cached_property
     def _schema(self) -> dict[str, Any]:
@@ -101,11 +111,11 @@ class BlockParser:
         columns = range(len(self.dialect.names))
         return {self._name(j): self.float if j in self._floats else pl.String for j in columns}
 
-    def _fast(self, block: bytes) -> pl.DataFrame | None:
-        """Parse a block the fast way; None if it needs the careful way."""
+    def parse(self, block: bytes) -> pl.DataFrame | None:
+        """Parse a block the fast way; None if it needs the careful way. Several threads may do so at the same time."""
         import polars as pl
 
-        if block.startswith(_PACKED):
+        if not self.plain or block.startswith(_PACKED):
             return None
         try:
             frame = pl.read_csv(
@@ -113,7 +123,7 @@ class BlockParser:
                 has_header=False,
                 separator=self.dialect.separator,
                 decimal_comma=self.dialect.decimal_comma,
-                columns=self.columns,
+                columns=self._selected,
                 schema=self._schema,
             )
         except (pl.exceptions.PolarsError, OSError):

@@ -22,6 +22,7 @@ from calviz.data.formats.csv.bad_cells import ProblemCells
 from calviz.data.formats.csv.dialect import (
     MISSING_WORDS,
     Dialect,
+    all_numbers,
     decode,
     encoding_of,
     is_integer,
@@ -32,14 +33,14 @@ from calviz.data.formats.csv.parser import BlockParser, ParsedBlock
 from calviz.data.formats.csv.text_blocks import OtherEncoding, ahead, line_in, record_blocks
 from calviz.data.notices import Notice
 from calviz.data.recognition.column_names import LABELS, count_scores, plain
-from calviz.data.table import Column, ElementType, Fetched, Table
+from calviz.data.table import Column, Fetched, Table
 
 if TYPE_CHECKING:  # imported on first use, so that reading NPZ files does not load it
     import polars as pl
 
-#: Size of a block of text in bytes: large enough for the parser's threads, small enough that
-#: the copies of a block are negligible beside the array.
-BLOCK_BYTES = 16 << 20
+#: Size of a block of text in bytes: large enough that starting polars costs little, small enough that the few
+#: blocks in memory at a time are small beside the array.
+BLOCK_BYTES = 8 << 20
 #: Number of cells inspected to determine the types of the columns.
 _SAMPLE_CELLS = 50_000
 #: Names of columns whose class has the name of a missing value: "p_NA", "model:none", "null".
@@ -99,8 +100,8 @@ class CsvTable(Table):
 
     def _parsed(self, parser: BlockParser) -> Iterator[ParsedBlock]:
         """Parse the blocks of the file, up to the first one with cells that are not numbers."""
-        for block in ahead(self._blocks()):
-            parsed = parser.parse(block)
+        for block, frame in ahead(self._blocks(), parser.parse):
+            parsed = parser.finish(block, frame)
             self._rows_of_block.append(parsed.rows)
             MAX_ROWS.check(parser.cells.rows, "the file has more rows than are accepted:")
             yield parsed
@@ -182,6 +183,8 @@ def _head(source: Source) -> tuple[bytes, bool]:
 
 def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset[str]) -> Column:
     """Describe a column from its first cells; `classes` are words for missing values that are also class names."""
+    if not classes and cells and (kind := all_numbers(cells)):
+        return Column(name, kind, np.array([float(c) for c in cells]))
     present = [c for c in cells if c not in MISSING_WORDS]
     if classes and not count_scores([name]):
         has_class_words = any(c.casefold() in classes for c in cells)
@@ -193,7 +196,7 @@ def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset
     numbers = sum(values[c] is not None for c in present)
     # A column named like a score holds numbers; other cells are errors to be reported.
     if present and (2 * numbers > len(present) or (numbers and count_scores([name]))):
-        kind: ElementType = "integer" if all(is_integer(c) for c in present) else "number"
+        kind = "integer" if all(is_integer(c) for c in present) else "number"
         return Column(name, kind, np.array([values.get(c) for c in cells], dtype=np.float64))
     if present or not cells:
         return Column(name, "text", np.array(cells, dtype=object))
@@ -254,6 +257,9 @@ def open_csv(source: Source) -> Table:
 
 
 def _bytes_per_row(text: str, dialect: Dialect) -> float:
-    lines = text.split("\n")[dialect.skip :]
-    lines = lines[:-1] or lines
-    return max(1.0, sum(map(len, lines)) / max(1, len(lines)) + 1)
+    start = 0
+    for _ in range(dialect.skip):
+        start = text.find("\n", start) + 1 or len(text)
+    lines = text.count("\n", start)
+    end = text.rfind("\n") + 1 if lines else len(text) + 1
+    return max(1.0, (end - start) / max(1, lines))

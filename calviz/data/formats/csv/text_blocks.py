@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar, cast
 
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_LINE
@@ -16,14 +17,36 @@ from calviz.data.formats.csv.dialect import decode
 
 T = TypeVar("T")
 
+#: Blocks that are worked on at a time: polars uses all cores for one of them, but not all of the time.
+_WORKERS = 2
+#: Bytes at the end of a block in which the end of its last line is looked for.
+_TAIL = 1 << 16
 
-def ahead(blocks: Iterator[T]) -> Iterator[T]:
-    """Yield the same blocks; the next one is prepared in a thread while the current one is processed."""
-    with ThreadPoolExecutor(1) as pool:
-        pending = pool.submit(next, blocks, None)
-        while (block := pending.result()) is not None:
-            pending = pool.submit(next, blocks, None)
-            yield block
+
+def ahead(blocks: Iterator[bytes], work: Callable[[bytes], T]) -> Iterator[tuple[bytes, T]]:
+    """Yield every block with the result of `work`, in order; threads do the work on the next blocks meanwhile.
+
+    Errors come in order, too: one in reading a block does not hide those of the blocks before.
+    """
+    pending: deque[tuple[bytes, Future[T]]] = deque()
+    reading = True
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        while reading or pending:
+            if reading and len(pending) <= _WORKERS:
+                result = Future[T]()
+                try:
+                    block = next(blocks, b"")
+                    if reading := bool(block):
+                        result = pool.submit(work, block)
+                except Exception as error:
+                    block, reading = b"", False
+                    result.set_exception(error)
+                if block or result.done():
+                    pending.append((block, result))
+            else:
+                block, result = pending.popleft()
+                yield block, result.result()
+            del block, result  # the memory of a block can be reused for the next one
 
 
 class OtherEncoding(Exception):
@@ -53,8 +76,12 @@ def record_blocks(source: Source, encoding: str, skip: int, size: int) -> Iterat
                 new = new[start:]
             if not skip and (cut := end_of_records(new, rest.count(b'"'))):
                 # No reference is kept, so the memory of the block can be reused for the next one.
-                yield b"".join((rest, memoryview(new)[:cut]))
-                rest = new[cut:]
+                if rest or cut < len(new):
+                    yield b"".join((rest, memoryview(new)[:cut]))
+                    rest = new[cut:]
+                else:
+                    yield new
+                del new
                 continue
             rest += new
             if len(rest) > MAX_LINE.value:
@@ -65,6 +92,18 @@ def record_blocks(source: Source, encoding: str, skip: int, size: int) -> Iterat
                 )
     if rest.strip() and not skip:
         yield rest
+
+
+def _read_lines(stream: Any, size: int) -> bytes:
+    """Read about `size` bytes; a stream that can go back stops at the end of a line, so that blocks need not be joined."""
+    if size <= _TAIL or not hasattr(stream, "seek"):
+        return cast(bytes, stream.read(size))
+    start = stream.tell()
+    stream.seek(start + size - _TAIL)
+    tail = stream.read(_TAIL)
+    stream.seek(start)
+    end = tail.rfind(b"\n") + 1 if len(tail) == _TAIL else 0
+    return cast(bytes, stream.read(size - _TAIL + end if end else size))
 
 
 def _line_of_nul(source: Source, encoding: str, size: int) -> int:
@@ -83,7 +122,7 @@ def _utf8(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
     plain = encoding == "utf-8"
     decoder = codecs.getincrementaldecoder("utf-8-sig" if plain else encoding)()
     while True:
-        block: bytes = stream.read(size)
+        block = _read_lines(stream, size)
         # A character may be split at the end of a block; the decoder keeps the first part.
         if encoding == "cp1252":
             text = decode(block, encoding).encode()
@@ -99,12 +138,13 @@ def _utf8(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
                     "the file begins like UTF-16 text, but is damaged or incomplete",
                     remedy="save it again, as UTF-8",
                 ) from None
-        if b"\r" in text and b"\n" not in text:
+        if b"\n" not in text and b"\r" in text:
             text = text.replace(b"\r", b"\n")
         if text:
             yield text
         if not block:
             return
+        del block, text
 
 
 def line_in(block: bytes, row: int, separator: str) -> int:

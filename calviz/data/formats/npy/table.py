@@ -146,7 +146,7 @@ def open_npy(source: Source) -> Table:
     MAX_CLASSES.check(m - 1, f"the array has {m:,} columns")
     if not n or not m:
         raise InputError("the array is empty")
-    heads = np.ascontiguousarray(_head(source, member).T, dtype=np.float64)
+    heads = _first_rows(source, member)
     return MatrixTable(
         format="NPY",
         columns=tuple(Column(f"column {j + 1}", "number", head) for j, head in enumerate(heads)),
@@ -158,20 +158,21 @@ def open_npy(source: Source) -> Table:
     )
 
 
-def _head(source: Source, member: StoredArray) -> npt.NDArray[Any]:
+def _first_rows(source: Source, member: StoredArray) -> FloatArray:
+    """The first rows of a 2-D array of shape (n, m), column by column, shape (m, at most `SAMPLE_ROWS`)."""
     header = member.header
     n, m = header.shape
     rows = min(n, SAMPLE_ROWS)
+    out: FloatArray = np.empty((m, rows), dtype=float_type(header.dtype))
     if not header.fortran:
         with member.open() as stream:
-            flat = Header((rows, m), header.dtype, False, header.size)
-            return read_array(stream, flat, member.name)
+            read_rows(stream, replace(header, shape=(rows, m)), [(out.T, slice(0, m))], member.name)
+        return out
     # The first rows are spread over the whole file, one piece per column.
-    out = np.empty((rows, m), dtype=header.dtype)
     with source.open() as raw:
         for j in range(m):
             raw.seek(header.size + j * n * header.dtype.itemsize)
-            out[:, j] = np.frombuffer(raw.read(rows * header.dtype.itemsize), header.dtype)
+            out[j] = np.frombuffer(raw.read(rows * header.dtype.itemsize), header.dtype)
     return out
 
 
