@@ -320,10 +320,11 @@ class _Run:
                     raise _broken(path, error) from None
         raise InputError("none of the files can be read", file=files.name)
 
-    def _frame(self, part: Files, layout: Layout, engine: Engine) -> Any:
+    def _frame(self, part: Files, layout: Layout, engine: Engine, *, careful: bool = False) -> Any:
         import narwhals as nw
 
-        return with_probabilities(nw.from_native(scan(part, engine, self.memory)).lazy(), layout)
+        source = scan(part, engine, self.memory, floats=layout.numbers, careful=careful)
+        return with_probabilities(nw.from_native(source).lazy(), layout)
 
     def _cached_profile(self, part: Files, layout: Layout, folder: Path | None) -> Profile | None:
         """Return the profile of a part, read from the folder of finished parts or else computed and stored there."""
@@ -351,6 +352,10 @@ class _Run:
             with no_panic():
                 frame = self._frame(part, layout, self.engine)
                 sums = _summed(frame, layout, self.name, self.engine)
+                if not sums.usable and part.kind == "csv":
+                    # Blank lines are no rows.
+                    frame = self._frame(part, layout, self.engine, careful=True)
+                    sums = _summed(frame, layout, self.name, self.engine)
         except CalvizError as error:
             raise _in_file(error, part.paths[0]) from None
         except Exception as error:
@@ -378,10 +383,11 @@ class _Run:
 
     def _refuse(self, part: Files, layout: Layout, sums: _Summed) -> None:
         """Raise the error that says how many rows of a part cannot be used, and where the first of them is."""
-        whole = self._frame(part, layout, self.engine)
+        whole = self._frame(part, layout, self.engine, careful=True)
         place = ""
         for path in part.paths:
-            frame = self._frame(Files((path,), part.kind, part.hive), layout, "polars")
+            file = Files((path,), part.kind, part.hive)
+            frame = self._frame(file, layout, "polars", careful=True)
             file_sums = _summed(frame, layout, self.name)
             if file_sums.unusable:
                 row, code = first_fault(frame, layout)

@@ -15,6 +15,10 @@ from typing import Any, Literal, get_args
 from calviz.core.errors import InputError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
+from calviz.data.file_bytes import Source
+from calviz.data.formats.csv.dialect import Dialect
+from calviz.data.formats.csv.table import CsvTable, open_csv
+from calviz.data.recognition.column_names import is_score_name
 
 #: The engines that can sum files.
 Engine = Literal["auto", "polars", "duckdb"]
@@ -154,33 +158,97 @@ def no_panic() -> Iterator[None]:
         raise RuntimeError(match[1] if match else text) from None
 
 
-def scan(files: Files, engine: str, memory: str | None = None) -> Any:
+def scan(
+    files: Files,
+    engine: str,
+    memory: str | None = None,
+    *,
+    floats: Sequence[str] = (),
+    careful: bool = False,
+) -> Any:
     """Return a lazy polars frame or a DuckDB relation of the files.
+
+    Parameters
+    ----------
+    files : Files
+    engine : {"auto", "polars", "duckdb"}
+    memory : str, optional
+        Memory limit of DuckDB.
+    floats : sequence of str
+        Columns of text files that hold floats, even if the first rows have whole numbers only; those named like scores do anyway.
+    careful : bool
+        Whether polars determines the types of a text file from all rows instead of the first ones, and leaves out blank lines;
+        this takes about twice the time.
 
     Raises
     ------
+    InputError
+        If a text file is not UTF-8.
     MissingPackage
         If the engine is not installed.
     """
     check_choice("engine", engine, get_args(Engine))
     paths = [str(path) for path in files.paths]
+    dialect = None
+    if files.kind == "csv":
+        text = _text_table(files.paths[0])
+        dialect = text.dialect
+        whole_numbers = [c.name for c in text.columns if c.type == "integer"]
+        floats = [*floats, *(name for name in whole_numbers if is_score_name(name))]
     if (DEFAULT if engine == "auto" else engine) == "duckdb":
         needs("duckdb")
-        return _duckdb(paths, files, memory)
+        return _duckdb(paths, files, memory, dialect, floats)
     import polars as pl
 
     hive: Any = {"hive_partitioning": files.hive}
     if files.kind == "parquet":
         return pl.scan_parquet(paths, glob=False, **hive)
-    if files.kind == "csv":
-        separator = "\t" if files.paths[0].suffix.lower() == ".tsv" else ","
-        return pl.scan_csv(paths, glob=False, separator=separator)
+    if dialect is not None:
+        return _csv(paths, dialect, floats, careful)
     if files.kind == "ipc":
         return pl.scan_ipc(paths, glob=False, **hive)
-    return pl.scan_ndjson(paths)
+    return pl.scan_ndjson(paths, infer_schema_length=None if careful else 100)
 
 
-def _duckdb(paths: Any, files: Files, memory: str | None) -> Any:
+def _text_table(path: Path) -> CsvTable:
+    """Open a text file as files that are read whole; raise InputError, naming the file, if engines cannot read its encoding."""
+    try:
+        with Source(path) as opened:
+            table = open_csv(opened)
+    except InputError as error:
+        raise error.in_file(path.name) from None
+    if table.dialect.encoding != "utf-8":
+        raise InputError(
+            "the text is not UTF-8, and files are read block by block only as UTF-8",
+            file=path.name,
+            remedy="save it as UTF-8",
+        )
+    return table
+
+
+def _csv(paths: list[str], dialect: Dialect, floats: Sequence[str], careful: bool) -> Any:
+    import polars as pl
+
+    frame = pl.scan_csv(
+        paths,
+        glob=False,
+        separator=dialect.separator,
+        decimal_comma=dialect.decimal_comma,
+        # The header is skipped, because its names may have spaces around them or comments above.
+        has_header=False,
+        skip_lines=dialect.skip,
+        new_columns=list(dialect.names),
+        schema_overrides=dict.fromkeys(floats, pl.Float64),
+        infer_schema_length=None if careful else 100,
+    )
+    if careful and len(dialect.names) > 1:
+        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    return frame
+
+
+def _duckdb(
+    paths: Any, files: Files, memory: str | None, dialect: Dialect | None, floats: Sequence[str]
+) -> Any:
     import duckdb
 
     connection = duckdb.connect()
@@ -191,8 +259,10 @@ def _duckdb(paths: Any, files: Files, memory: str | None) -> Any:
         connection.execute("SET memory_limit = ?", [memory])
     if files.kind == "parquet":
         return connection.read_parquet(paths, hive_partitioning=files.hive)
-    if files.kind == "csv":
-        return connection.read_csv(paths, hive_partitioning=files.hive)
+    if dialect is not None:
+        return connection.read_csv(
+            paths, hive_partitioning=files.hive, dtype=dict.fromkeys(floats, "DOUBLE")
+        )
     if files.kind == "ndjson":
         return connection.read_json(paths, format="newline_delimited")
     raise InputError("DuckDB does not read Arrow files", remedy="use the engine polars")

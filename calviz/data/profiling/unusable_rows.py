@@ -1,10 +1,10 @@
-"""The error message about unusable rows of a source."""
+"""The error messages about unusable rows of a source, and about files that cannot be read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from calviz.core.errors import InputError
+from calviz.core.errors import CalvizError, InputError, lines_of, shortened
 from calviz.profiles.aggregate import FAULTS
 
 
@@ -25,4 +25,15 @@ def unusable(faults: Mapping[int, int], total: int | None, place: str = "") -> I
     return InputError(
         f"{sum(faults.values()):,}{of_total} rows cannot be used: {counts}{place}",
         remedy="correct them or leave them out",
+    )
+
+
+def error_of_file(error: Exception, name: str) -> Exception:
+    """Turn an exception about a file (or a frame, without a name) into an error that names the file."""
+    if isinstance(error, CalvizError):
+        return error.in_file(name) if name and isinstance(error, InputError) else error
+    return InputError(
+        f"it cannot be read ({shortened(lines_of(error)[0])})",
+        file=name or None,
+        remedy="make it again, or leave it out",
     )

@@ -1,0 +1,201 @@
+"""`calviz apply`: bad rows are named as `calviz audit` names them, and what is written is read back as it was."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import calviz
+from calviz.cli import main
+from calviz.comparison import apply_to_files
+from calviz.core.errors import InputError
+from calviz.data.formats.csv import table as csv_table
+from calviz.data.formats.npy import stream
+from calviz.data.profiling import sources
+
+#: More rows than two of the smallest blocks.
+N = 2_500
+BAD = 1_200
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply_to_files, "BLOCK", 1)
+    monkeypatch.setattr(csv_table, "BLOCK_BYTES", 4_000)
+    monkeypatch.setattr(stream, "_BLOCK_BYTES", 4_000)
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def probabilities() -> np.ndarray:
+    return np.random.default_rng(0).dirichlet([1, 1, 1], N)
+
+
+def map_file(folder: Path, *, logits: bool = False) -> Path:
+    p = probabilities()
+    y = np.arange(N) % 3
+    scaling = calviz.recalibrators.TemperatureScaling(input="logits" if logits else "probabilities")
+    path = folder / "map.json"
+    path.write_text(json.dumps(scaling.fit(np.log(p) if logits else p, y).to_dict()))
+    return path
+
+
+def write(folder: Path, suffix: str, scores: np.ndarray, name: str = "p") -> Path:
+    path, y = folder / f"rows{suffix}", np.arange(N) % 3
+    if suffix == ".npz":
+        np.savez(path, **{"probs" if name == "p" else "logits": scores, "labels": y})
+        return path
+    if suffix == ".npy":
+        np.save(path, np.column_stack([scores, y]))
+        return path
+    columns = {f"{name}_{k}": scores[:, k] for k in range(scores.shape[1])}
+    frame = pl.DataFrame({"label": y, **columns})
+    if suffix == ".csv":
+        frame.write_csv(path)
+    elif suffix == ".tsv":
+        frame.write_csv(path, separator="\t")
+    elif suffix == ".parquet":
+        frame.write_parquet(path)
+    elif suffix == ".arrow":
+        frame.write_ipc(path)
+    elif suffix == ".jsonl":
+        frame.write_ndjson(path)
+    else:
+        path.write_bytes(gzip.compress(frame.write_csv().encode()))
+    return path
+
+
+FAULTS = {
+    "missing": [0.2, np.nan, 0.3],
+    "infinite": [0.2, np.inf, 0.3],
+    "negative": [-0.2, 0.6, 0.6],
+    "sum": [0.5, 0.6, 0.6],
+}
+IN_BLOCKS = (".csv", ".tsv", ".parquet", ".arrow", ".jsonl")
+WHOLE = (".csv", ".csv.gz", ".parquet", ".jsonl", ".npz", ".npy")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("suffix", "out"),
+    [*((s, "calibrated") for s in IN_BLOCKS), *((s, "calibrated.csv") for s in WHOLE)],
+)
+def test_a_bad_row_is_named_as_by_audit(tmp_path: Path, suffix: str, out: str, fault: str):
+    scores = probabilities()
+    scores[[BAD, N - 1]] = FAULTS[fault]
+    path = write(tmp_path, suffix, scores)
+    code, _, audited = run("audit", path)
+    assert (code, f"row {BAD + 1:,}" in audited) == (2, True)
+    applied = run("apply", path, "--map", map_file(tmp_path), "--out", tmp_path / out)
+    assert applied == (2, "", audited)
+    assert not list(tmp_path.rglob("calibrated*/*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", IN_BLOCKS)
+def test_bad_logits_are_named_as_by_audit(tmp_path: Path, suffix: str):
+    scores = np.log(probabilities())
+    scores[BAD, 2] = np.nan
+    path = write(tmp_path, suffix, scores, "logit")
+    audited = run("audit", path)[2]
+    assert f"row {BAD + 1:,}" in audited
+    fitted = map_file(tmp_path, logits=True)
+    assert run("apply", path, "--map", fitted, "--out", tmp_path / "out") == (2, "", audited)
+
+
+@pytest.mark.parametrize("cell", ["n/a?", "", "0.1,0.2", "NA"])
+def test_a_bad_cell_is_named_as_by_audit(tmp_path: Path, cell: str):
+    path = write(tmp_path, ".csv", probabilities())
+    lines = path.read_text().splitlines()
+    label, first, _, last = lines[BAD].split(",")
+    lines[BAD] = f"{label},{first},{cell},{last}"
+    path.write_text("\n".join(lines))
+    audited = run("audit", path)[2]
+    assert f"{BAD + 1:,}" in audited  # the line, after that of the header
+    fitted = map_file(tmp_path)
+    assert run("apply", path, "--map", fitted, "--out", tmp_path / "out") == (2, "", audited)
+
+
+def test_a_file_that_may_not_fit_has_its_bad_rows_counted(tmp_path: Path, monkeypatch):
+    scores = probabilities()
+    scores[[BAD, N - 1]] = FAULTS["sum"]
+    path = write(tmp_path, ".parquet", scores)
+    fitted = map_file(tmp_path)
+    monkeypatch.setattr(sources, "_machine_memory", lambda: 1_000.0)
+    code, _, applied = run("apply", path, "--map", fitted, "--out", tmp_path / "out")
+    counted = "2 of 2,500 rows cannot be used: 2 with scores that do not sum to 1"
+    assert (code, counted in applied) == (2, True), applied
+    assert f"the first is row {BAD + 1:,}" in applied
+    audited = run("audit", path)[2]
+    assert counted in audited
+    assert f"the first is row {BAD + 1:,}" in audited
+
+
+TEXTS = {
+    "whole numbers first": lambda lines: [lines[0], *["0,1,0,0"] * 1_500, *lines[1501:]],
+    "comment": lambda lines: ["# made by a model", *lines],
+    "semicolons": lambda lines: [line.replace(",", ";") for line in lines],
+    "decimal comma": lambda lines: [line.replace(",", ";").replace(".", ",") for line in lines],
+    "spaces in the header": lambda lines: [lines[0].replace(",", " , "), *lines[1:]],
+    "blank lines": lambda lines: [*lines[:1_000], "", *lines[1_000:], "", ""],
+    "byte-order mark": lambda lines: ["\ufeff" + lines[0], *lines[1:]],
+    "Windows line ends": lambda lines: [line + "\r" for line in lines],
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_is_read_in_blocks_as_it_is_read_whole(tmp_path: Path, text: str):
+    path = write(tmp_path, ".csv", probabilities())
+    path.write_text("\n".join(TEXTS[text](path.read_text().splitlines())) + "\n")
+    rows = calviz.load(path)
+    fitted, out = map_file(tmp_path), tmp_path / "out"
+    code, said, wrong = run("apply", path, "--map", fitted, "--out", out)
+    assert (code, said, wrong) == (0, f"wrote 1 file to {out}\n", "")
+    assert run("apply", path, "--map", fitted, "--out", tmp_path / "whole.parquet")[0] == 0
+    whole = calviz.load(tmp_path / "whole.parquet")
+    blocks = calviz.load(out / "rows.parquet")
+    np.testing.assert_allclose(blocks.probs, whole.probs, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(blocks.labels, rows.labels)
+    profiled = calviz.profile(path)
+    assert profiled.n == N
+    assert calviz.evaluate(profiled, ["ece"])["ece"].value == pytest.approx(
+        calviz.evaluate(rows, ["ece"])["ece"].value, abs=1e-9
+    )
+
+
+def test_text_that_is_not_utf_8_is_refused_in_blocks(tmp_path: Path):
+    path = write(tmp_path, ".csv", probabilities())
+    path.write_bytes(path.read_text().replace("label", "étiquette").encode("latin-1"))
+    for command in (
+        ("apply", path, "--map", map_file(tmp_path), "--out", tmp_path / "out"),
+        ("profile", path, "--out", tmp_path / "profile.parquet"),
+    ):
+        code, _, wrong = run(*command)
+        assert (code, "rows.csv: the text is not UTF-8" in wrong) == (2, True)
+
+
+def test_repairs_are_not_made_in_blocks(tmp_path: Path):
+    path = write(tmp_path, ".csv", probabilities() * 1.1)
+    fitted, out = map_file(tmp_path), tmp_path / "out"
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", out, "--repair", "renormalise")
+    assert (code, "not repaired" in wrong, out.exists()) == (2, True, False)
+
+
+def test_extra_cells_are_found_where_columns_are_not_used(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "rows.csv"
+    columns = {"measured": rng.random(N), "label": np.arange(N) % 2, "p": rng.random(N)}
+    pl.DataFrame(columns).write_csv(path)
+    lines = path.read_text().splitlines()
+    lines[BAD] += ",0.5"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InputError, match="line 1,201 has 4 cells, expected 3"):
+        calviz.load(path)
