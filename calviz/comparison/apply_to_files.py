@@ -19,7 +19,7 @@ from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import profile_layout
 from calviz.data.profiling.refused_scores import why_refused
 from calviz.data.profiling.sources import Files, find, no_panic, scan
-from calviz.data.profiling.unusable_rows import error_of_file
+from calviz.data.profiling.unusable_rows import check_columns, error_of_file
 from calviz.data.sampling.blocks import predictions_of
 from calviz.profiles.layout import Layout
 
@@ -172,6 +172,7 @@ def _blocks(file: Files, layout: Layout, careful: bool) -> Iterator[tuple[Any, D
     try:
         with no_panic():
             frame = scan(file, "polars", floats=layout.columns, careful=careful)
+            check_columns(frame.collect_schema().names(), layout.columns, file.paths[0].name)
             for block in frame.collect_batches(chunk_size=rows, maintain_order=True):
                 scores = block.select(layout.columns).to_numpy()
                 labels = np.zeros(len(scores), dtype=np.int32)

@@ -199,3 +199,88 @@ def test_extra_cells_are_found_where_columns_are_not_used(tmp_path: Path):
     path.write_text("\n".join(lines))
     with pytest.raises(InputError, match="line 1,201 has 4 cells, expected 3"):
         calviz.load(path)
+
+
+def test_no_output_replaces_what_is_read(tmp_path: Path):
+    path = write(tmp_path, ".csv", probabilities())
+    table = write(tmp_path, ".parquet", probabilities())
+    fitted, before = map_file(tmp_path), path.read_bytes()
+    for arguments in (
+        ("audit", path, "--json", path),
+        ("audit", path, "--html", path),
+        ("compare", path, "--methods", "temperature", "--json", path),
+        ("recalibrate", path, "--method", "temperature", "--out", path),
+        ("apply", path, "--map", fitted, "--out", path),
+        ("profile", table, "--out", table),
+    ):
+        code, _, wrong = run(*arguments)
+        assert code == 2, arguments
+        assert "would replace the file that is read" in wrong or "lies among the files" in wrong
+    assert path.read_bytes() == before
+
+
+def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):
+    folder = tmp_path / "days"
+    folder.mkdir()
+    write(folder, ".parquet", probabilities())
+    code, _, wrong = run("profile", folder, "--out", folder / "all.parquet")
+    assert (code, "lies among the files that are summed" in wrong) == (2, True)
+    # What a stopped run left is not taken for data.
+    parts = tmp_path / "all.parquet.parts"
+    parts.mkdir()
+    write(parts, ".parquet", probabilities())
+    pattern = tmp_path / "**" / "*.parquet"
+    code, _, wrong = run("profile", pattern, "--out", tmp_path / "all.parquet")
+    assert (code, "lies among the files that are summed" in wrong) == (2, True)
+
+
+def test_several_files_are_written_to_a_folder(tmp_path: Path):
+    path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
+    other = tmp_path / "other.csv"
+    other.write_bytes(path.read_bytes())
+    for named in ((path, other), (tmp_path / "*.csv",)):
+        code, _, wrong = run("apply", *named, "--map", fitted, "--out", tmp_path / "out.csv")
+        assert (code, "must be a folder" in wrong) == (2, True)
+    assert not (tmp_path / "out.csv").exists()
+    other.write_text(other.read_text().replace("p_1", "p_x"))
+    out = tmp_path / "out"
+    code, _, wrong = run("apply", other, path, "--map", fitted, "--out", out)
+    assert (code, "rows.csv: there is no column 'p_x', which the first file has" in wrong) == (
+        2,
+        True,
+    )
+
+
+def test_text_files_with_columns_in_another_order_are_one_table(tmp_path: Path):
+    p = np.random.default_rng(0).random(200).round(3)
+    y = (np.arange(200) % 2).astype(int)
+    frame = pl.DataFrame({"label": y, "p_0": 1 - p, "p_1": p})
+    frame.write_csv(tmp_path / "1.csv")
+    frame.select("p_1", "label", "p_0").write_csv(tmp_path / "2.csv")
+    frame.write_csv(tmp_path / "3.csv", separator=";", decimal_comma=True)
+    whole = calviz.load(tmp_path / "1.csv")
+    profiled = calviz.profile(tmp_path)
+    assert profiled.n == 600
+    for key in ("nll", "ece", "brier"):
+        expected = calviz.evaluate(whole, [key])[key].value
+        assert calviz.evaluate(profiled, [key])[key].value == pytest.approx(expected, abs=1e-9)
+    frame.select("label", "p_0").write_csv(tmp_path / "4.csv")
+    with pytest.raises(InputError, match=r"4\.csv: there is no column 'p_1', which the first file"):
+        calviz.profile(tmp_path)
+
+
+def test_a_line_of_text_that_cannot_be_summed_is_named(tmp_path: Path):
+    path = write(tmp_path, ".csv", probabilities())
+    path.write_text(path.read_text().replace("\n", "\n0,0.1,x,0.9\n", 1))
+    code, _, wrong = run("profile", path, "--out", tmp_path / "profile.parquet")
+    assert (code, "row 1 (line 2) 'p_1' = 'x' is not a number" in wrong) == (2, True)
+    assert "--skip-broken" in wrong
+    code, _, wrong = run(
+        "profile",
+        write(tmp_path, ".parquet", probabilities()),
+        "--time",
+        "label:day",
+        "--out",
+        tmp_path / "q.parquet",
+    )
+    assert (code, "column 'label': it holds no dates" in wrong) == (2, True)

@@ -44,11 +44,16 @@ def profile_layout(
     InputError, OptionError
         If the columns cannot be recognised, or their form is not supported.
     """
+    import narwhals as nw
+
     head = frame.head(SAMPLE_ROWS).collect("pyarrow").to_native()
-    names = frame.collect_schema().names()
+    schema = frame.collect_schema()
+    names = schema.names()
     for name in (*by, *([time] if time else [])):
         if name not in names:
             raise OptionError(f"there is no column '{shortened(name)}'; {known_columns(names)}.")
+    if time and not (schema[time].is_temporal() or schema[time] == nw.String):
+        raise InputError("it holds no dates", column=time, remedy="name a column of dates")
     table = ArrowRows(format="table", columns=columns_of(head, "the table has"), data=head)
     with np.errstate(all="ignore"):
         roles = recognise(table, options)

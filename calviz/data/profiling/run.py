@@ -17,9 +17,9 @@ from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profile_files import read_profile
 from calviz.data.profiling.columns import profile_layout
-from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
+from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan, why_out_of_core
 from calviz.data.profiling.unusable_rows import unusable
-from calviz.data.reading import options_of
+from calviz.data.reading import options_of, read
 from calviz.profiles.aggregate import (
     FAULTS,
     cells_from_sums,
@@ -317,7 +317,7 @@ class _Run:
                 raise _in_file(error, path) from None
             except Exception as error:
                 if not self.skip_broken:
-                    raise _broken(path, error) from None
+                    raise self._broken(path, error) from None
         raise InputError("none of the files can be read", file=files.name)
 
     def _frame(self, part: Files, layout: Layout, engine: Engine, *, careful: bool = False) -> Any:
@@ -362,7 +362,7 @@ class _Run:
             if len(part.paths) > 1:
                 return self._one_by_one(part, layout)
             if not self.skip_broken or _out_of_memory(error):
-                raise _broken(part.paths[0], error) from None
+                raise self._broken(part.paths[0], error) from None
             return None
         if not sums.usable:
             self._refuse(part, layout, sums)
@@ -400,6 +400,26 @@ class _Run:
                 break
         _refuse(whole, layout, sums, place)
 
+    def _broken(self, path: Path, error: Exception) -> InputError:
+        if _out_of_memory(error):
+            return InputError(
+                "there is not enough memory to sum the file",
+                file=path.name,
+                remedy="allow more (--memory, memory=), or use the engine polars",
+            )
+        without = "leave out what is broken (--skip-broken, skip_broken=True)"
+        if path.suffix.lower() in (".csv", ".tsv") and not why_out_of_core(str(path)):
+            # Read as a whole, a text file names the lines.
+            try:
+                read(path, options=self.reading)
+            except InputError as reason:
+                return reason.but(remedy=f"{reason.remedy}, or {without}", repairs=())
+        return InputError(
+            f"the file cannot be read ({shortened(lines_of(error)[0])})",
+            file=path.name,
+            remedy=f"make it again, or {without}",
+        )
+
 
 def _with_skipped(result: Profile, skipped: Sequence[str]) -> Profile:
     """Return the profile with the names of skipped files added."""
@@ -413,17 +433,3 @@ def _in_file(error: CalvizError, path: Path) -> CalvizError:
 
 def _out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in lines_of(error)[0].lower()
-
-
-def _broken(path: Path, error: Exception) -> InputError:
-    if _out_of_memory(error):
-        return InputError(
-            "there is not enough memory to sum the file",
-            file=path.name,
-            remedy="allow more (--memory, memory=), or use the engine polars",
-        )
-    return InputError(
-        f"the file cannot be read ({shortened(lines_of(error)[0])})",
-        file=path.name,
-        remedy="make it again, or leave out what is broken (--skip-broken, skip_broken=True)",
-    )

@@ -10,15 +10,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from calviz.core.errors import InputError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
 from calviz.data.file_bytes import Source
-from calviz.data.formats.csv.dialect import Dialect
 from calviz.data.formats.csv.table import CsvTable, open_csv
+from calviz.data.profiling.unusable_rows import check_columns
 from calviz.data.recognition.column_names import is_score_name
+
+if TYPE_CHECKING:  # polars is imported on first use
+    import polars as pl
 
 #: The engines that can sum files.
 Engine = Literal["auto", "polars", "duckdb"]
@@ -109,7 +112,7 @@ def _paths_of(source: str) -> list[Path]:
     if path.is_file():
         if path.suffix.lower() not in _KINDS:
             raise InputError(
-                f"files that end in '{shortened(path.suffix)}' are not profiled",
+                f"files that end in '{shortened(path.suffix)}' cannot be read block by block",
                 file=path.name,
                 remedy=f"known: {', '.join(_KINDS)}",
             )
@@ -189,22 +192,16 @@ def scan(
     """
     check_choice("engine", engine, get_args(Engine))
     paths = [str(path) for path in files.paths]
-    dialect = None
-    if files.kind == "csv":
-        text = _text_table(files.paths[0])
-        dialect = text.dialect
-        whole_numbers = [c.name for c in text.columns if c.type == "integer"]
-        floats = [*floats, *(name for name in whole_numbers if is_score_name(name))]
     if (DEFAULT if engine == "auto" else engine) == "duckdb":
         needs("duckdb")
-        return _duckdb(paths, files, memory, dialect, floats)
+        return _duckdb(paths, files, memory, floats)
     import polars as pl
 
     hive: Any = {"hive_partitioning": files.hive}
     if files.kind == "parquet":
         return pl.scan_parquet(paths, glob=False, **hive)
-    if dialect is not None:
-        return _csv(paths, dialect, floats, careful)
+    if files.kind == "csv":
+        return _csv(files.paths, floats, careful)
     if files.kind == "ipc":
         return pl.scan_ipc(paths, glob=False, **hive)
     return pl.scan_ndjson(paths, infer_schema_length=None if careful else 100)
@@ -226,11 +223,39 @@ def _text_table(path: Path) -> CsvTable:
     return table
 
 
-def _csv(paths: list[str], dialect: Dialect, floats: Sequence[str], careful: bool) -> Any:
+def _csv(paths: Sequence[Path], floats: Sequence[str], careful: bool) -> Any:
     import polars as pl
 
+    first = _text_table(paths[0])
+    names = first.dialect.names
+    alike = [path for path in paths if _begins_like(path, paths[0], first.dialect.skip)]
+    frame = _csv_frame(alike, first, floats, careful)
+    # Files with columns in another order or with another separator are read one by one.
+    others = [path for path in paths if path not in set(alike)]
+    frames = [_csv_frame([path], _text_table(path), floats, careful) for path in others]
+    for path, other in zip(others, frames, strict=True):
+        check_columns(other.collect_schema().names(), names, path.name)
+    if not frames:
+        return frame
+    return pl.concat([frame, *(other.select(names) for other in frames)], how="vertical_relaxed")
+
+
+def _begins_like(path: Path, first: Path, lines: int) -> bool:
+    """Whether two text files have the same first lines."""
+    if path == first:
+        return True
+    with path.open("rb") as one, first.open("rb") as other:
+        return all(one.readline() == other.readline() for _ in range(lines))
+
+
+def _csv_frame(
+    paths: Sequence[Path], text: CsvTable, floats: Sequence[str], careful: bool
+) -> pl.LazyFrame:
+    import polars as pl
+
+    dialect = text.dialect
     frame = pl.scan_csv(
-        paths,
+        list(paths),
         glob=False,
         separator=dialect.separator,
         decimal_comma=dialect.decimal_comma,
@@ -238,7 +263,7 @@ def _csv(paths: list[str], dialect: Dialect, floats: Sequence[str], careful: boo
         has_header=False,
         skip_lines=dialect.skip,
         new_columns=list(dialect.names),
-        schema_overrides=dict.fromkeys(floats, pl.Float64),
+        schema_overrides=dict.fromkeys(_floats(text, floats), pl.Float64),
         infer_schema_length=None if careful else 100,
     )
     if careful and len(dialect.names) > 1:
@@ -246,9 +271,13 @@ def _csv(paths: list[str], dialect: Dialect, floats: Sequence[str], careful: boo
     return frame
 
 
-def _duckdb(
-    paths: Any, files: Files, memory: str | None, dialect: Dialect | None, floats: Sequence[str]
-) -> Any:
+def _floats(text: CsvTable, floats: Sequence[str]) -> list[str]:
+    """The columns of floats, and those named like scores whose first values are mostly numbers."""
+    named = [c.name for c in text.columns if c.numeric and is_score_name(c.name)]
+    return [name for name in dict.fromkeys([*floats, *named]) if name in text]
+
+
+def _duckdb(paths: Any, files: Files, memory: str | None, floats: Sequence[str]) -> Any:
     import duckdb
 
     connection = duckdb.connect()
@@ -259,10 +288,9 @@ def _duckdb(
         connection.execute("SET memory_limit = ?", [memory])
     if files.kind == "parquet":
         return connection.read_parquet(paths, hive_partitioning=files.hive)
-    if dialect is not None:
-        return connection.read_csv(
-            paths, hive_partitioning=files.hive, dtype=dict.fromkeys(floats, "DOUBLE")
-        )
+    if files.kind == "csv":
+        types = dict.fromkeys(_floats(_text_table(files.paths[0]), floats), "DOUBLE")
+        return connection.read_csv(paths, hive_partitioning=files.hive, dtype=types)
     if files.kind == "ndjson":
         return connection.read_json(paths, format="newline_delimited")
     raise InputError("DuckDB does not read Arrow files", remedy="use the engine polars")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from calviz.core.errors import CalvizError, InputError, lines_of, shortened
 from calviz.profiles.aggregate import FAULTS
@@ -37,3 +37,13 @@ def error_of_file(error: Exception, name: str) -> Exception:
         file=name or None,
         remedy="make it again, or leave it out",
     )
+
+
+def check_columns(names: Iterable[str], needed: Iterable[str], file: str | None) -> None:
+    """Raise InputError if a further file lacks a column of the first one."""
+    if missing := set(needed) - set(names):
+        raise InputError(
+            f"there is no column '{shortened(min(missing))}', which the first file has",
+            file=file,
+            remedy="name files with the same columns",
+        )

@@ -22,7 +22,7 @@ from calviz.data.building.build import two_logits
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import profile_layout
 from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
-from calviz.data.profiling.unusable_rows import error_of_file, unusable
+from calviz.data.profiling.unusable_rows import check_columns, error_of_file, unusable
 from calviz.data.sampling.hashes import Hashes, content_hashes
 from calviz.profiles.aggregate import FAULTS, LARGEST_COUNT, faults_of, first_fault
 from calviz.profiles.layout import Layout
@@ -303,6 +303,7 @@ def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame
     import polars as pl
 
     frame: nw.LazyFrame[Any] | nw.DataFrame[Any] = nw.from_native(native)
+    check_columns(frame.collect_schema().names(), columns, None)
     selected: Any = frame.select(*columns)
     if isinstance(frame, nw.DataFrame):
         yield from selected.to_polars().iter_slices(rows)
