@@ -36,11 +36,12 @@ def check_output(option: str, path: str | None) -> None:
 
 
 def _paths_read() -> set[Path]:
-    """The files and folders that are arguments of the running command."""
+    """The files and folders that are arguments of the running command, and the file of ``--labels``."""
     context = click.get_current_context(silent=True)
     if context is None:
         return set()
-    values: list[str] = []
+    labels = context.params.get("label_file")
+    values: list[str] = [labels] if labels else []
     for argument in context.command.params:
         if isinstance(argument, click.Argument):
             value = context.params.get(argument.name or "") or ()

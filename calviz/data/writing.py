@@ -60,13 +60,13 @@ def _write(data: Dataset, target: Path) -> None:
         return
     import pandas as pd
 
-    frame = pd.DataFrame(_columns(data))
+    columns = _columns(data)
     if target.suffix.lower() == ".parquet":
-        frame.to_parquet(target, index=False)
+        pd.DataFrame(columns).to_parquet(target, index=False)
         return
     from calviz.text.export import csv_bytes
 
-    target.write_bytes(csv_bytes(frame))
+    target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns))))
 
 
 def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:
@@ -111,8 +111,8 @@ def _arrays(data: Dataset) -> dict[str, npt.NDArray[Any]]:
     else:
         arrays["confidence"] = data.confidence
         arrays["correct"] = data.correct.astype(np.int8)
-    for name, column in _of_rows(data, arrays).items():
-        arrays[name] = _date_texts(column) if column.dtype.kind == "M" else column
+    # Arrays of dates are not read.
+    arrays |= _with_date_texts(_of_rows(data, arrays))
     for name, texts in {**data.texts, **data.groups}.items():
         # A column of clusters may be one of groups or texts too.
         if name not in arrays and _text_bytes(texts) <= _MOST_TEXT:
@@ -136,8 +136,12 @@ def _of_rows(data: Dataset, taken: Collection[str]) -> dict[str, npt.NDArray[Any
     return columns
 
 
+def _with_date_texts(columns: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {k: _date_texts(v) if v.dtype.kind == "M" else v for k, v in columns.items()}
+
+
 def _date_texts(times: npt.NDArray[np.datetime64]) -> npt.NDArray[Any]:
-    """Dates as text, shape (n,), with a time of day only where there is one; arrays of dates are not read."""
+    """Dates as text, shape (n,), with a time of day only where there is one."""
     for unit in ("D", "s"):
         if np.array_equal(times.astype(f"datetime64[{unit}]"), times):
             return np.datetime_as_string(times, unit=unit, casting="unsafe")

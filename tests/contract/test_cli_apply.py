@@ -217,6 +217,10 @@ def test_no_output_replaces_what_is_read(tmp_path: Path):
         assert code == 2, arguments
         assert "would replace the file that is read" in wrong or "lies among the files" in wrong
     assert path.read_bytes() == before
+    truth = tmp_path / "truth.csv"
+    truth.write_text("id,label\n0,1\n")
+    code, _, wrong = run("audit", path, "--labels", truth, "--on", "id", "--json", truth)
+    assert (code, "would replace the file that is read" in wrong) == (2, True)
 
 
 def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):

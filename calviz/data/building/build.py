@@ -361,7 +361,7 @@ class _Builder:
         layout = self.layout
         names = {"clusters": layout.cluster, "weights": layout.weight, "times": layout.time}
         columns: dict[str, Any] = {
-            "column_names": {key: name for key, name in names.items() if name is not None}
+            "column_names": {k: self._shown(name) for k, name in names.items() if name is not None}
         }
         if layout.cluster is not None:
             clusters = Factor.of(one_dimensional(fetched.columns[layout.cluster]))

@@ -1,6 +1,6 @@
 """Calibrated files keep the columns of the rows, by their names, and are read back as they were."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +45,11 @@ def source(folder: Path, suffix: str, *, hours: bool = False) -> Path:
     else:
         frame.write_parquet(path)
     return path
+
+
+def test_dates_without_a_time_of_day_are_written_as_dates(tmp_path: Path):
+    write_predictions(calviz.load(source(tmp_path, ".csv"), **ROLES), tmp_path / "out.csv")
+    assert pl.read_csv(tmp_path / "out.csv")["seen"][0] == date(2026, 1, 30).isoformat()
 
 
 def assert_same_rows(read, data) -> None:
@@ -150,6 +155,21 @@ def test_very_long_texts_are_left_out_of_arrays(tmp_path: Path, monkeypatch: pyt
     write_predictions(data, tmp_path / "short.npz")
     read = calviz.load(tmp_path / "short.npz")
     assert ("site" in read.groups, "note" in read.texts) == (True, False)
+
+
+@pytest.mark.parametrize("name", ["patient", "group_patient"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_clusters_of_a_group_array_go_by_either_name(tmp_path: Path, name: str, suffix: str):
+    patients, sites = np.arange(N) // 5, np.array(["a", "b"] * (N // 2))
+    path = tmp_path / "rows.npz"
+    probs, labels = np.linspace(0, 1, N), np.arange(N) % 2
+    np.savez(path, probs=probs, labels=labels, group_patient=patients, group_site=sites)
+    data = calviz.load(path, cluster_column=name, groups=["site"])
+    assert list(data.groups) == ["site"]
+    assert data.column_names["clusters"] == "patient"
+    write_predictions(data, tmp_path / f"calibrated{suffix}")
+    read = calviz.load(tmp_path / f"calibrated{suffix}", cluster_column="patient")
+    assert list(read.clusters.values()) == list(data.clusters.values())
 
 
 def test_a_text_and_a_group_of_one_name_are_kept_apart(tmp_path: Path):
