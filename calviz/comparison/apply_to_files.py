@@ -17,10 +17,10 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import profile_layout
-from calviz.data.profiling.refused_scores import why_refused
 from calviz.data.profiling.sources import Files, find, no_panic, scan
 from calviz.data.profiling.unusable_rows import check_columns, error_of_file
 from calviz.data.sampling.blocks import predictions_of
+from calviz.data.sampling.refused_scores import why_refused
 from calviz.profiles.layout import Layout
 
 #: Size of a block in entries (rows x score columns).

@@ -161,7 +161,7 @@ def _same_columns(models: Models) -> Models:
     times = next((m.times for m in models.values() if m.times is not None), None)
     first = next(iter(models.values()))
     names: dict[str, str] = {}
-    for m in reversed(models.values()):
+    for m in reversed(list(models.values())):
         names |= {k: v for k, v in m.column_names.items() if getattr(m, k) is not None}
     return {
         name: with_rows(

@@ -77,6 +77,7 @@ FAULTS = {
     "infinite": [0.2, np.inf, 0.3],
     "negative": [-0.2, 0.6, 0.6],
     "sum": [0.5, 0.6, 0.6],
+    "above one": [0.0, 1.001, 0.0],
 }
 IN_BLOCKS = (".csv", ".tsv", ".parquet", ".arrow", ".jsonl")
 WHOLE = (".csv", ".csv.gz", ".parquet", ".jsonl", ".npz", ".npy")

@@ -32,6 +32,11 @@ def error_of_file(error: Exception, name: str) -> Exception:
     """Turn an exception about a file (or a frame, without a name) into an error that names the file."""
     if isinstance(error, CalvizError):
         return error.in_file(name) if name and isinstance(error, InputError) else error
+    return unreadable(error, name)
+
+
+def unreadable(error: Exception, name: str) -> InputError:
+    """Return the error about a file (or a frame, without a name) that an engine cannot read."""
     return InputError(
         f"it cannot be read ({shortened(lines_of(error)[0])})",
         file=name or None,

@@ -12,8 +12,9 @@ from calviz.data.building.diagnose import Problem
 from calviz.data.file_bytes import Source
 from calviz.data.format import format_of
 from calviz.data.profiling.sources import Files, no_panic, scan, why_out_of_core
-from calviz.data.profiling.unusable_rows import error_of_file, unusable
+from calviz.data.profiling.unusable_rows import unreadable, unusable
 from calviz.data.recognition.layout import Scores
+from calviz.data.sampling.blocks import predictions_of
 from calviz.profiles.aggregate import FAULTS, faults_of, first_fault
 from calviz.profiles.layout import Layout
 from calviz.profiles.logits import with_probabilities
@@ -32,16 +33,16 @@ def why_refused(file: Files, layout: Layout, error: Exception) -> InputError:
         Why a block was refused or could not be read; returned as a sentence if the file as a whole shows no reason.
     """
     (path,) = file.paths
-    error = error_of_file(error, path.name)
+    known = error if isinstance(error, InputError) else unreadable(error, path.name)
     try:
         with no_panic():
             if why_out_of_core(str(path)):
-                return _summed(file, layout) or error
-            return _read_whole(path, layout, error)
+                return _summed(file, layout) or known
+            return _read_whole(path, layout, known)
     except InputError as reason:
         return reason
     except Exception:
-        return error
+        return known
 
 
 def _read_whole(path: Path, layout: Layout, error: InputError) -> InputError:
@@ -55,6 +56,10 @@ def _read_whole(path: Path, layout: Layout, error: InputError) -> InputError:
     with Source(path) as opened, np.errstate(all="ignore"):
         table = format_of(opened).open(opened)
         (array,) = table.fetch([columns], []).scores
+        try:
+            predictions_of(array, np.zeros(len(array), dtype=np.int32), layout)
+        except InputError as of_whole:
+            error = of_whole
         return Problem(table, scores, array, lambda row: row).explain(error)
 
 
