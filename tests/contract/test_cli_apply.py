@@ -289,3 +289,14 @@ def test_a_line_of_text_that_cannot_be_summed_is_named(tmp_path: Path):
         tmp_path / "q.parquet",
     )
     assert (code, "column 'label': it holds no dates" in wrong) == (2, True)
+
+
+def test_a_pattern_says_what_is_wrong_with_its_files(tmp_path: Path):
+    code, _, wrong = run("audit", tmp_path / "*.csv")
+    assert (code, wrong) == (2, "calviz: *.csv: there is no such file.\n")
+    write(tmp_path, ".npz", probabilities())
+    code, _, wrong = run("audit", tmp_path / "*.npz")
+    assert (code, "rows.npz: files that end in '.npz' cannot be read block by block" in wrong) == (
+        2,
+        True,
+    )

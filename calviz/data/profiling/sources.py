@@ -110,18 +110,23 @@ def _paths_of(source: str) -> list[Path]:
             raise InputError("there are no files of predictions in the folder", file=path.name)
         return paths
     if path.is_file():
-        if path.suffix.lower() not in _KINDS:
-            raise InputError(
-                f"files that end in '{shortened(path.suffix)}' cannot be read block by block",
-                file=path.name,
-                remedy=f"known: {', '.join(_KINDS)}",
-            )
-        return [path]
-    paths = sorted(Path(p) for p in glob.glob(source, recursive=True))  # noqa: PTH207  # absolute patterns too
-    paths = [p for p in paths if p.is_file() and p.suffix.lower() in _KINDS]
+        return _known([path])
+    paths = sorted(Path(p) for p in glob.iglob(source, recursive=True))  # noqa: PTH207  # absolute patterns too
+    paths = [path for path in paths if path.is_file()]
     if not paths:
         raise InputError("there is no such file", file=shortened(source))
-    return paths
+    return _known(paths)
+
+
+def _known(paths: list[Path]) -> list[Path]:
+    known = [path for path in paths if path.suffix.lower() in _KINDS]
+    if not known:
+        raise InputError(
+            f"files that end in '{shortened(paths[0].suffix)}' cannot be read block by block",
+            file=paths[0].name,
+            remedy=f"known: {', '.join(_KINDS)}",
+        )
+    return known
 
 
 def why_out_of_core(source: str) -> str:
@@ -133,7 +138,8 @@ def why_out_of_core(source: str) -> str:
         )
         return "it is a folder of files" if table else ""
     if not path.exists():
-        return "it is a pattern" if glob.has_magic(source) else ""
+        matched = glob.has_magic(source) and any(glob.iglob(source, recursive=True))  # noqa: PTH207
+        return "it is a pattern" if matched else ""
     if path.suffix.lower() not in _KINDS:
         return ""
     needed, room = _EXPANDS * path.stat().st_size, _machine_memory() / 2
