@@ -300,3 +300,18 @@ def test_a_pattern_says_what_is_wrong_with_its_files(tmp_path: Path):
         2,
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("dates", "sentence"),
+    [
+        (["01.02.2026"] * 1_500, "row 1, column 'day': '01.02.2026' cannot be read as a date"),
+        (["2026-02-01"] * 1_499 + ["soon"], "column 'day': a value cannot be read as a date"),
+        (["2026-02-01"] * 1_499 + [""], "1 of 1,500 rows cannot be used: 1 with no time"),
+    ],
+)
+def test_dates_that_cannot_be_read_are_not_a_broken_file(tmp_path: Path, dates, sentence):
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({"y": np.arange(1_500) % 2, "p": [0.25] * 1_500, "day": dates}).write_parquet(path)
+    code, _, wrong = run("profile", path, "--time", "day:month", "--out", tmp_path / "x.parquet")
+    assert (code, sentence in wrong, "skip-broken" in wrong) == (2, True, False), wrong

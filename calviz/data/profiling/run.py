@@ -407,6 +407,15 @@ class _Run:
                 file=path.name,
                 remedy="allow more (--memory, memory=), or use the engine polars",
             )
+        text = lines_of(error)[0]
+        column = self.settings["time"]
+        if column and "datetime" in text and "conversion" in text:
+            return InputError(
+                "a value cannot be read as a date",
+                file=path.name,
+                column=column,
+                remedy="write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS",
+            )
         without = "leave out what is broken (--skip-broken, skip_broken=True)"
         if path.suffix.lower() in (".csv", ".tsv") and not why_out_of_core(str(path)):
             # Read as a whole, a text file names the lines.
@@ -415,7 +424,7 @@ class _Run:
             except InputError as reason:
                 return reason.but(remedy=f"{reason.remedy}, or {without}", repairs=())
         return InputError(
-            f"the file cannot be read ({shortened(lines_of(error)[0])})",
+            f"the file cannot be read ({shortened(text)})",
             file=path.name,
             remedy=f"make it again, or {without}",
         )
