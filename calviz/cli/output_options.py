@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
 from calviz.core.atomic_files import check_place, write_output
+from calviz.core.errors import OptionError
 
 
 class OutputOption(click.Option):
@@ -26,9 +28,25 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_output(option: str, path: str | None) -> None:
-    """Raise OptionError if no file can be written to the path; nothing is touched. None and ``-`` are fine."""
+    """Raise OptionError if no file can be written to the path, or one that is read would be replaced; nothing is touched. None and ``-`` are fine."""
     if path is not None and path != "-":
         check_place(path, f"{option} {path}")
+        if Path(path).resolve() in _paths_read():
+            raise OptionError(f"{option} {path} would replace the file that is read; give another.")
+
+
+def _paths_read() -> set[Path]:
+    """The files and folders that are arguments of the running command, and the file of ``--labels``."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return set()
+    labels = context.params.get("label_file")
+    values: list[str] = [labels] if labels else []
+    for argument in context.command.params:
+        if isinstance(argument, click.Argument):
+            value = context.params.get(argument.name or "") or ()
+            values += [value] if isinstance(value, str) else value
+    return {Path(value).resolve() for value in values}
 
 
 def write_json(value: Any, path: str) -> None:

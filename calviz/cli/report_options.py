@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calviz.cli.output_options import OutputOption, write_text
-from calviz.core.atomic_files import check_place, write_output
+from calviz.cli.output_options import OutputOption, check_output, write_text
+from calviz.core.atomic_files import write_output
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import REPORT, needs
 
@@ -67,7 +67,7 @@ class Documents:
                 continue
             if path in ("", "-"):
                 raise OptionError(f"{name} '{path}' is not a file; give the name of a file.")
-            check_place(path, f"{name} {path}")
+            check_output(name, path)
         if self.pdf is not None:
             from calviz.report.pdf import why_not
 

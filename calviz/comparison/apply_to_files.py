@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import profile_layout
-from calviz.data.profiling.sources import TableFiles, find, scan
+from calviz.data.profiling.sources import TableFiles, find, no_panic, scan
+from calviz.data.profiling.unusable_rows import check_columns, error_of_file
 from calviz.data.sampling.blocks import predictions_of
+from calviz.data.sampling.refused_scores import why_refused
 from calviz.profiles.layout import ProfileColumns
 
 #: Size of a block in entries (rows x score columns).
@@ -44,7 +46,7 @@ def apply_to_files(
     Parameters
     ----------
     sources : sequence of str or PathLike
-        Files, folders or patterns.
+        TableFiles, folders or patterns.
     record : mapping
         A map from `to_dict`.
     folder : str or PathLike
@@ -69,16 +71,32 @@ def apply_to_files(
 
     files, target = find(sources), Path(folder)
     names = target_names(sources, folder)
+    options = options or ReadingOptions()
+    if options.repair:
+        raise OptionError(
+            "files that are written to a folder are read block by block and not repaired: name one file, and a file to write "
+            "(--out calibrated.parquet)."
+        )
     first = TableFiles(files.paths[:1], files.kind, files.hive)
-    layout = profile_layout(
-        nw.from_native(scan(first, "polars")), options or ReadingOptions(), model=model
-    )
+    try:
+        with no_panic():
+            layout = profile_layout(nw.from_native(scan(first, "polars")), options, model=model)
+    except Exception as error:
+        raise error_of_file(error, first.paths[0].name) from None
     target.mkdir(parents=True, exist_ok=True)
     written = []
     for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
         checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
+        file, out = TableFiles((path,), files.kind), target / name
         try:
-            _apply(TableFiles((path,), files.kind), layout, record, target / name, marks)
+            try:
+                _apply(file, layout, record, out, marks)
+            except _BlockRefused:
+                if file.kind not in ("csv", "ndjson"):
+                    raise
+                _apply(file, layout, record, out, marks, careful=True)
+        except _BlockRefused as refused:
+            raise why_refused(file, layout, refused.reason).in_file(path.name) from None
         except InputError as error:
             raise error.in_file(path.name) from None
         written.append(target / name)
@@ -100,20 +118,32 @@ def target_names(
     return names
 
 
+class _BlockRefused(Exception):
+    """Raised if a block cannot be read or its scores cannot be used; `reason` is the exception."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
 def _apply(
-    file: TableFiles, layout: ProfileColumns, record: Any, out: Path, marks: RowMarks | None
+    file: TableFiles,
+    layout: ProfileColumns,
+    record: Any,
+    out: Path,
+    marks: RowMarks | None,
+    *,
+    careful: bool = False,
 ) -> None:
     import polars as pl
     import pyarrow.parquet as pq
 
-    rows = max(1_000, BLOCK // len(layout.scores))
     writer = None
-    done = 0
     with replacing(out) as beside:
         try:
-            for block in scan(file, "polars").collect_batches(chunk_size=rows, maintain_order=True):
+            for block, predictions in _blocks(file, layout, careful):
                 checkpoint()
-                calibrated = apply_map(_predictions(block, layout, done), record)
+                calibrated = apply_map(predictions, record)
                 rows_out = _with_scores(block, calibrated, layout)
                 if marks is not None:
                     chosen, columns = marks(block, layout)
@@ -127,7 +157,6 @@ def _apply(
                 table = rows_out.to_arrow()
                 writer = writer or pq.ParquetWriter(beside, table.schema)
                 writer.write_table(table)
-                done += block.height
         finally:
             if writer is not None:
                 writer.close()
@@ -135,14 +164,23 @@ def _apply(
             raise InputError("there are no rows", remedy="give files with at least one")
 
 
-def _predictions(block: Any, layout: ProfileColumns, before: int) -> Dataset:
-    """Return the scores of a block as predictions, with dummy labels, which a map does not use."""
-    scores = block.select(layout.columns).to_numpy()
+def _blocks(
+    file: TableFiles, layout: ProfileColumns, careful: bool
+) -> Iterator[tuple[Any, Dataset]]:
+    """Yield the blocks of a file, and their scores as predictions, with dummy labels, which a map does not use."""
+    rows = max(1_000, BLOCK // len(layout.scores))
+    import polars as pl
+
     try:
-        return predictions_of(scores, np.zeros(len(scores), dtype=np.int32), layout)
-    except InputError as error:
-        row = None if error.row is None else before + error.row
-        raise error.but(row=row, repairs=()) from None  # no repair is made block by block
+        with no_panic():
+            frame = scan(file, "polars", floats=layout.columns, careful=careful)
+            check_columns(frame.collect_schema().names(), layout.columns, file.paths[0].name)
+            for block in frame.collect_batches(chunk_size=rows, maintain_order=True):
+                scores = block.select(layout.columns).to_numpy()
+                labels = np.zeros(len(scores), dtype=np.int32)
+                yield block, predictions_of(scores, labels, layout)
+    except (InputError, pl.exceptions.PolarsError, RuntimeError) as error:
+        raise _BlockRefused(error) from None
 
 
 def _with_scores(block: Any, calibrated: Dataset, layout: ProfileColumns) -> Any:

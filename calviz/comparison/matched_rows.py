@@ -160,12 +160,16 @@ def _same_columns(models: NamedModels) -> NamedModels:
     weights = next((m.weights for m in models.values() if m.weights is not None), None)
     times = next((m.times for m in models.values() if m.times is not None), None)
     first = next(iter(models.values()))
+    names: dict[str, str] = {}
+    for m in reversed(list(models.values())):
+        names |= {k: v for k, v in m.column_names.items() if getattr(m, k) is not None}
     return {
         name: with_rows(
             m.with_columns(splits=splits, groups=groups, ids=first.ids),
             clusters=clusters,
             weights=weights,
             times=times,
+            names=names,
         )
         for name, m in models.items()
     }

@@ -169,6 +169,8 @@ def over_time(
     check_whole("min_rows", min_rows, least=2)
     divided = periods(sample.data.times, every, parts=parts)
     if len(divided.names) < 2:
+        if divided.every == "equal counts":
+            raise NotAvailable("all rows have the same time, so there are no periods.")
         raise NotAvailable(
             f"all rows lie in one {divided.every} ({divided.names[0]}): choose a shorter period."
         )
@@ -181,6 +183,8 @@ def over_time(
     large = np.flatnonzero(count >= min_rows)
     measured: list[Period] = []
     if not large.size:
+        if divided.every == "equal counts":
+            raise NotAvailable(f"no period has {min_rows} rows or more: choose fewer periods.")
         raise NotAvailable(
             f"no {divided.every} has {min_rows} rows or more: choose longer periods."
         )

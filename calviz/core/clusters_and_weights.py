@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ def with_rows(
     clusters: str | Factor | npt.ArrayLike | None = None,
     weights: npt.ArrayLike | None = None,
     times: npt.ArrayLike | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> D:
     """Return the same data with other clusters, weights or times; those that are None stay unchanged.
 
@@ -32,13 +34,18 @@ def with_rows(
     clusters : str, Factor or array_like, shape (n,)
         Name of a group column, "id" for the identifiers, or one value per row.
     weights, times : array_like, shape (n,)
+    names : mapping of str to str, optional
+        Names in files of the new columns (`Predictions.column_names`).
 
     Raises
     ------
     InputError
         If a column does not exist or cannot be used.
     """
-    columns: dict[str, Any] = {}
+    given = {"clusters": clusters, "weights": weights, "times": times}
+    kept = {key: name for key, name in data.column_names.items() if given[key] is None}
+    named = {"clusters": clusters} if isinstance(clusters, str) else {}
+    columns: dict[str, Any] = {"column_names": {**kept, **named, **(names or {})}}
     if clusters is not None:
         columns["clusters"] = (
             _column(data, clusters) if isinstance(clusters, str) else Factor.of(clusters)

@@ -65,6 +65,8 @@ class Predictions(Constructors, RowColumns):
         Time of each row.
     cells : Cells, optional
         Given if each row stands for many observed rows (`calviz.profiles`); `weights` are then their counts.
+    column_names : mapping of str to str, optional
+        Names in files of the columns "clusters", "weights" and "times". They are not part of the content that is hashed.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
     name : str
@@ -188,7 +190,7 @@ class ConfidencePredictions(RowColumns):
         True and predicted classes, as indices into `class_names`.
     class_cells : ClassCells, optional
         For a profile, the cells of each class's own probability.
-    splits, groups, ids, numbers, texts, clusters, weights, times, cells, class_names, name
+    splits, groups, ids, numbers, texts, clusters, weights, times, cells, column_names, class_names, name
         As in `Predictions`.
     """
 

@@ -23,7 +23,7 @@ from calviz.core.probabilities import as_float
 Kind = Literal["probabilities", "logits", "confidence"]
 
 #: Columns on which no metric depends.
-_DESCRIPTIVE = {"name", "splits", "groups", "ids", "numbers", "texts", "times"}
+_DESCRIPTIVE = {"name", "splits", "groups", "ids", "numbers", "texts", "times", "column_names"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -39,6 +39,7 @@ class RowColumns:
     weights: FloatArray | None = None
     times: npt.NDArray[np.datetime64] | None = None
     cells: Cells | None = None
+    column_names: Mapping[str, str] = field(default_factory=dict)
     class_names: tuple[str, ...] = ()
     name: str = "predictions"
 
@@ -60,6 +61,7 @@ class RowColumns:
         object.__setattr__(self, "numbers", MappingProxyType(numbers))
         texts = {str(key): Factor.of(column) for key, column in self.texts.items()}
         object.__setattr__(self, "texts", MappingProxyType(texts))
+        object.__setattr__(self, "column_names", MappingProxyType(dict(self.column_names)))
         columns: dict[str, int] = {key: len(c) for key, c in (*groups.items(), *texts.items())}
         columns |= {key: len(column) for key, column in numbers.items()}
         if self.clusters is not None:
@@ -144,6 +146,7 @@ class RowColumns:
             "weights": None if self.weights is None else read_only(self.weights[rows]),
             "times": None if self.times is None else read_only(self.times[rows]),
             "cells": None if self.cells is None else self.cells.take(rows),
+            "column_names": self.column_names,
         }
 
     @property

@@ -199,7 +199,9 @@ class Recognition:
         elif self.label_form:
             parts.append(self.label_form)
         if self.split_counts:
-            split_parts = [f"{short(name)} {count:,}" for name, count in self.split_counts.items()]
+            split_parts = [
+                f"{short(name) or '(empty)'} {count:,}" for name, count in self.split_counts.items()
+            ]
             counts = ", ".join([*split_parts[:8], *(["…"] if len(split_parts) > 8 else [])])
             name = f"split {_quoted(self.split_column)} " if self.split_column else "splits "
             parts.append(f"{name}({counts})")

@@ -25,7 +25,7 @@ from calviz.data.profile_files import facts_in
 from calviz.data.profile_files import loaded as loaded_profile
 from calviz.data.profile_files import of_table as profile_of
 from calviz.data.recognition.layout import ColumnRoles
-from calviz.data.recognition.recognise import recognise
+from calviz.data.recognition.recognise import recognise, with_array_names
 from calviz.data.table import Table
 
 _EMPTY = ReadingOptions()
@@ -111,6 +111,7 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         As in `read`, without a file name.
     """
     table, options = by_choices(table, options)
+    options = with_array_names(table, options)
     layout = recognise(table, options)
     built = build(table, layout, options, name)
     return Loaded(

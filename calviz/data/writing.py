@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from calviz.core.atomic_files import check_place, replacing
 from calviz.core.errors import InputError, OptionError
 from calviz.core.extra_packages import needs
+from calviz.core.factor import Factor
 from calviz.core.predictions import Dataset, Predictions
 
 #: Supported file extensions.
 SUFFIXES = (".csv", ".parquet", ".npz")
 #: Optional packages that each format needs.
 _NEEDED = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow")}
+#: Largest array of texts in an NPZ file, in bytes.
+_MOST_TEXT = 256 << 20
 
 
 def check_target(path: str | Path) -> Path:
@@ -31,11 +37,12 @@ def check_target(path: str | Path) -> Path:
 
 
 def write_predictions(data: Dataset, path: str | Path) -> None:
-    """Write probabilities (or confidences), labels, identifiers, splits, groups, numbers and texts.
+    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
 
-    In tables, score columns are named ``p_<class>``, labels are class names, and groups, numbers and texts keep their names; CSV
-    text that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and ``split``,
-    ``ids``, ``group_<name>`` and numbers; long texts, of which an array gives every row the length of the longest, are left out.
+    In tables, score columns are named ``p_<class>``, labels are class names, and all columns but identifiers and splits keep their
+    names; CSV text that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
+    ``split``, ``ids``, ``group_<name>`` (groups and texts), and clusters, weights, times and numbers under their names. Texts that
+    would take more than 256 MiB, because an array gives every row the length of the longest, are left out.
     """
     target = check_target(path)
     if data.cells is not None:
@@ -49,55 +56,97 @@ def write_predictions(data: Dataset, path: str | Path) -> None:
 
 def _write(data: Dataset, target: Path) -> None:
     if target.suffix.lower() == ".npz":
-        with target.open("wb") as stream:  # given a path that ends in ".NPZ", savez appends ".npz"
-            np.savez(stream, **_arrays(data))  # no object arrays, so nothing is pickled
+        _write_npz(_arrays(data), target)
         return
     import pandas as pd
 
-    frame = pd.DataFrame(_columns(data))
+    columns = _columns(data)
     if target.suffix.lower() == ".parquet":
-        frame.to_parquet(target, index=False)
+        pd.DataFrame(columns).to_parquet(target, index=False)
         return
     from calviz.text.export import csv_bytes
 
-    target.write_bytes(csv_bytes(frame))
+    target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns))))
 
 
-def _ids_and_splits(data: Dataset) -> dict[str, Any]:
-    columns: dict[str, Any] = {}
-    if data.ids is not None:
-        columns["id"] = np.asarray(data.ids)
-    if data.splits is not None:
-        columns["split"] = data.splits.values().astype(str)
-    return columns
+def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:
+    # Not by numpy.savez, which takes an array called "file" for its argument.
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
 
 
 def _columns(data: Dataset) -> dict[str, Any]:
-    columns = _ids_and_splits(data)
+    columns: dict[str, Any] = {}
+    if data.ids is not None:
+        columns["id"] = data.ids
+    if data.splits is not None:
+        columns["split"] = data.splits.values().astype(str)
     columns |= {name: group.values().astype(str) for name, group in data.groups.items()}
     columns |= {name: text.values() for name, text in data.texts.items() if name not in columns}
+    scores: dict[str, Any] = {}
     if isinstance(data, Predictions):
-        columns["label"] = np.asarray(data.class_names, dtype=object)[data.labels]
+        scores["label"] = np.asarray(data.class_names, dtype=object)[data.labels]
         for k, name in enumerate(data.class_names):
-            columns[f"p_{name}"] = data.probs[:, k]
+            scores[f"p_{name}"] = data.probs[:, k]
     else:
-        columns["confidence"] = data.confidence
-        columns["correct"] = data.correct.astype(np.int8)
-    columns |= data.numbers
+        scores["confidence"] = data.confidence
+        scores["correct"] = data.correct.astype(np.int8)
+    scores |= data.numbers
+    return columns | _of_rows(data, {*columns, *scores}) | scores
+
+
+def _arrays(data: Dataset) -> dict[str, npt.NDArray[Any]]:
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    if data.ids is not None:
+        arrays["ids"] = data.ids.astype(str) if data.ids.dtype == object else data.ids
+    if data.splits is not None:
+        arrays["split"] = data.splits.values().astype(str)
+    arrays |= data.numbers
+    if isinstance(data, Predictions):
+        arrays["probs"] = data.probs
+        arrays["labels"] = data.labels
+        arrays["class_names"] = np.asarray(data.class_names, dtype=str)
+    else:
+        arrays["confidence"] = data.confidence
+        arrays["correct"] = data.correct.astype(np.int8)
+    # Arrays of dates are not read.
+    arrays |= _with_date_texts(_of_rows(data, arrays))
+    for name, texts in {**data.texts, **data.groups}.items():
+        # A column of clusters may be one of groups or texts too.
+        if name not in arrays and _text_bytes(texts) <= _MOST_TEXT:
+            arrays[f"group_{name}"] = texts.values().astype(str)
+    return {k: v.astype(str) if v.dtype == object else v for k, v in arrays.items()}
+
+
+def _of_rows(data: Dataset, taken: Collection[str]) -> dict[str, npt.NDArray[Any]]:
+    """Clusters, weights and times by name; names in `taken` are those of other columns."""
+    columns: dict[str, npt.NDArray[Any]] = {}
+    clusters = None if data.clusters is None else data.clusters.values()
+    of_rows = {"clusters": clusters, "weights": data.weights, "times": data.times}
+    for key, values in of_rows.items():
+        if values is not None:
+            name = data.column_names.get(key, "")
+            is_shared = name in data.groups or name in data.texts
+            name = name or key.removesuffix("s")
+            while name in columns or (name in taken and not is_shared):
+                name += "_"
+            columns[name] = values
     return columns
 
 
-def _arrays(data: Dataset) -> dict[str, Any]:
-    ids_and_splits = _ids_and_splits(data)
-    arrays: dict[str, Any] = {"ids" if k == "id" else k: v for k, v in ids_and_splits.items()}
-    arrays |= {f"group_{name}": g.values().astype(str) for name, g in data.groups.items()}
-    arrays |= data.numbers
-    if "ids" in arrays and arrays["ids"].dtype == object:
-        arrays["ids"] = arrays["ids"].astype(str)
-    if isinstance(data, Predictions):
-        return arrays | {
-            "probs": data.probs,
-            "labels": data.labels,
-            "class_names": np.asarray(data.class_names, dtype=str),
-        }
-    return arrays | {"confidence": data.confidence, "correct": data.correct.astype(np.int8)}
+def _with_date_texts(columns: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {k: _date_texts(v) if v.dtype.kind == "M" else v for k, v in columns.items()}
+
+
+def _date_texts(times: npt.NDArray[np.datetime64]) -> npt.NDArray[Any]:
+    """Dates as text, shape (n,), with a time of day only where there is one."""
+    for unit in ("D", "s"):
+        if np.array_equal(times.astype(f"datetime64[{unit}]"), times):
+            return np.datetime_as_string(times, unit=unit, casting="unsafe")
+    return np.datetime_as_string(times)
+
+
+def _text_bytes(texts: Factor) -> int:
+    return 4 * len(texts) * max(map(len, texts.levels), default=0)

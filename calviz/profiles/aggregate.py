@@ -260,7 +260,8 @@ def keys_of_rows(layout: ProfileColumns, frame: nw.LazyFrame[Any]) -> dict[str, 
     if layout.time is not None:
         time = nw.col(layout.time)
         if frame.collect_schema()[layout.time] == nw.String:
-            time = time.str.slice(0, 10).str.to_datetime(format="%Y-%m-%d")
+            date = nw.when(time != "").then(time.str.slice(0, 10))
+            time = date.str.to_datetime(format="%Y-%m-%d")
         time = time.dt.truncate(UNITS[layout.every])
         keys["time"] = time.cast(nw.Datetime("us"))
     return keys

@@ -85,6 +85,11 @@ class ProfileColumns:
         return self.logits or self.scores
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of the source that hold numbers: scores and weights."""
+        return (*self.columns, *(name for name in (self.count, self.weight) if name is not None))
+
+    @property
     def logs(self) -> tuple[str, ...]:
         """Columns with the logarithms of `scores`, if these are computed from logits."""
         return tuple(f"{name} log" for name in self.scores) if self.logits else ()

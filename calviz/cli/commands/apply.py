@@ -10,9 +10,9 @@ import click
 
 from calviz.cli.fit_row_options import one_model
 from calviz.cli.group import FINE
-from calviz.cli.output_options import OutputOption
+from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import reading_options
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, OptionError
 
 if TYPE_CHECKING:
     from calviz.data import ReadingOptions
@@ -43,12 +43,21 @@ def command(
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison.saved_maps import apply_map
     from calviz.data import read
-    from calviz.data.writing import check_target, write_predictions
+    from calviz.data.profiling.sources import why_out_of_core
+    from calviz.data.writing import SUFFIXES, check_target, write_predictions
 
-    if len(sources) > 1 or Path(out).is_dir() or not Path(out).suffix:
+    several = len(sources) > 1 or bool(
+        not Path(sources[0]).is_file() and why_out_of_core(sources[0])
+    )
+    if several and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir():
+        raise OptionError(
+            f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
+        )
+    if several or Path(out).is_dir() or not Path(out).suffix:
         return _block_by_block(sources, _record(map_path), out, model, reading)
     (file,) = sources
     check_target(out)
+    check_output("--out", out)
     record = _record(map_path)
     loaded = read(file, options=reading)
     print_recognition(file, loaded)

@@ -12,6 +12,7 @@ from calviz.cli.group import FINE
 from calviz.cli.output_options import OutputOption
 from calviz.cli.progress import showing_progress
 from calviz.cli.reading import reading_options, split_names
+from calviz.core.errors import OptionError
 
 if TYPE_CHECKING:
     from calviz.data import ReadingOptions
@@ -72,6 +73,7 @@ def command(
 
     check_target(out)
     parts = Path(f"{out}.parts")
+    _check_apart(sources, Path(out), parts)
     options, time, every = options_and_time(reading)
     with showing_progress():
         summed = profile(
@@ -92,3 +94,16 @@ def command(
     shutil.rmtree(parts, ignore_errors=True)
     print_profile(summed, out)
     return FINE
+
+
+def _check_apart(sources: tuple[str, ...], out: Path, parts: Path) -> None:
+    """Raise OptionError if the profile, or its finished parts, would be summed too."""
+    from calviz.data.profiling.sources import find
+
+    target, folder = out.resolve(), parts.resolve()
+    inside = any(Path(s).is_dir() and target.is_relative_to(Path(s).resolve()) for s in sources)
+    paths = () if inside else (path.resolve() for path in find(sources).paths)
+    if inside or any(path == target or path.is_relative_to(folder) for path in paths):
+        raise OptionError(
+            f"--out {out} lies among the files that are summed, where it would be read as data; choose another folder."
+        )

@@ -91,6 +91,7 @@ def command(
         _save(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet)
         return FINE
     check_target(out)
+    check_output("--out", out)
     if division.cross_fit is not None and (save_map or save_snippet):
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
     loaded = read(file, options=reading, labels=labels)

@@ -336,26 +336,34 @@ class _Builder:
                     + (f" and {len(unused) - 8} more" if len(unused) > 8 else ""),
                 )
             )
-        columns: dict[str, Any] = {"groups": groups, "texts": texts}
+        columns: dict[str, Any] = {
+            "groups": {self._shown(name): factor for name, factor in groups.items()},
+            "texts": {self._shown(name): factor for name, factor in texts.items()},
+        }
         if layout.split is not None:
             columns["splits"] = Factor.of(one_dimensional(fetched.columns[layout.split]))
         if layout.id is not None:
             ids = one_dimensional(fetched.columns[layout.id])
             columns["ids"] = ids.values() if isinstance(ids, Factor) else ids
-        shown = {
-            name.removeprefix("group_") if self.table.arrays else name: name for name in groups
-        }
-        columns["groups"] = {key: groups[name] for key, name in shown.items()}
         columns["numbers"] = {
             name: as_numbers(one_dimensional(fetched.columns[name]), name)
             for name in layout.numbers
         }
         columns |= self._clusters_weights_times(fetched)
-        return columns, tuple(shown)
+        return columns, tuple(columns["groups"])
+
+    def _shown(self, name: str) -> str:
+        """Name of a column of groups or texts; arrays are named ``group_<name>``, so that they are not taken for something else."""
+        plain = name.removeprefix("group_")
+        return plain if self.table.arrays and plain not in self.table else name
 
     def _clusters_weights_times(self, fetched: Fetched) -> dict[str, Any]:
         """Return clusters, weights and times of the rows; frequency weights are stored in `counts`."""
-        layout, columns = self.layout, dict[str, Any]()
+        layout = self.layout
+        names = {"clusters": layout.cluster, "weights": layout.weight, "times": layout.time}
+        columns: dict[str, Any] = {
+            "column_names": {k: self._shown(name) for k, name in names.items() if name is not None}
+        }
         if layout.cluster is not None:
             clusters = Factor.of(one_dimensional(fetched.columns[layout.cluster]))
             columns["clusters"] = _in_column(layout.cluster, checked_clusters, clusters)

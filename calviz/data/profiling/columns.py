@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +50,8 @@ def profile_layout(
     for name in (*by, *([time] if time else [])):
         if name not in names:
             raise OptionError(f"there is no column '{shortened(name)}'; {known_columns(names)}.")
+    if time:
+        _check_dates(head.column(time).to_pylist(), time)
     table = ArrowRows(format="table", columns=columns_of(head, "the table has"), data=head)
     with np.errstate(all="ignore"):
         roles = recognise(table, options)
@@ -83,6 +86,23 @@ def profile_layout(
     return replace(
         layout, true_class=true_class and several_classes, each_class=each_class and several_classes
     )
+
+
+def _check_dates(values: Sequence[Any], column: str) -> None:
+    """Raise InputError if the first values of a column are no dates, or texts that do not begin with YYYY-MM-DD."""
+    for row, value in enumerate(values, start=1):
+        if isinstance(value, str):
+            try:
+                date.fromisoformat(value[:10] or "2000-01-01")
+            except ValueError:
+                raise InputError(
+                    f"'{shortened(value)}' cannot be read as a date",
+                    row=row,
+                    column=column,
+                    remedy="write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS",
+                ) from None
+        elif value is not None and not isinstance(value, date):  # also a datetime
+            raise InputError("it holds no dates", column=column, remedy="name a column of dates")
 
 
 def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) -> dict[str, str]:

@@ -17,9 +17,9 @@ from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profile_files import read_profile
 from calviz.data.profiling.columns import profile_layout
-from calviz.data.profiling.sources import Engine, TableFiles, find, no_panic, scan
+from calviz.data.profiling.sources import Engine, TableFiles, find, no_panic, scan, why_out_of_core
 from calviz.data.profiling.unusable_rows import unusable
-from calviz.data.reading import options_of
+from calviz.data.reading import options_of, read
 from calviz.profiles.aggregate import (
     FAULTS,
     cells_from_sums,
@@ -317,13 +317,16 @@ class _Run:
                 raise _in_file(error, path) from None
             except Exception as error:
                 if not self.skip_broken:
-                    raise _broken(path, error) from None
+                    raise self._broken(path, error) from None
         raise InputError("none of the files can be read", file=files.name)
 
-    def _frame(self, part: TableFiles, layout: ProfileColumns, engine: Engine) -> Any:
+    def _frame(
+        self, part: TableFiles, layout: ProfileColumns, engine: Engine, *, careful: bool = False
+    ) -> Any:
         import narwhals as nw
 
-        return with_probabilities(nw.from_native(scan(part, engine, self.memory)).lazy(), layout)
+        source = scan(part, engine, self.memory, floats=layout.numbers, careful=careful)
+        return with_probabilities(nw.from_native(source).lazy(), layout)
 
     def _cached_profile(
         self, part: TableFiles, layout: ProfileColumns, folder: Path | None
@@ -353,13 +356,17 @@ class _Run:
             with no_panic():
                 frame = self._frame(part, layout, self.engine)
                 sums = _summed(frame, layout, self.name, self.engine)
+                if not sums.usable and part.kind == "csv":
+                    # Blank lines are no rows.
+                    frame = self._frame(part, layout, self.engine, careful=True)
+                    sums = _summed(frame, layout, self.name, self.engine)
         except CalvizError as error:
             raise _in_file(error, part.paths[0]) from None
         except Exception as error:
             if len(part.paths) > 1:
                 return self._one_by_one(part, layout)
             if not self.skip_broken or _out_of_memory(error):
-                raise _broken(part.paths[0], error) from None
+                raise self._broken(part.paths[0], error) from None
             return None
         if not sums.usable:
             self._refuse(part, layout, sums)
@@ -381,10 +388,11 @@ class _Run:
 
     def _refuse(self, part: TableFiles, layout: ProfileColumns, sums: _Summed) -> None:
         """Raise the error that says how many rows of a part cannot be used, and where the first of them is."""
-        whole = self._frame(part, layout, self.engine)
+        whole = self._frame(part, layout, self.engine, careful=True)
         place = ""
         for path in part.paths:
-            frame = self._frame(TableFiles((path,), part.kind, part.hive), layout, "polars")
+            file = TableFiles((path,), part.kind, part.hive)
+            frame = self._frame(file, layout, "polars", careful=True)
             file_sums = _summed(frame, layout, self.name)
             if file_sums.unusable:
                 row, code = first_fault(frame, layout)
@@ -396,6 +404,35 @@ class _Run:
             if place:
                 break
         _refuse(whole, layout, sums, place)
+
+    def _broken(self, path: Path, error: Exception) -> InputError:
+        if _out_of_memory(error):
+            return InputError(
+                "there is not enough memory to sum the file",
+                file=path.name,
+                remedy="allow more (--memory, memory=), or use the engine polars",
+            )
+        text = lines_of(error)[0]
+        column = self.settings["time"]
+        if column and "datetime" in text and "conversion" in text:
+            return InputError(
+                "a value cannot be read as a date",
+                file=path.name,
+                column=column,
+                remedy="write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS",
+            )
+        without = "leave out what is broken (--skip-broken, skip_broken=True)"
+        if path.suffix.lower() in (".csv", ".tsv") and not why_out_of_core(str(path)):
+            # Read as a whole, a text file names the lines.
+            try:
+                read(path, options=self.reading)
+            except InputError as reason:
+                return reason.but(remedy=f"{reason.remedy}, or {without}", repairs=())
+        return InputError(
+            f"the file cannot be read ({shortened(text)})",
+            file=path.name,
+            remedy=f"make it again, or {without}",
+        )
 
 
 def _with_skipped(result: Profile, skipped: Sequence[str]) -> Profile:
@@ -410,17 +447,3 @@ def _in_file(error: CalvizError, path: Path) -> CalvizError:
 
 def _out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in lines_of(error)[0].lower()
-
-
-def _broken(path: Path, error: Exception) -> InputError:
-    if _out_of_memory(error):
-        return InputError(
-            "there is not enough memory to sum the file",
-            file=path.name,
-            remedy="allow more (--memory, memory=), or use the engine polars",
-        )
-    return InputError(
-        f"the file cannot be read ({shortened(lines_of(error)[0])})",
-        file=path.name,
-        remedy="make it again, or leave out what is broken (--skip-broken, skip_broken=True)",
-    )

@@ -10,18 +10,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from calviz.core.errors import InputError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
+from calviz.data.file_bytes import Source
+from calviz.data.formats.csv.table import CsvTable, open_csv
+from calviz.data.profiling.unusable_rows import check_columns
+from calviz.data.recognition.column_names import is_score_name
+
+if TYPE_CHECKING:  # polars is imported on first use
+    import polars as pl
 
 #: The engines that can sum files.
 Engine = Literal["auto", "polars", "duckdb"]
 #: The engine behind "auto" (ARCHITECTURE.md has the measurement).
 DEFAULT = "polars"
 
-#: Files are processed in parts of about this many bytes; parts that are finished when the work is stopped are not repeated.
+#: TableFiles are processed in parts of about this many bytes; parts that are finished when the work is stopped are not repeated.
 PART_BYTES = 256 << 20
 #: Approximate memory needed to evaluate a file, as a multiple of its size.
 _EXPANDS = 12
@@ -39,7 +46,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class TableFiles:
-    """Files of one kind that form one table.
+    """TableFiles of one kind that form one table.
 
     Attributes
     ----------
@@ -103,18 +110,23 @@ def _paths_of(source: str) -> list[Path]:
             raise InputError("there are no files of predictions in the folder", file=path.name)
         return paths
     if path.is_file():
-        if path.suffix.lower() not in _KINDS:
-            raise InputError(
-                f"files that end in '{shortened(path.suffix)}' are not profiled",
-                file=path.name,
-                remedy=f"known: {', '.join(_KINDS)}",
-            )
-        return [path]
-    paths = sorted(Path(p) for p in glob.glob(source, recursive=True))  # noqa: PTH207  # absolute patterns too
-    paths = [p for p in paths if p.is_file() and p.suffix.lower() in _KINDS]
+        return _known([path])
+    paths = sorted(Path(p) for p in glob.iglob(source, recursive=True))  # noqa: PTH207  # absolute patterns too
+    paths = [path for path in paths if path.is_file()]
     if not paths:
         raise InputError("there is no such file", file=shortened(source))
-    return paths
+    return _known(paths)
+
+
+def _known(paths: list[Path]) -> list[Path]:
+    known = [path for path in paths if path.suffix.lower() in _KINDS]
+    if not known:
+        raise InputError(
+            f"files that end in '{shortened(paths[0].suffix)}' cannot be read block by block",
+            file=paths[0].name,
+            remedy=f"known: {', '.join(_KINDS)}",
+        )
+    return known
 
 
 def why_out_of_core(source: str) -> str:
@@ -126,7 +138,8 @@ def why_out_of_core(source: str) -> str:
         )
         return "it is a folder of files" if table else ""
     if not path.exists():
-        return "it is a pattern" if glob.has_magic(source) else ""
+        matched = glob.has_magic(source) and any(glob.iglob(source, recursive=True))  # noqa: PTH207
+        return "it is a pattern" if matched else ""
     if path.suffix.lower() not in _KINDS:
         return ""
     needed, room = _EXPANDS * path.stat().st_size, _machine_memory() / 2
@@ -154,11 +167,32 @@ def no_panic() -> Iterator[None]:
         raise RuntimeError(match[1] if match else text) from None
 
 
-def scan(files: TableFiles, engine: str, memory: str | None = None) -> Any:
+def scan(
+    files: TableFiles,
+    engine: str,
+    memory: str | None = None,
+    *,
+    floats: Sequence[str] = (),
+    careful: bool = False,
+) -> Any:
     """Return a lazy polars frame or a DuckDB relation of the files.
+
+    Parameters
+    ----------
+    files : TableFiles
+    engine : {"auto", "polars", "duckdb"}
+    memory : str, optional
+        Memory limit of DuckDB.
+    floats : sequence of str
+        Columns of text files that hold floats, even if the first rows have whole numbers only; those named like scores do anyway.
+    careful : bool
+        Whether polars determines the types of a text file from all rows instead of the first ones, and leaves out blank lines;
+        this takes about twice the time.
 
     Raises
     ------
+    InputError
+        If a text file is not UTF-8.
     MissingPackage
         If the engine is not installed.
     """
@@ -166,21 +200,90 @@ def scan(files: TableFiles, engine: str, memory: str | None = None) -> Any:
     paths = [str(path) for path in files.paths]
     if (DEFAULT if engine == "auto" else engine) == "duckdb":
         needs("duckdb")
-        return _duckdb(paths, files, memory)
+        return _duckdb(paths, files, memory, floats)
     import polars as pl
 
     hive: Any = {"hive_partitioning": files.hive}
     if files.kind == "parquet":
         return pl.scan_parquet(paths, glob=False, **hive)
     if files.kind == "csv":
-        separator = "\t" if files.paths[0].suffix.lower() == ".tsv" else ","
-        return pl.scan_csv(paths, glob=False, separator=separator)
+        return _csv(files.paths, floats, careful)
     if files.kind == "ipc":
         return pl.scan_ipc(paths, glob=False, **hive)
-    return pl.scan_ndjson(paths)
+    return pl.scan_ndjson(paths, infer_schema_length=None if careful else 100)
 
 
-def _duckdb(paths: Any, files: TableFiles, memory: str | None) -> Any:
+def _text_table(path: Path) -> CsvTable:
+    """Open a text file as files that are read whole; raise InputError, naming the file, if engines cannot read its encoding."""
+    try:
+        with Source(path) as opened:
+            table = open_csv(opened)
+    except InputError as error:
+        raise error.in_file(path.name) from None
+    if table.dialect.encoding != "utf-8":
+        raise InputError(
+            "the text is not UTF-8, and files are read block by block only as UTF-8",
+            file=path.name,
+            remedy="save it as UTF-8",
+        )
+    return table
+
+
+def _csv(paths: Sequence[Path], floats: Sequence[str], careful: bool) -> Any:
+    import polars as pl
+
+    first = _text_table(paths[0])
+    names = first.dialect.names
+    alike = [path for path in paths if _begins_like(path, paths[0], first.dialect.skip)]
+    frame = _csv_frame(alike, first, floats, careful)
+    # TableFiles with columns in another order or with another separator are read one by one.
+    others = [path for path in paths if path not in set(alike)]
+    frames = [_csv_frame([path], _text_table(path), floats, careful) for path in others]
+    for path, other in zip(others, frames, strict=True):
+        check_columns(other.collect_schema().names(), names, path.name)
+    if not frames:
+        return frame
+    return pl.concat([frame, *(other.select(names) for other in frames)], how="vertical_relaxed")
+
+
+def _begins_like(path: Path, first: Path, lines: int) -> bool:
+    """Whether two text files have the same first lines."""
+    if path == first:
+        return True
+    with path.open("rb") as one, first.open("rb") as other:
+        return all(one.readline() == other.readline() for _ in range(lines))
+
+
+def _csv_frame(
+    paths: Sequence[Path], text: CsvTable, floats: Sequence[str], careful: bool
+) -> pl.LazyFrame:
+    import polars as pl
+
+    dialect = text.dialect
+    frame = pl.scan_csv(
+        list(paths),
+        glob=False,
+        separator=dialect.separator,
+        decimal_comma=dialect.decimal_comma,
+        # The header is skipped, because its names may have spaces around them or comments above.
+        has_header=False,
+        skip_lines=dialect.skip,
+        new_columns=list(dialect.names),
+        schema_overrides=dict.fromkeys(_floats(text, floats), pl.Float64),
+        infer_schema_length=None if careful else 100,
+    )
+    if careful and len(dialect.names) > 1:
+        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    return frame
+
+
+def _floats(text: CsvTable, floats: Sequence[str]) -> list[str]:
+    """The columns of floats, and those named like scores whose first values are mostly numbers."""
+    named = [c.name for c in text.columns if c.numeric and is_score_name(c.name)]
+    return [name for name in dict.fromkeys([*floats, *named]) if name in text]
+
+
+def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[str]) -> Any:
     import duckdb
 
     connection = duckdb.connect()
@@ -192,7 +295,8 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None) -> Any:
     if files.kind == "parquet":
         return connection.read_parquet(paths, hive_partitioning=files.hive)
     if files.kind == "csv":
-        return connection.read_csv(paths, hive_partitioning=files.hive)
+        types = dict.fromkeys(_floats(_text_table(files.paths[0]), floats), "DOUBLE")
+        return connection.read_csv(paths, hive_partitioning=files.hive, dtype=types)
     if files.kind == "ndjson":
         return connection.read_json(paths, format="newline_delimited")
     raise InputError("DuckDB does not read Arrow files", remedy="use the engine polars")

@@ -130,3 +130,9 @@ _SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", r
 def count_scores(columns: Iterable[str]) -> int:
     """Count the names that begin like score columns; a quick check for very wide tables."""
     return sum(_SCORE.match(name) is not None for name in columns)
+
+
+def is_score_name(name: str) -> bool:
+    """Whether a name is usual for a column of scores, and not for one of predicted classes."""
+    usual = {*PROBABILITIES, *LOGITS, *LOG_CONFIDENCES, *CONFIDENCES} - {*PREDICTED}
+    return plain(name) in usual or bool(by_prefix(name)[1])

@@ -6,6 +6,8 @@ label (`label_columns`); the remaining columns are groups (`extra_columns`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from calviz.core.errors import InputError, OptionError
 from calviz.data.loaded import ReadingOptions, known_columns, short
 from calviz.data.recognition import (
@@ -18,6 +20,27 @@ from calviz.data.recognition import (
 from calviz.data.recognition.layout import ColumnRoles, Confidence, ScoreColumns
 from calviz.data.recognition.table_view import TableView
 from calviz.data.table import Table
+
+
+def with_array_names(table: Table, options: ReadingOptions) -> ReadingOptions:
+    """Return the options with the names of arrays: a group `site` may be stored as ``group_site``, and the other way round."""
+    if not table.arrays:
+        return options
+
+    def stored(name: str) -> str:
+        others = (f"group_{name}", name.removeprefix("group_"))
+        return name if name in table else next((o for o in others if o in table), name)
+
+    def renamed(name: str | None) -> str | None:
+        return name and stored(name)
+
+    return replace(
+        options,
+        groups=options.groups and tuple(stored(name) for name in options.groups),
+        cluster_column=renamed(options.cluster_column),
+        weight_column=renamed(options.weight_column),
+        time_column=renamed(options.time_column),
+    )
 
 
 def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
@@ -156,12 +179,42 @@ def _check_meanings(options: ReadingOptions) -> None:
                 )
 
 
+def _mixed_scores(view: TableView) -> list[str]:
+    """Columns called like scores that hold text, but also numbers."""
+    return [
+        c.name
+        for c in view.table.columns
+        if c.type == "text"
+        and column_names.is_score_name(c.name)
+        and any(_is_number(str(v)) for v in c.head.tolist())
+    ]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _no_scores(view: TableView, taken: set[str]) -> InputError:
     word = "array" if view.table.arrays else "column"
-    text = view.text_scores()
+    text = view.text_scores() or _mixed_scores(view)
     if text:
+        column = view.table[text[0]]
+        values = [str(v) for v in column.head.tolist()]
+        odd = [row for row, value in enumerate(values) if value and not _is_number(value)]
+        if 0 < len(odd) < len(values) / 2:
+            return InputError(
+                f"'{short(values[odd[0]])}' is not a number",
+                row=odd[0] + 1,
+                line=view.table.line(odd[0]),
+                column=column.name,
+                remedy="correct it",
+            )
         return InputError(
-            f"the {word} '{short(text[0])}' holds text, not numbers",
+            f"the {word} '{short(column.name)}' holds text, not numbers",
             remedy="check the decimal sign and the separator",
         )
     confidence = view.named(column_names.CONFIDENCES, taken)

@@ -48,6 +48,9 @@ def fitting_block(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     if view.text_scores():
         return ()
     scores = [c for c in numeric if c.type == "number" and first_rows.in_unit(c.head)]
+    if len(scores) == 2:
+        # In an array of floats, the label is one of them.
+        scores = [c for c in scores if not first_rows.is_label_like(c)] or scores
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
     if len(scores) == 1 and (label is not None or any(first_rows.is_label_like(c) for c in rest)):
         return (columns_as_scores(view, (scores[0].name,), (), "probabilities"),)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import CalvizError, InputError, lines_of, shortened
+from calviz.core.errors import InputError
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
@@ -21,7 +22,7 @@ from calviz.data.building.build import two_logits
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import profile_layout
 from calviz.data.profiling.sources import Engine, TableFiles, find, no_panic, scan
-from calviz.data.profiling.unusable_rows import unusable
+from calviz.data.profiling.unusable_rows import check_columns, error_of_file, unusable
 from calviz.data.sampling.hashes import Hashes, content_hashes
 from calviz.profiles.aggregate import FAULTS, LARGEST_COUNT, faults_of, first_fault
 from calviz.profiles.layout import ProfileColumns
@@ -192,17 +193,21 @@ class RowSource:
             needs("pyarrow")
             files = find(source)
 
-            def opener(path: Path) -> Callable[[], Any]:
-                return lambda: scan(TableFiles((path,), files.kind, files.hive), engine, memory)
+            def opened(path: Path, floats: Sequence[str] = ()) -> Any:
+                return scan(
+                    TableFiles((path,), files.kind, files.hive), engine, memory, floats=floats
+                )
 
-            frames = tuple((path.name, opener(path)) for path in files.paths)
+            first = files.paths[0]
             try:
                 with no_panic():
                     layout = profile_layout(
-                        nw.from_native(frames[0][1]()).lazy(), reading, model=model
+                        nw.from_native(opened(first)).lazy(), reading, model=model
                     )
             except Exception as error:
-                raise _error_of_file(error, frames[0][0]) from None
+                raise error_of_file(error, first.name) from None
+            numbers = layout.numbers
+            frames = tuple((path.name, partial(opened, path, numbers)) for path in files.paths)
             return cls(name or files.name, layout, frames)
         try:
             frame = nw.from_native(source)
@@ -238,8 +243,8 @@ class RowSource:
         """
         done = 0
         for name, opened in self.frames:
-            frame = opened()
             try:
+                frame = opened()
                 for table in _tables(frame, self._columns, self._block_rows):
                     checkpoint(f"{doing}, {done:,} rows so far")
                     block = SampledBlock.of(table, self.layout)
@@ -248,7 +253,7 @@ class RowSource:
                     done += table.height
                     yield block
             except Exception as error:
-                raise _error_of_file(error, name) from None
+                raise error_of_file(error, name) from None
 
     @property
     def _columns(self) -> list[str]:
@@ -296,23 +301,13 @@ def predictions_of(
     return Predictions(probs=scores[:, 0] if one_column else scores, **more)
 
 
-def _error_of_file(error: Exception, name: str) -> Exception:
-    """Turn an exception about a file (or a frame, without a name) into an error that names the file."""
-    if isinstance(error, CalvizError):
-        return error.in_file(name) if name and isinstance(error, InputError) else error
-    return InputError(
-        f"it cannot be read ({shortened(lines_of(error)[0])})",
-        file=name or None,
-        remedy="make it again, or leave it out",
-    )
-
-
 def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:
     """Yield blocks of the columns as polars frames."""
     import narwhals as nw
     import polars as pl
 
     frame: nw.LazyFrame[Any] | nw.DataFrame[Any] = nw.from_native(native)
+    check_columns(frame.collect_schema().names(), columns, None)
     selected: Any = frame.select(*columns)
     if isinstance(frame, nw.DataFrame):
         yield from selected.to_polars().iter_slices(rows)

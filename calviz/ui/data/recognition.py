@@ -51,7 +51,9 @@ def _names(names: Sequence[str]) -> str:
 def _split(recognition: Recognition) -> str:
     if not recognition.split_counts:
         return "none"
-    counts = ", ".join(f"{shorten(k, 40)} {v:,}" for k, v in recognition.split_counts.items())
+    counts = ", ".join(
+        f"{shorten(k, 40) or '(empty)'} {v:,}" for k, v in recognition.split_counts.items()
+    )
     return f"{recognition.split_column}: {counts}" if recognition.split_column else counts
 
 

@@ -99,8 +99,8 @@ def draw(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     built = st.session_state.get(_BUILT_FILES)
     if built is None or built[0] != file_key:
         st.caption(
-            f"{_which_rows(outcome, settings)} calibrated. Labels, identifiers, splits and groups stay; "
-            "other columns are left out."
+            f"{_which_rows(outcome, settings)} calibrated. Labels, identifiers, splits, groups, clusters, weights, times and texts "
+            "stay; other columns are left out."
         )
         return
     _offer(built[1], f"{settings.file_stem}-{method.replace('+', '-')}", suffix)

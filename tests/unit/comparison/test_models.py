@@ -360,6 +360,7 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
         "clusters": np.arange(n) // 2,
         "weights": np.arange(1.0, n + 1),
         "times": np.arange(n).astype("datetime64[D]"),
+        "column_names": {"weights": "w"},
         "name": "b",
     }
     assert set(columns) == {f.name for f in fields(RowColumns)} - {"class_names", "cells"}

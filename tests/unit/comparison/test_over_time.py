@@ -7,6 +7,7 @@ from sklearn.metrics import log_loss
 import calviz
 from calviz.comparison.over_time import over_time, periods
 from calviz.comparison.subset_over_time import values_of
+from calviz.core.clusters_and_weights import with_rows
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.over_time import OverTimeLine
@@ -114,5 +115,10 @@ def test_what_cannot_be_divided_says_why():
         over_time(one_day, every="year")
     with pytest.raises(NotAvailable, match="30 rows or more"):
         over_time(one_day, every="day")
+    with pytest.raises(NotAvailable, match="no period has 30 rows or more: choose fewer periods"):
+        over_time(one_day, every="equal counts", parts=50)
+    same_time = with_rows(one_day, times=np.zeros(one_day.n, dtype="datetime64[D]"))
+    with pytest.raises(NotAvailable, match="the same time"):
+        over_time(same_time, every="equal counts")
     with pytest.raises(OptionError, match="every"):
         over_time(one_day, every="hour")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -363,3 +365,27 @@ def test_whole_floats_mean_the_same_labels_as_their_texts(
 
     floats = np.array(values, dtype=np.float32)
     assert outcome(floats) == outcome(Factor.of(floats))
+
+
+@pytest.mark.parametrize("first", ["label", "score"])
+def test_an_array_of_one_score_and_the_label(first):
+    rng = np.random.default_rng(0)
+    p, y = rng.random(50), (np.arange(50) % 2).astype(float)
+    stream = io.BytesIO()
+    np.save(stream, np.stack([y, p] if first == "label" else [p, y], axis=1))
+    data = read(stream.getvalue(), name="rows.npy").first
+    np.testing.assert_array_equal(data.probs[:, 1], p)
+    np.testing.assert_array_equal(data.labels, y)
+
+
+def test_a_text_among_numbers_is_named():
+    lines = [json.dumps({"p": 0.25 if i != 5 else "high", "label": i % 2}) for i in range(20)]
+    with pytest.raises(InputError, match=r"row 6, line 6, column 'p': 'high' is not a number"):
+        read("\n".join(lines).encode(), name="rows.jsonl")
+
+
+def test_a_split_without_a_name_is_called_empty():
+    text = "label,p,split\n" + "\n".join(
+        f"{i % 2},0.{i},{'test' if i % 3 else ''}" for i in range(1, 10)
+    )
+    assert "split 'split' (test 6, (empty) 3)" in loaded(text).recognition.sentence()

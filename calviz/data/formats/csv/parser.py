@@ -128,7 +128,15 @@ class BlockParser:
             )
         except (pl.exceptions.PolarsError, OSError):
             return None
-        return frame if frame.height and self._is_rectangular(frame, block) else None
+        rectangular = self._is_rectangular(frame, block) and self._has_no_more_cells(frame, block)
+        return frame if frame.height and rectangular else None
+
+    def _has_no_more_cells(self, frame: pl.DataFrame, block: bytes) -> bool:
+        """Whether no line has more cells than the header; polars overlooks them unless it reads all columns."""
+        if len(self.columns) == len(self.dialect.names) or b'"' in block:
+            return True
+        count: int = block.count(self.dialect.separator.encode())
+        return count == frame.height * (len(self.dialect.names) - 1)
 
     def _is_rectangular(self, frame: pl.DataFrame, block: bytes) -> bool:
         """Whether no line is blank or too short; polars fills both with nulls."""

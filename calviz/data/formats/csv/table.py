@@ -209,7 +209,7 @@ def _float(cell: str, decimal_comma: bool) -> float | None:
     return float(cell.replace(",", ".") if decimal_comma else cell)
 
 
-def open_csv(source: Source) -> Table:
+def open_csv(source: Source) -> CsvTable:
     """Look at the beginning of a text file; see `Format.open`."""
     head, whole = _head(source)
     encoding = encoding_of(head, whole)

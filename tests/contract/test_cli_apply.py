@@ -1,0 +1,317 @@
+"""`calviz apply`: bad rows are named as `calviz audit` names them, and what is written is read back as it was."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import calviz
+from calviz.cli import main
+from calviz.comparison import apply_to_files
+from calviz.core.errors import InputError
+from calviz.data.formats.csv import table as csv_table
+from calviz.data.formats.npy import stream
+from calviz.data.profiling import sources
+
+#: More rows than two of the smallest blocks.
+N = 2_500
+BAD = 1_200
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply_to_files, "BLOCK", 1)
+    monkeypatch.setattr(csv_table, "BLOCK_BYTES", 4_000)
+    monkeypatch.setattr(stream, "_BLOCK_BYTES", 4_000)
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def probabilities() -> np.ndarray:
+    return np.random.default_rng(0).dirichlet([1, 1, 1], N)
+
+
+def map_file(folder: Path, *, logits: bool = False) -> Path:
+    p = probabilities()
+    y = np.arange(N) % 3
+    scaling = calviz.recalibrators.TemperatureScaling(input="logits" if logits else "probabilities")
+    path = folder / "map.json"
+    path.write_text(json.dumps(scaling.fit(np.log(p) if logits else p, y).to_dict()))
+    return path
+
+
+def write(folder: Path, suffix: str, scores: np.ndarray, name: str = "p") -> Path:
+    path, y = folder / f"rows{suffix}", np.arange(N) % 3
+    if suffix == ".npz":
+        np.savez(path, **{"probs" if name == "p" else "logits": scores, "labels": y})
+        return path
+    if suffix == ".npy":
+        np.save(path, np.column_stack([scores, y]))
+        return path
+    columns = {f"{name}_{k}": scores[:, k] for k in range(scores.shape[1])}
+    frame = pl.DataFrame({"label": y, **columns})
+    if suffix == ".csv":
+        frame.write_csv(path)
+    elif suffix == ".tsv":
+        frame.write_csv(path, separator="\t")
+    elif suffix == ".parquet":
+        frame.write_parquet(path)
+    elif suffix == ".arrow":
+        frame.write_ipc(path)
+    elif suffix == ".jsonl":
+        frame.write_ndjson(path)
+    else:
+        path.write_bytes(gzip.compress(frame.write_csv().encode()))
+    return path
+
+
+FAULTS = {
+    "missing": [0.2, np.nan, 0.3],
+    "infinite": [0.2, np.inf, 0.3],
+    "negative": [-0.2, 0.6, 0.6],
+    "sum": [0.5, 0.6, 0.6],
+    "above one": [0.0, 1.001, 0.0],
+}
+IN_BLOCKS = (".csv", ".tsv", ".parquet", ".arrow", ".jsonl")
+WHOLE = (".csv", ".csv.gz", ".parquet", ".jsonl", ".npz", ".npy")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("suffix", "out"),
+    [*((s, "calibrated") for s in IN_BLOCKS), *((s, "calibrated.csv") for s in WHOLE)],
+)
+def test_a_bad_row_is_named_as_by_audit(tmp_path: Path, suffix: str, out: str, fault: str):
+    scores = probabilities()
+    scores[[BAD, N - 1]] = FAULTS[fault]
+    path = write(tmp_path, suffix, scores)
+    code, _, audited = run("audit", path)
+    assert (code, f"row {BAD + 1:,}" in audited) == (2, True)
+    applied = run("apply", path, "--map", map_file(tmp_path), "--out", tmp_path / out)
+    assert applied == (2, "", audited)
+    assert not list(tmp_path.rglob("calibrated*/*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", IN_BLOCKS)
+def test_bad_logits_are_named_as_by_audit(tmp_path: Path, suffix: str):
+    scores = np.log(probabilities())
+    scores[BAD, 2] = np.nan
+    path = write(tmp_path, suffix, scores, "logit")
+    audited = run("audit", path)[2]
+    assert f"row {BAD + 1:,}" in audited
+    fitted = map_file(tmp_path, logits=True)
+    assert run("apply", path, "--map", fitted, "--out", tmp_path / "out") == (2, "", audited)
+
+
+@pytest.mark.parametrize("cell", ["n/a?", "", "0.1,0.2", "NA"])
+def test_a_bad_cell_is_named_as_by_audit(tmp_path: Path, cell: str):
+    path = write(tmp_path, ".csv", probabilities())
+    lines = path.read_text().splitlines()
+    label, first, _, last = lines[BAD].split(",")
+    lines[BAD] = f"{label},{first},{cell},{last}"
+    path.write_text("\n".join(lines))
+    audited = run("audit", path)[2]
+    assert f"{BAD + 1:,}" in audited  # the line, after that of the header
+    fitted = map_file(tmp_path)
+    assert run("apply", path, "--map", fitted, "--out", tmp_path / "out") == (2, "", audited)
+
+
+def test_a_file_that_may_not_fit_has_its_bad_rows_counted(tmp_path: Path, monkeypatch):
+    scores = probabilities()
+    scores[[BAD, N - 1]] = FAULTS["sum"]
+    path = write(tmp_path, ".parquet", scores)
+    fitted = map_file(tmp_path)
+    monkeypatch.setattr(sources, "_machine_memory", lambda: 1_000.0)
+    code, _, applied = run("apply", path, "--map", fitted, "--out", tmp_path / "out")
+    counted = "2 of 2,500 rows cannot be used: 2 with scores that do not sum to 1"
+    assert (code, counted in applied) == (2, True), applied
+    assert f"the first is row {BAD + 1:,}" in applied
+    audited = run("audit", path)[2]
+    assert counted in audited
+    assert f"the first is row {BAD + 1:,}" in audited
+
+
+TEXTS = {
+    "whole numbers first": lambda lines: [lines[0], *["0,1,0,0"] * 1_500, *lines[1501:]],
+    "comment": lambda lines: ["# made by a model", *lines],
+    "semicolons": lambda lines: [line.replace(",", ";") for line in lines],
+    "decimal comma": lambda lines: [line.replace(",", ";").replace(".", ",") for line in lines],
+    "spaces in the header": lambda lines: [lines[0].replace(",", " , "), *lines[1:]],
+    "blank lines": lambda lines: [*lines[:1_000], "", *lines[1_000:], "", ""],
+    "byte-order mark": lambda lines: ["\ufeff" + lines[0], *lines[1:]],
+    "Windows line ends": lambda lines: [line + "\r" for line in lines],
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_is_read_in_blocks_as_it_is_read_whole(tmp_path: Path, text: str):
+    path = write(tmp_path, ".csv", probabilities())
+    path.write_text("\n".join(TEXTS[text](path.read_text().splitlines())) + "\n")
+    rows = calviz.load(path)
+    fitted, out = map_file(tmp_path), tmp_path / "out"
+    code, said, wrong = run("apply", path, "--map", fitted, "--out", out)
+    assert (code, said, wrong) == (0, f"wrote 1 file to {out}\n", "")
+    assert run("apply", path, "--map", fitted, "--out", tmp_path / "whole.parquet")[0] == 0
+    whole = calviz.load(tmp_path / "whole.parquet")
+    blocks = calviz.load(out / "rows.parquet")
+    np.testing.assert_allclose(blocks.probs, whole.probs, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(blocks.labels, rows.labels)
+    profiled = calviz.profile(path)
+    assert profiled.n == N
+    assert calviz.evaluate(profiled, ["ece"])["ece"].value == pytest.approx(
+        calviz.evaluate(rows, ["ece"])["ece"].value, abs=1e-9
+    )
+
+
+def test_text_that_is_not_utf_8_is_refused_in_blocks(tmp_path: Path):
+    path = write(tmp_path, ".csv", probabilities())
+    path.write_bytes(path.read_text().replace("label", "étiquette").encode("latin-1"))
+    for command in (
+        ("apply", path, "--map", map_file(tmp_path), "--out", tmp_path / "out"),
+        ("profile", path, "--out", tmp_path / "profile.parquet"),
+    ):
+        code, _, wrong = run(*command)
+        assert (code, "rows.csv: the text is not UTF-8" in wrong) == (2, True)
+
+
+def test_repairs_are_not_made_in_blocks(tmp_path: Path):
+    path = write(tmp_path, ".csv", probabilities() * 1.1)
+    fitted, out = map_file(tmp_path), tmp_path / "out"
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", out, "--repair", "renormalise")
+    assert (code, "not repaired" in wrong, out.exists()) == (2, True, False)
+
+
+def test_extra_cells_are_found_where_columns_are_not_used(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "rows.csv"
+    columns = {"measured": rng.random(N), "label": np.arange(N) % 2, "p": rng.random(N)}
+    pl.DataFrame(columns).write_csv(path)
+    lines = path.read_text().splitlines()
+    lines[BAD] += ",0.5"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InputError, match="line 1,201 has 4 cells, expected 3"):
+        calviz.load(path)
+
+
+def test_no_output_replaces_what_is_read(tmp_path: Path):
+    path = write(tmp_path, ".csv", probabilities())
+    table = write(tmp_path, ".parquet", probabilities())
+    fitted, before = map_file(tmp_path), path.read_bytes()
+    for arguments in (
+        ("audit", path, "--json", path),
+        ("audit", path, "--html", path),
+        ("compare", path, "--methods", "temperature", "--json", path),
+        ("recalibrate", path, "--method", "temperature", "--out", path),
+        ("apply", path, "--map", fitted, "--out", path),
+        ("profile", table, "--out", table),
+    ):
+        code, _, wrong = run(*arguments)
+        assert code == 2, arguments
+        assert "would replace the file that is read" in wrong or "lies among the files" in wrong
+    assert path.read_bytes() == before
+    truth = tmp_path / "truth.csv"
+    truth.write_text("id,label\n0,1\n")
+    code, _, wrong = run("audit", path, "--labels", truth, "--on", "id", "--json", truth)
+    assert (code, "would replace the file that is read" in wrong) == (2, True)
+
+
+def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):
+    folder = tmp_path / "days"
+    folder.mkdir()
+    write(folder, ".parquet", probabilities())
+    code, _, wrong = run("profile", folder, "--out", folder / "all.parquet")
+    assert (code, "lies among the files that are summed" in wrong) == (2, True)
+    # What a stopped run left is not taken for data.
+    parts = tmp_path / "all.parquet.parts"
+    parts.mkdir()
+    write(parts, ".parquet", probabilities())
+    pattern = tmp_path / "**" / "*.parquet"
+    code, _, wrong = run("profile", pattern, "--out", tmp_path / "all.parquet")
+    assert (code, "lies among the files that are summed" in wrong) == (2, True)
+
+
+def test_several_files_are_written_to_a_folder(tmp_path: Path):
+    path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
+    other = tmp_path / "other.csv"
+    other.write_bytes(path.read_bytes())
+    for named in ((path, other), (tmp_path / "*.csv",)):
+        code, _, wrong = run("apply", *named, "--map", fitted, "--out", tmp_path / "out.csv")
+        assert (code, "must be a folder" in wrong) == (2, True)
+    assert not (tmp_path / "out.csv").exists()
+    other.write_text(other.read_text().replace("p_1", "p_x"))
+    out = tmp_path / "out"
+    code, _, wrong = run("apply", other, path, "--map", fitted, "--out", out)
+    assert (code, "rows.csv: there is no column 'p_x', which the first file has" in wrong) == (
+        2,
+        True,
+    )
+
+
+def test_text_files_with_columns_in_another_order_are_one_table(tmp_path: Path):
+    p = np.random.default_rng(0).random(200).round(3)
+    y = (np.arange(200) % 2).astype(int)
+    frame = pl.DataFrame({"label": y, "p_0": 1 - p, "p_1": p})
+    frame.write_csv(tmp_path / "1.csv")
+    frame.select("p_1", "label", "p_0").write_csv(tmp_path / "2.csv")
+    frame.write_csv(tmp_path / "3.csv", separator=";", decimal_comma=True)
+    whole = calviz.load(tmp_path / "1.csv")
+    profiled = calviz.profile(tmp_path)
+    assert profiled.n == 600
+    for key in ("nll", "ece", "brier"):
+        expected = calviz.evaluate(whole, [key])[key].value
+        assert calviz.evaluate(profiled, [key])[key].value == pytest.approx(expected, abs=1e-9)
+    frame.select("label", "p_0").write_csv(tmp_path / "4.csv")
+    with pytest.raises(InputError, match=r"4\.csv: there is no column 'p_1', which the first file"):
+        calviz.profile(tmp_path)
+
+
+def test_a_line_of_text_that_cannot_be_summed_is_named(tmp_path: Path):
+    path = write(tmp_path, ".csv", probabilities())
+    path.write_text(path.read_text().replace("\n", "\n0,0.1,x,0.9\n", 1))
+    code, _, wrong = run("profile", path, "--out", tmp_path / "profile.parquet")
+    assert (code, "row 1 (line 2) 'p_1' = 'x' is not a number" in wrong) == (2, True)
+    assert "--skip-broken" in wrong
+    code, _, wrong = run(
+        "profile",
+        write(tmp_path, ".parquet", probabilities()),
+        "--time",
+        "label:day",
+        "--out",
+        tmp_path / "q.parquet",
+    )
+    assert (code, "column 'label': it holds no dates" in wrong) == (2, True)
+
+
+def test_a_pattern_says_what_is_wrong_with_its_files(tmp_path: Path):
+    code, _, wrong = run("audit", tmp_path / "*.csv")
+    assert (code, wrong) == (2, "calviz: *.csv: there is no such file.\n")
+    write(tmp_path, ".npz", probabilities())
+    code, _, wrong = run("audit", tmp_path / "*.npz")
+    assert (code, "rows.npz: files that end in '.npz' cannot be read block by block" in wrong) == (
+        2,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("dates", "sentence"),
+    [
+        (["01.02.2026"] * 1_500, "row 1, column 'day': '01.02.2026' cannot be read as a date"),
+        (["2026-02-01"] * 1_499 + ["soon"], "column 'day': a value cannot be read as a date"),
+        (["2026-02-01"] * 1_499 + [""], "1 of 1,500 rows cannot be used: 1 with no time"),
+    ],
+)
+def test_dates_that_cannot_be_read_are_not_a_broken_file(tmp_path: Path, dates, sentence):
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({"y": np.arange(1_500) % 2, "p": [0.25] * 1_500, "day": dates}).write_parquet(path)
+    code, _, wrong = run("profile", path, "--time", "day:month", "--out", tmp_path / "x.parquet")
+    assert (code, sentence in wrong, "skip-broken" in wrong) == (2, True, False), wrong

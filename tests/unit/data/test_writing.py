@@ -1,0 +1,182 @@
+"""Calibrated files keep the columns of the rows, by their names, and are read back as they were."""
+
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calviz
+from calviz.data import writing
+from calviz.data.writing import write_predictions
+
+N = 60
+SUFFIXES = (".csv", ".parquet", ".npz")
+ROLES = {"weight_column": "importance of row", "cluster_column": "patient", "time_column": "seen"}
+
+
+def source(folder: Path, suffix: str, *, hours: bool = False) -> Path:
+    """A file with weights, clusters that repeat too rarely for groups, times, groups and long texts."""
+    rng = np.random.default_rng(0)
+    p, path = rng.random(N).round(6), folder / f"rows{suffix}"
+    start, step = datetime(2026, 1, 30, 9 if hours else 0), timedelta(hours=7 if hours else 24)
+    times = [start + step * i for i in range(N)]
+    columns = {
+        "label": np.where(rng.random(N) < p, "yes", "no"),
+        "p_no": 1 - p,
+        "p_yes": p,
+        "patient": [f"patient {i // 2}" for i in range(N)],
+        "importance of row": rng.random(N).round(3),
+        "seen": [t.isoformat(sep=" ") if hours else t.date().isoformat() for t in times],
+        "site": [f"site {i % 3}" for i in range(N)],
+        "note": [f"a note on row {i}" for i in range(N)],
+    }
+    if suffix == ".npz":
+        arrays = {name: np.asarray(v) for name, v in columns.items() if name[:2] != "p_"}
+        arrays["group_site"], arrays["group_note"] = arrays.pop("site"), arrays.pop("note")
+        np.savez(path, **arrays, probs=np.stack([1 - p, p], axis=1), class_names=["no", "yes"])
+        return path
+    frame = pl.DataFrame(columns)
+    if suffix == ".csv":
+        frame.write_csv(path)
+    elif suffix == ".jsonl":
+        frame.write_ndjson(path)
+    else:
+        frame.write_parquet(path)
+    return path
+
+
+def test_dates_without_a_time_of_day_are_written_as_dates(tmp_path: Path):
+    write_predictions(calviz.load(source(tmp_path, ".csv"), **ROLES), tmp_path / "out.csv")
+    assert pl.read_csv(tmp_path / "out.csv")["seen"][0] == date(2026, 1, 30).isoformat()
+
+
+def assert_same_rows(read, data) -> None:
+    np.testing.assert_array_equal(read.weights, data.weights)
+    np.testing.assert_array_equal(read.times, data.times)
+    assert list(read.clusters.values()) == list(data.clusters.values())
+    for columns in ("groups", "texts"):
+        before, after = getattr(data, columns), getattr(read, columns)
+        assert {k: list(v.values()) for k, v in after.items()} == {
+            k: list(v.values()) for k, v in before.items()
+        }
+    np.testing.assert_array_equal(read.labels, data.labels)
+    np.testing.assert_allclose(read.probs, data.probs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("read_from", [*SUFFIXES, ".jsonl"])
+@pytest.mark.parametrize("hours", [False, True])
+def test_weights_clusters_times_and_texts_are_read_back_by_their_names(
+    tmp_path: Path, read_from: str, suffix: str, hours: bool
+):
+    data = calviz.load(source(tmp_path, read_from, hours=hours), **ROLES)
+    assert (data.weights is not None, data.times is not None) == (True, True)
+    assert set(data.texts) == {"note"}
+    assert "site" in data.groups
+    calibrated = calviz.recalibrate(data, "temperature", fit_fraction=0.5)
+    path = tmp_path / f"calibrated{suffix}"
+    write_predictions(calibrated, path)
+    assert_same_rows(calviz.load(path, **ROLES), calibrated)
+    # Times are recognised without being named where the source's are.
+    assert (calviz.load(path).times is None) == (
+        calviz.load(tmp_path / f"rows{read_from}").times is None
+    )
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_columns_without_a_name_get_the_usual_one(tmp_path: Path, suffix: str):
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2026-01-01T00:00:00.25", "us") + np.arange(N) * np.timedelta64(1, "D")
+    data = calviz.Predictions(
+        probs=rng.random(N),
+        labels=np.arange(N) % 2,
+        clusters=np.arange(N) // 2,
+        weights=np.arange(1.0, N + 1),
+        times=times,
+        groups={"time": np.arange(N) % 2},
+    )
+    path = tmp_path / f"rows{suffix}"
+    write_predictions(data, path)
+    read = calviz.load(
+        path,
+        weight_column="weight",
+        cluster_column="cluster",
+        time_column="time_" if suffix != ".npz" else "time",
+    )
+    np.testing.assert_array_equal(read.weights, data.weights)
+    np.testing.assert_array_equal(read.times, data.times)
+    assert list(read.clusters.values()) == list(data.clusters.values())
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", ["file", "id", "site"])
+def test_clusters_of_any_name_are_read_back(tmp_path: Path, suffix: str, name: str):
+    path = tmp_path / "rows.csv"
+    rng = np.random.default_rng(0)
+    pl.DataFrame({"y": np.arange(N) % 2, "p": rng.random(N), name: np.arange(N) // 5}).write_csv(
+        path
+    )
+    data = calviz.load(path, cluster_column=name)
+    out = tmp_path / f"calibrated{suffix}"
+    write_predictions(data, out)
+    read = calviz.load(out, cluster_column=name)
+    assert list(read.clusters.values()) == list(data.clusters.values())
+    assert list(read.groups) == list(data.groups)
+
+
+def test_names_stay_with_the_rows_and_change_with_the_columns():
+    data = calviz.Predictions(
+        probs=[0.1, 0.9, 0.6],
+        labels=[0, 1, 1],
+        weights=[1, 2, 3],
+        groups={"site": ["a", "a", "b"]},
+        column_names={"weights": "w"},
+    )
+    assert data.take(np.array([0, 1])).column_names == {"weights": "w"}
+    assert data.renamed("other").column_names == {"weights": "w"}
+    from calviz.core.clusters_and_weights import with_rows
+
+    clustered = with_rows(data, clusters="site")
+    assert clustered.column_names == {"weights": "w", "clusters": "site"}
+    assert with_rows(data, weights=[3, 2, 1]).column_names == {}
+    with pytest.raises(TypeError):
+        data.column_names["weights"] = "v"
+    unnamed = calviz.Predictions(
+        probs=[0.1, 0.9, 0.6], labels=[0, 1, 1], weights=[1, 2, 3], groups=data.groups
+    )
+    assert data.fingerprint() == unnamed.fingerprint()
+
+
+def test_very_long_texts_are_left_out_of_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    data = calviz.load(source(tmp_path, ".csv"))
+    monkeypatch.setattr(writing, "_MOST_TEXT", 4 * N * 12)
+    write_predictions(data, tmp_path / "short.npz")
+    read = calviz.load(tmp_path / "short.npz")
+    assert ("site" in read.groups, "note" in read.texts) == (True, False)
+
+
+@pytest.mark.parametrize("name", ["patient", "group_patient"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_clusters_of_a_group_array_go_by_either_name(tmp_path: Path, name: str, suffix: str):
+    patients, sites = np.arange(N) // 5, np.array(["a", "b"] * (N // 2))
+    path = tmp_path / "rows.npz"
+    probs, labels = np.linspace(0, 1, N), np.arange(N) % 2
+    np.savez(path, probs=probs, labels=labels, group_patient=patients, group_site=sites)
+    data = calviz.load(path, cluster_column=name, groups=["site"])
+    assert list(data.groups) == ["site"]
+    assert data.column_names["clusters"] == "patient"
+    write_predictions(data, tmp_path / f"calibrated{suffix}")
+    read = calviz.load(tmp_path / f"calibrated{suffix}", cluster_column="patient")
+    assert list(read.clusters.values()) == list(data.clusters.values())
+
+
+def test_a_text_and_a_group_of_one_name_are_kept_apart(tmp_path: Path):
+    path = tmp_path / "rows.npz"
+    a, b = np.array(["a", "b"] * 10), np.array(["c"] * 10 + ["d"] * 10)
+    np.savez(path, probs=np.linspace(0, 1, 20), labels=np.arange(20) % 2, site=a, group_site=b)
+    assert {k: list(v.values()) for k, v in calviz.load(path).groups.items()} == {
+        "site": list(a),
+        "group_site": list(b),
+    }
