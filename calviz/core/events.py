@@ -77,13 +77,13 @@ class BinaryEvents:
     def ordered(self) -> Ordered:
         """The events sorted by score, with near ties made ties (`one_score_per_tie`).
 
-        Cached up to `CACHED_ROWS` events. More are sorted on each request: the time is small compared with the memory that
-        caching would take.
+        Cached up to `CACHED_ROWS` events, and for events that are `in_order`. More are sorted on each request: the time is small
+        compared with the memory that caching would take.
         """
         ordered: Ordered | None = self.__dict__.get("_ordered")
         if ordered is None:
             ordered = one_score_per_tie(self.rows)
-            if self.n <= CACHED_ROWS:
+            if "_rows" in self.__dict__:
                 self.__dict__["_ordered"] = ordered
         return ordered
 
@@ -101,7 +101,7 @@ class BinaryEvents:
         """Return the same events with rows sorted by score and this order cached."""
         rows = self.rows
         events = BinaryEvents(*rows)
-        events.__dict__.update(_rows=rows, _ordered=one_score_per_tie(rows))
+        events.__dict__["_rows"] = rows
         return events
 
     def _sorted(self) -> Ordered:
@@ -206,6 +206,15 @@ def tied_scores(ordered: FloatArray) -> FloatArray:
     Returns the same object if no two scores differ only by rounding.
     """
     return one_score_per_tie(Ordered(ordered, np.zeros(ordered.size, dtype=np.bool_))).score
+
+
+def ends_of_near_ties(score: FloatArray, at: IntArray) -> IntArray:
+    """Move places, shape (m,), in ascending scores, shape (n,), to the last row of their tie, where its scores differ by rounding."""
+    moved = at.copy()
+    for starts, ends in _near_ties(score):
+        tie = np.searchsorted(starts, at, side="right") - 1
+        moved = np.where((tie >= 0) & (at <= ends[tie]), ends[tie], moved)
+    return moved
 
 
 def _near_ties(score: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:

@@ -339,8 +339,9 @@ def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = No
         floor = automatic_floor(data.probs, data.labels)
         scores = Scores(data.probs, "probabilities", "logits", floor)
     most_rows = max(1, FIT_BYTES // scores.array[:1].nbytes)
-    fitted = []
-    for number in range(FOLDS):
+
+    def fitted(number: int) -> tuple[float, float]:
+        """1/T of the fit without a fold, and the number of its rows."""
         outside = fold != number
         if weights is not None:
             outside &= weights > 0  # a row of weight 0 carries no information
@@ -349,8 +350,9 @@ def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = No
         own = None if weights is None else weights[kept]
         value = 1 / fit_temperature(part_scores, data.labels[kept], weights=own).value
         rows = kept.size if own is None else effective_number(own)
-        fitted.append((min(max(value, 1 / FURTHEST), FURTHEST), rows))
-    inverse_temperature, counts = np.array(fitted, dtype=np.float64).T
+        return min(max(value, 1 / FURTHEST), FURTHEST), rows
+
+    inverse_temperature, counts = np.array([fitted(f) for f in range(FOLDS)], dtype=np.float64).T
     return Folds(data, scores, fold, inverse_temperature, counts, weights)
 
 
@@ -396,7 +398,8 @@ def _sums_of_cubes(data: Predictions) -> FloatArray:
         # Rounded, as sums in another order differ in their last digits.
         cubes[rows] = np.round(np.einsum("ij,ij,ij->i", p, p, p), 10)
 
-    for_row_blocks(data.probs, work)
+    # Small blocks, as they are converted to double precision.
+    for_row_blocks(data.probs, work, block_bytes=1 << 17)
     return cubes
 
 

@@ -24,6 +24,8 @@ MAX_STEPS = 2_048
 FEW_STEPS, MANY_ROWS = 512, 10_000_000
 #: Steps of a large sample that are processed at a time.
 STEP_BLOCK = 1 << 15
+#: Steps that are processed at a time by several threads, each with temporaries of its own.
+WORK_BLOCK = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,15 +293,15 @@ class SampleSteps(Steps):
 
     def of_blocks(self, work: Callable[[Steps], R]) -> list[R]:
         """See `Steps`."""
-        starts = range(0, self.size, STEP_BLOCK)
+        starts = range(0, self.size, WORK_BLOCK)
 
         def of_block(start: int) -> R:
-            return work(self._block(start))
+            return work(self._block(start, WORK_BLOCK))
 
         return list(map_threads(of_block, starts, threaded=len(starts) > 1))
 
-    def _block(self, start: int) -> Steps:
-        score, count, hits = (self._column(i, start, start + STEP_BLOCK) for i in range(3))
+    def _block(self, start: int, size: int = STEP_BLOCK) -> Steps:
+        score, count, hits = (self._column(i, start, start + size) for i in range(3))
         return Steps(score, count, hits, whole=self)
 
 
