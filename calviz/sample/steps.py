@@ -224,9 +224,7 @@ class SampleSteps(Steps):
         Index, count and hits of the steps with more rows than a byte holds.
     """
 
-    def __init__(
-        self, score: FloatArray, count: IntArray, hits: IntArray, long: IntArray
-    ) -> None:
+    def __init__(self, score: FloatArray, count: IntArray, hits: IntArray, long: IntArray) -> None:
         columns: Any = (score, count, hits)
         self.__dict__.update(
             columns=columns,

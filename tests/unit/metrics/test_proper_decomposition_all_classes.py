@@ -178,4 +178,3 @@ def test_a_thinned_selection_is_every_nth_row(most):
     np.testing.assert_array_equal(
         cross_fitted_classes._thinned(chosen, most), rows[:: -(-rows.size // most)]
     )
-
