@@ -387,7 +387,7 @@ def _split_into_folds(
         drawn: IntArray = np.where(left == rest, own, 0)
         mixed = np.flatnonzero((left > 0) & (left < rest))
         drawn[mixed] = rng.hypergeometric(left[mixed], (rest - left)[mixed], own[mixed])
-        yield own, drawn
+        yield own * 1.0, drawn * 1.0
         left, rest = left - drawn, rest - own
 
 

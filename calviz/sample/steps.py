@@ -287,18 +287,19 @@ class SampleSteps(Steps):
         """Yield blocks of neighbouring steps; see `Steps`."""
         starts = range(0, self.size, STEP_BLOCK)
         for start in reversed(starts) if descending else starts:
-            yield self._block(start)
+            yield self._block(start, STEP_BLOCK)
 
     def of_blocks(self, work: Callable[[Steps], R]) -> list[R]:
         """See `Steps`."""
-        starts = range(0, self.size, WORK_BLOCK)
+        size = STEP_BLOCK if self.size <= STEP_BLOCK else WORK_BLOCK
+        starts = range(0, self.size, size)
 
         def of_block(start: int) -> R:
-            return work(self._block(start, WORK_BLOCK))
+            return work(self._block(start, size))
 
         return list(map_threads(of_block, starts, threaded=len(starts) > 1))
 
-    def _block(self, start: int, size: int = STEP_BLOCK) -> Steps:
+    def _block(self, start: int, size: int) -> Steps:
         score, count, hits = (self._column(i, start, start + size) for i in range(3))
         return Steps(score, count, hits, whole=self)
 
