@@ -9,7 +9,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import Scheme, bins_used
 from calviz.core.errors import OptionError
-from calviz.core.events import BinaryEvents, tied_scores
+from calviz.core.events import BinaryEvents, ends_of_near_ties, tied_scores
 
 #: Largest number of bins: more say nothing and slow everything down.
 MAX_BINS = 1_000
@@ -39,12 +39,15 @@ def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -
     every row of these data into the same bin. Implementations that split by rank (torch-uncertainty,
     robustness_metrics, Mix-n-Match) tear ties apart, so that their value depends on the order of the rows.
     """
-    ordered = tied_scores(score if is_sorted else np.sort(score))
+    ordered = score if is_sorted else np.sort(score)
     n = ordered.shape[0]
     size, larger = divmod(n, bins)
     m = np.arange(1, bins)
     cuts = m * size + np.minimum(m, larger)
-    return _with_ends(ordered[cuts[(cuts > 0) & (cuts < n)] - 1], ordered)
+    cuts = cuts[(cuts > 0) & (cuts < n)]
+    # Looked up at the ends of their ties, as a copy with one score per tie would be large.
+    places = ends_of_near_ties(ordered, np.concatenate([[0], cuts - 1, [n - 1]]))
+    return _with_ends(ordered[places[1:-1]], ordered[places[[0, -1]]])
 
 
 def assign(score: FloatArray, edges: FloatArray) -> IntArray:
@@ -84,7 +87,7 @@ def weighted_mass_edges(
 
 
 def _with_ends(inner: FloatArray, ordered: FloatArray) -> FloatArray:
-    """Return distinct edges from the last scores of the bins but the last, with the ends 0 and 1; `ordered` are all scores, ascending."""
+    """Return distinct edges from the last scores of the bins but the last, with the ends 0 and 1; `ordered` are the scores, or their ends."""
     inner = np.unique(inner)
     inner = inner[inner < ordered[-1]]
     # Rounding may leave scores a little outside [0, 1]; the edges still enclose them all.
@@ -105,7 +108,7 @@ def make_edges(
     if scheme == "equal-mass" and weights is not None:
         return weighted_mass_edges(events.score, weights, bins, counted=events.counted)
     if scheme == "equal-mass":
-        return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
+        return equal_mass_edges(events.rows.score, bins, is_sorted=True)
     rows = int(weights.sum()) if events.counted and weights is not None else events.n
     edges = equal_width_edges(bins_used(rows, bins, scheme), events.edge_type)
     return edges.astype(events.score.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -267,8 +267,8 @@ def cross_fitted(sample: Sample) -> CrossFitted:
     return _of_folds(sample.scored, weights, sample.view(steps))
 
 
-#: ``split(part, start)`` returns rows and hits of some steps in each fold, shape (F, G) each; `start` counts the rows before each step.
-FoldSplit = Callable[[Steps, FloatArray], tuple[FloatArray, FloatArray]]
+#: ``split(part, start)`` yields rows and hits of some steps for each fold, shape (G,) each; `start` counts the rows before each step.
+FoldSplit = Callable[[Steps, FloatArray], Iterable[tuple[FloatArray, FloatArray]]]
 
 
 def make_cross_fitted(
@@ -304,9 +304,8 @@ def make_cross_fitted(
         cell_of_step = cell + np.cumsum(np.append(key[0] != last, key[1:] != key[:-1]))
         if cells is not None:
             cells.append(cell_of_step)
-        rows, hits = split(part, after - part.count)
-        for f in range(FOLDS):
-            for total, column in zip(folds, (rows[f], hits[f], rows[f] * part.score), strict=True):
+        for f, (rows, hits) in enumerate(split(part, after - part.count)):
+            for total, column in zip(folds, (rows, hits, rows * part.score), strict=True):
                 total[f] += np.bincount(cell_of_step, column, minlength=size)
         for total, column in zip(sums, _columns(part, z), strict=True):
             total += np.bincount(cell_of_step, column, minlength=size)
@@ -351,7 +350,7 @@ def _of_folds(
         for w in (weights[rows], weights[rows] * events.hit[rows])
     ]
     cells: list[IntArray] = []
-    fitted = make_cross_fitted(view, lambda *_: (sums[0], sums[1]), cells)
+    fitted = make_cross_fitted(view, lambda *_: zip(*sums, strict=True), cells)
     place = np.zeros(events.n, dtype=np.intp)
     place[rows] = np.concatenate(cells)[step] * FOLDS + fold
     return replace(fitted, place=place)
@@ -377,21 +376,19 @@ def _means(totals: list[FloatArray], score: FloatArray, count: FloatArray) -> It
 
 def _split_into_folds(
     part: Steps, start: FloatArray, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Rows and hits of each step in each fold, shape (F, G) each; `start` counts the rows before each step."""
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield rows and hits of each step for each fold, shape (G,) each; `start` counts the rows before each step."""
     first, count = np.rint(start).astype(np.int64), np.rint(part.count).astype(np.int64)
     left = np.rint(part.hits).astype(np.int64)
     rest = count.copy()
-    rows, hits = np.empty((FOLDS, count.size)), np.empty((FOLDS, count.size))
     for f in range(FOLDS):
         # How many of the numbers first, ..., first + count - 1 equal f modulo the number of folds.
         own = (first + count - 1 - f) // FOLDS - (first - 1 - f) // FOLDS
         drawn: IntArray = np.where(left == rest, own, 0)
         mixed = np.flatnonzero((left > 0) & (left < rest))
         drawn[mixed] = rng.hypergeometric(left[mixed], (rest - left)[mixed], own[mixed])
-        rows[f], hits[f] = own, drawn
+        yield own * 1.0, drawn * 1.0
         left, rest = left - drawn, rest - own
-    return rows, hits
 
 
 def _log_odds(score: FloatArray, least: float) -> FloatArray:

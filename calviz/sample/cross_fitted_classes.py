@@ -9,12 +9,13 @@ from typing import Literal, Self
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.blocks import for_row_blocks, sum_over_blocks
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.automatic_zero_floor import automatic_floor
 from calviz.numerics.effective_number import effective_number, effective_numbers_of_sums
+from calviz.numerics.runs import runs
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.sample.cluster_folds import fold_of_rows
@@ -28,7 +29,6 @@ from calviz.sample.losses import (
     squared_error,
 )
 from calviz.sample.redrawn_rows_and_labels import redrawn_labels
-from calviz.sample.reduce import top_label
 from calviz.sample.row_draws import RowDraws
 from calviz.sample.row_sums import RowSums
 from calviz.sample.sample import Sample
@@ -339,24 +339,58 @@ def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = No
         floor = automatic_floor(data.probs, data.labels)
         scores = Scores(data.probs, "probabilities", "logits", floor)
     most_rows = max(1, FIT_BYTES // scores.array[:1].nbytes)
-    fitted = []
-    for number in range(FOLDS):
+
+    def fitted(number: int) -> tuple[float, float]:
+        """1/T of the fit without a fold, and the number of its rows."""
         outside = fold != number
-        # A row of weight 0 carries no information.
-        used = np.flatnonzero(outside if weights is None else outside & (weights > 0))
-        used = used[:: -(-used.size // most_rows)]
-        part_scores = Scores(scores.array[used], scores.given, scores.wanted, scores.floor)
-        own = None if weights is None else weights[used]
-        value = 1 / fit_temperature(part_scores, data.labels[used], weights=own).value
-        rows = used.size if own is None else effective_number(own)
-        fitted.append((min(max(value, 1 / FURTHEST), FURTHEST), rows))
-    inverse_temperature, counts = np.array(fitted, dtype=np.float64).T
+        if weights is not None:
+            outside &= weights > 0  # a row of weight 0 carries no information
+        kept = _thinned(outside, most_rows)
+        part_scores = Scores(scores.array[kept], scores.given, scores.wanted, scores.floor)
+        own = None if weights is None else weights[kept]
+        value = 1 / fit_temperature(part_scores, data.labels[kept], weights=own).value
+        rows = kept.size if own is None else effective_number(own)
+        return min(max(value, 1 / FURTHEST), FURTHEST), rows
+
+    inverse_temperature, counts = np.array([fitted(f) for f in range(FOLDS)], dtype=np.float64).T
     return Folds(data, scores, fold, inverse_temperature, counts, weights)
+
+
+def _thinned(chosen: BoolArray, most: int) -> IntArray:
+    """Every m-th of the chosen rows, given as a mask of shape (n,), with the smallest m that leaves at most `most` rows."""
+    count = int(np.count_nonzero(chosen))
+    step = max(1, -(-count // most))
+    if step == 1:
+        return np.flatnonzero(chosen)
+    kept = np.empty(-(-count // step), dtype=np.intp)
+    before = done = 0
+    for rows in runs(0, chosen.size):
+        inside = np.flatnonzero(chosen[rows])
+        some = inside[-before % step :: step] + rows.start
+        kept[done : done + some.size] = some
+        before, done = before + inside.size, done + some.size
+    return kept
 
 
 def _fold_of_rows(data: Predictions, weights: FloatArray | None = None) -> IntArray:
     """Random fold of each row, shape (n,), which does not depend on the order of the rows or of the classes."""
-    shuffled = (np.random.default_rng(0).permutation(data.n) % FOLDS).astype(np.uint8)
+
+    def others(rows: IntArray) -> tuple[FloatArray, ...]:
+        own, top = data.probs[rows, data.labels[rows]], np.empty(rows.size, data.probs.dtype)
+        for part in runs(0, rows.size):
+            top[part] = data.probs[rows[part]].max(axis=1)
+        return (own, top) if weights is None else (own, top, weights[rows])
+
+    order = _in_order(_sums_of_cubes(data), others)
+    shuffled = np.tile(np.arange(FOLDS, dtype=np.uint8), -(-data.n // FOLDS))[: data.n]
+    np.random.default_rng(0).shuffle(shuffled)
+    fold = np.empty(data.n, dtype=np.uint8)
+    fold[order] = shuffled
+    return fold
+
+
+def _sums_of_cubes(data: Predictions) -> FloatArray:
+    """Sum of the cubes of the probabilities of each row, shape (n,)."""
     cubes = np.empty(data.n)
 
     def work(rows: slice) -> None:
@@ -364,26 +398,24 @@ def _fold_of_rows(data: Predictions, weights: FloatArray | None = None) -> IntAr
         # Rounded, as sums in another order differ in their last digits.
         cubes[rows] = np.round(np.einsum("ij,ij,ij->i", p, p, p), 10)
 
-    def others(rows: IntArray) -> tuple[FloatArray, ...]:
-        own = data.probs[rows, data.labels[rows]].astype(np.float64)
-        top = top_label(data)[0][rows].astype(np.float64)
-        return (own, top) if weights is None else (own, top, weights[rows])
-
-    for_row_blocks(data.probs, work)
-    fold = np.empty(data.n, dtype=np.uint8)
-    fold[_in_order(cubes, others)] = shuffled
-    return fold
+    # Small blocks, as they are converted to double precision.
+    for_row_blocks(data.probs, work, block_bytes=1 << 17)
+    return cubes
 
 
 def _in_order(first: FloatArray, others: Callable[[IntArray], tuple[FloatArray, ...]]) -> IntArray:
     """``np.lexsort((..., others[0], first))`` of keys of shape (n,); sorts `first` in place and calls `others` only for its ties."""
     order = np.argsort(first)
     first.sort()
-    same = first[1:] == first[:-1]
-    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-    if tied.size:
-        rows = order[tied]
-        order[tied] = rows[np.lexsort([*reversed(others(rows)), first[tied]])]
+    tied = np.zeros(first.size, dtype=np.bool_)
+    for part in runs(1, first.size):
+        before = slice(part.start - 1, part.stop - 1)
+        same = first[part] == first[before]
+        tied[before] |= same
+        tied[part] |= same
+    first = first[tied]  # frees the others, if the caller does not keep them
+    rows = order[tied]
+    order[tied] = rows[np.lexsort([*reversed(others(rows)), first])]
     return order
 
 

@@ -24,7 +24,7 @@ from calviz.sample import error_bars
 from calviz.sample.cell_bounds import Precision, precision
 from calviz.sample.error_bars import Draw, needs_calibrated, usable
 from calviz.sample.sample import Sample, metric_options
-from calviz.specs.metric import METRICS, IntervalMethod, Metric, takes_weights
+from calviz.specs.metric import METRICS, IntervalMethod, Metric, is_of_rows, takes_weights
 
 #: Details in closed form that hold only for independent rows.
 _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
@@ -152,9 +152,11 @@ def measured_with_error_bars(
     """Results of the metrics by key; error bars that the sample has cached are not drawn again."""
     requests = {m.key: request_of(sample, m, options) for m in metrics}
     values = {}
-    for m in metrics:
+    # Metrics of single rows first: they need much memory, and the sorted scores, which others share, are not yet in it.
+    for m in sorted(metrics, key=lambda m: not is_of_rows(m.view)):
         checkpoint(f"measuring: {m.label}")
         values[m.key] = sample.view(value_of, request=requests[m.key])
+    values = {m.key: values[m.key] for m in metrics}
     if not resampling.intervals and not resampling.noise_floors:
         return values
     places = {

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.numerics import skewed_sum_tails
+from calviz.numerics.runs import BLOCK, runs
 from calviz.sample.row_draws import GroupWeights, RowDraws, RowWeights
 
 #: Up to this many (cell, group) pairs, sums are kept as a dense table.
@@ -55,11 +56,13 @@ class RowSums:
 
     def once(self, weights: FloatArray | None = None) -> FloatArray:
         """Sums of every column, shape (columns, C), for one weight per row, shape (n,), all 1 if left out."""
-        sums = [
-            np.bincount(self._cell, self._entries(column, weights), minlength=self._shape[1])
-            for column in self._columns
-        ]
-        return np.stack(sums).astype(np.float64)
+        sums = np.zeros(self._shape)
+        for total, column in zip(sums, self._columns, strict=True):
+            entries = self._entries(column, weights)
+            for part in runs(0, self._cell.size, BLOCK):  # cells are converted to a wide type
+                own = None if entries is None else entries[part]
+                total += np.bincount(self._cell[part], own, minlength=total.size)
+        return sums
 
     def _entries(self, column: FloatArray | None, weights: FloatArray | None) -> FloatArray | None:
         if weights is None:

@@ -24,6 +24,8 @@ MAX_STEPS = 2_048
 FEW_STEPS, MANY_ROWS = 512, 10_000_000
 #: Steps of a large sample that are processed at a time.
 STEP_BLOCK = 1 << 15
+#: Steps that are processed at a time by several threads, each with temporaries of its own.
+WORK_BLOCK = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,18 +215,23 @@ class SampleSteps(Steps):
 
     Each access to a column makes a copy in double precision; sums and searches go through `blocks` instead.
 
-    Attributes
+    Parameters
     ----------
-    columns : tuple of ndarray
-        Scores, rows and hits per step, shape (G,) each.
+    score : ndarray, shape (G,)
+    count, hits : ndarray of uint8, shape (G,)
+        Most scores of a large sample occur once or twice: a byte holds the count. 0 for the steps in `long`.
+    long : ndarray of int64, shape (3, L)
+        Index, count and hits of the steps with more rows than a byte holds.
     """
 
     columns: tuple[FloatArray, IntArray, IntArray]
+    long: IntArray
 
-    def __init__(self, score: FloatArray, count: IntArray, hits: IntArray) -> None:
+    def __init__(self, score: FloatArray, count: IntArray, hits: IntArray, long: IntArray) -> None:
         # The attributes of frozen steps, of which score, count and hits are properties here.
         self.__dict__.update(
             columns=(score, count, hits),
+            long=long,
             merged_square=None,
             params={},
             whole=None,
@@ -251,8 +258,16 @@ class SampleSteps(Steps):
         """See `Steps`; shape (S,)."""
         return self.columns[0][steps].astype(np.float64)
 
-    def _column(self, which: int) -> FloatArray:
-        return self.columns[which].astype(np.float64)
+    def _column(self, which: int, start: int = 0, stop: int | None = None) -> FloatArray:
+        column: FloatArray = self.columns[which][start:stop].astype(np.float64)
+        if which:
+            first, last = np.searchsorted(self.long[0], [start, start + column.size])
+            column[self.long[0, first:last] - start] = self.long[which, first:last]
+        return column
+
+    def _sum(self, which: int) -> FloatArray:
+        bytes_sum = self.columns[which].sum(dtype=np.float64)
+        return np.asarray(bytes_sum + self.long[which].sum())
 
     @property
     def size(self) -> int:
@@ -262,31 +277,31 @@ class SampleSteps(Steps):
     @property
     def n(self) -> FloatArray:
         """Total number of rows, shape ()."""
-        return np.asarray(self.columns[1].sum(dtype=np.float64))
+        return self._sum(1)
 
     @property
     def n_hits(self) -> FloatArray:
         """Total number of hits, shape ()."""
-        return np.asarray(self.columns[2].sum(dtype=np.float64))
+        return self._sum(2)
 
     def blocks(self, *, descending: bool = False) -> Iterator[Steps]:
         """Yield blocks of neighbouring steps; see `Steps`."""
         starts = range(0, self.size, STEP_BLOCK)
         for start in reversed(starts) if descending else starts:
-            yield self._block(start)
+            yield self._block(start, STEP_BLOCK)
 
     def of_blocks(self, work: Callable[[Steps], R]) -> list[R]:
         """See `Steps`."""
-        starts = range(0, self.size, STEP_BLOCK)
+        size = STEP_BLOCK if self.size <= STEP_BLOCK else WORK_BLOCK
+        starts = range(0, self.size, size)
 
         def of_block(start: int) -> R:
-            return work(self._block(start))
+            return work(self._block(start, size))
 
         return list(map_threads(of_block, starts, threaded=len(starts) > 1))
 
-    def _block(self, start: int) -> Steps:
-        rows = slice(start, start + STEP_BLOCK)
-        score, count, hits = (c[rows].astype(np.float64) for c in self.columns)
+    def _block(self, start: int, size: int) -> Steps:
+        score, count, hits = (self._column(i, start, start + size) for i in range(3))
         return Steps(score, count, hits, whole=self)
 
 
@@ -297,23 +312,26 @@ def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps
     if weights is not None:
         return _weighted_steps(events, weights)
     score, hit = events.ordered
-    size, longest = _size_and_longest(score)
-    # Most scores of a large sample occur once or twice: a byte holds the count.
-    small = np.min_scalar_type(longest)
+    size = sum(ends.size for _, ends in _ends(score))
     distinct = np.empty(size, dtype=score.dtype)
-    count, hits = np.empty(size, dtype=small), np.empty(size, dtype=small)
+    count, hits = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8)
+    long = [np.empty((3, 0), dtype=np.int64)]
     done = rows = right = 0
     for block, ends in _ends(score):
         upto = np.cumsum(hit[block])
         part = slice(done, done + ends.size)
         distinct[part] = score[block][ends]
         # `rows` and `right` are the rows and hits of the current step from earlier blocks.
-        count[part] = np.diff(ends, prepend=-1 - rows)
-        hits[part] = np.diff(upto[ends], prepend=-right)
+        totals = np.stack([np.diff(ends, prepend=-1 - rows), np.diff(upto[ends], prepend=-right)])
+        over = np.flatnonzero(totals[0] > np.iinfo(np.uint8).max)
+        if over.size:
+            long.append(np.stack([over + done, *totals[:, over]]))
+            totals[:, over] = 0
+        count[part], hits[part] = totals
         done += ends.size
         rows = upto.size - 1 - int(ends[-1]) if ends.size else rows + upto.size
         right = int(upto[-1] - upto[ends[-1]]) if ends.size else right + int(upto[-1])
-    return SampleSteps(distinct, count, hits)
+    return SampleSteps(distinct, count, hits, np.concatenate(long, axis=1))
 
 
 def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
@@ -351,14 +369,3 @@ def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:
         last = np.full(block.stop - start, True)
         np.not_equal(score[block][: after.size], after, out=last[: after.size])
         yield block, np.flatnonzero(last)
-
-
-def _size_and_longest(score: FloatArray) -> tuple[int, int]:
-    """Number of steps, and number of rows of the longest one."""
-    size, longest, before = 0, 0, -1
-    for block, ends in _ends(score):
-        if ends.size:
-            size += ends.size
-            longest = max(longest, int(np.diff(ends, prepend=before - block.start).max()))
-            before = block.start + int(ends[-1])
-    return size, longest

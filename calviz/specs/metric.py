@@ -124,9 +124,14 @@ def needs_rows(function: F) -> F:
     return function
 
 
+def is_of_rows(function: Callable[..., Any]) -> bool:
+    """Whether a function of a sample needs single rows (`needs_rows`)."""
+    return bool(getattr(_plain(function), _ROWS, False))
+
+
 def knows_cells(function: Callable[..., Any]) -> bool:
     """Whether a function of a sample supports profiles: it supports weighted rows, and does not need single rows."""
-    return knows_weights(function) and not getattr(_plain(function), _ROWS, False)
+    return knows_weights(function) and not is_of_rows(function)
 
 
 def reweighting_of(maker: Callable[..., Any]) -> Reweighting | None:

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, softmax
 
 import calviz
-from calviz.core.events import BinaryEvents, Ordered, one_score_per_tie
+from calviz.core.events import BinaryEvents, Ordered, ends_of_near_ties, one_score_per_tie
 from calviz.recalibrators.fitting.isotonic import Positives, ScoresAroundPositives, isotonic_map
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
@@ -158,3 +158,27 @@ def test_bins_count_every_score_as_it_is():
     p = calviz.Predictions(probs=events.score, labels=events.hit)
     e = calviz.evaluate(p, ["ece"], bins=5, ci=True, resamples=50)
     assert e["ece"].value == pytest.approx((0.8 + 0.2) / 2)
+
+
+def test_many_near_ties_are_those_of_a_plain_loop():
+    # More rows than are compared at a time, a tie and a chain longer than that, and pairs throughout.
+    rng = np.random.default_rng(3)
+    pairs = np.repeat(rng.random(20_000), 2) * (1 + 3e-13 * rng.integers(-1, 2, 40_000))
+    tie = 0.25 * (1 + 1e-17 * np.arange(40_000))
+    chain = 0.75 + 0.3e-12 * np.arange(40_000)
+    score = np.sort(np.concatenate([pairs, tie, chain]))
+    hit = rng.random(score.size) < 0.5
+    rows = Ordered(score, hit)
+    expected_score, expected_hit, start = score.copy(), hit.copy(), 0
+    for end in np.flatnonzero(np.append(np.diff(score) > 1e-12 * score[1:], True)).tolist():
+        if score[end] - score[start] <= 1e-12 * score[end]:
+            expected_score[start : end + 1] = score[end]
+            expected_hit[start : end + 1] = np.sort(hit[start : end + 1])
+        start = end + 1
+    changed = np.flatnonzero(expected_score != score)
+    result = one_score_per_tie(rows)
+    np.testing.assert_array_equal(result.score, expected_score)
+    np.testing.assert_array_equal(result.hit[changed], expected_hit[changed])
+    assert result.hit.sum() == hit.sum()
+    at = rng.integers(score.size, size=1_000)
+    np.testing.assert_array_equal(score[ends_of_near_ties(score, at)], expected_score[at])

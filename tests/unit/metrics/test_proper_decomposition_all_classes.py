@@ -169,9 +169,18 @@ def test_a_temperature_of_some_of_the_rows_loses_nothing_to_speak_of(monkeypatch
 
 def test_rows_are_put_in_order_by_the_first_key_that_differs():
     rng = np.random.default_rng(9)
-    keys = [rng.integers(4, size=500).astype(float) for _ in range(3)]
+    keys = [rng.integers(4, size=20_000).astype(float) for _ in range(3)]
     first, *others = keys
     order = cross_fitted_classes._in_order(first.copy(), lambda rows: tuple(k[rows] for k in others))  # fmt: skip
     expected = np.lexsort(keys[::-1])
     for key in keys:
         np.testing.assert_array_equal(key[order], key[expected])
+
+
+@pytest.mark.parametrize("most", [1, 7, 1_000, 30_000])
+def test_a_thinned_selection_is_every_nth_row(most):
+    chosen = np.random.default_rng(0).random(20_000) < 0.8
+    rows = np.flatnonzero(chosen)
+    np.testing.assert_array_equal(
+        cross_fitted_classes._thinned(chosen, most), rows[:: -(-rows.size // most)]
+    )

@@ -133,6 +133,7 @@ def test_under_calibration_leaves_the_rows():
 
 def test_work_on_blocks_comes_in_their_order(monkeypatch):
     monkeypatch.setattr("calviz.sample.steps.STEP_BLOCK", 100)
+    monkeypatch.setattr("calviz.sample.steps.WORK_BLOCK", 100)
     rng = np.random.default_rng(9)
     score = rng.random(1_050)
     view = make_steps(BinaryEvents(score, rng.random(1_050) < score))
