@@ -424,3 +424,21 @@ def test_hits_of_many_weighted_rows_have_the_cumulants_of_their_sum(monkeypatch)
 )
 def test_resamples_of_many_rows_are_fewer_but_never_too_few(n, made):
     assert RowDraws(n).affordable(1_000) == made
+
+
+@pytest.mark.slow
+def test_errors_of_clustered_rows_reach_as_far_up_as_their_resamples():
+    # The gaps of all bins share the luck of the clusters: a small ECE does not rule out a large one.
+    keys = ["ece", "smece", "kde_ece"]
+    true, ends = 0.06, {key: [] for key in keys}
+    for seed in range(30):
+        data = dependent(40, 20, seed=seed, share=0.9)
+        p = data.probs[:, 1] + true
+        off = calviz.Predictions(probs=p, labels=data.labels, clusters=data.clusters)
+        e = evaluate(off, keys, ci=True)
+        for key in keys:
+            assert e[key].interval_method == "half-inverted"
+            ends[key].append(e[key].interval.high)
+    for key in keys:
+        assert np.mean(np.array(ends[key]) < true) <= 0.1
+    assert evaluate(two_classes(), ["ece"], ci=True)["ece"].interval_method == "inverted"
