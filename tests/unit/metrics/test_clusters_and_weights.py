@@ -442,3 +442,20 @@ def test_errors_of_clustered_rows_reach_as_far_up_as_their_resamples():
     for key in keys:
         assert np.mean(np.array(ends[key]) < true) <= 0.1
     assert evaluate(two_classes(), ["ece"], ci=True)["ece"].interval_method == "inverted"
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_resamples_leave_out_rows_of_weight_zero(clustered):
+    # Otherwise many resamples have no weight at all, and intervals are too wide.
+    cluster = np.repeat(np.arange(60), 2) if clustered else None
+    counted = two_classes(120).probs[:, 1] < 0.3
+    if clustered:
+        counted = np.repeat(counted[::2], 2)
+    data = two_classes(120, clusters=cluster, weights=counted * np.linspace(1, 3, 120))
+    keys = ["accuracy", "brier", "mcs", "auroc"]
+    got = evaluate(data, keys, ci=True)
+    expected = evaluate(data.take(np.flatnonzero(counted)), keys, ci=True)
+    for key in keys:
+        assert got[key].interval == pytest.approx(tuple(expected[key].interval))
+    three = with_rows(two_classes(), weights=(np.arange(600) < 3) * 1.0)
+    assert evaluate(three, keys, ci=True)["mcs"].interval is not None
