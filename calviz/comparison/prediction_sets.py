@@ -13,11 +13,14 @@ from calviz.comparison.rows import Division, judged_within
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.blocks import row_blocks
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.events import BinaryEvents
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset, Predictions, check_dataset
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
 from calviz.results.prediction_sets import PredictionSets, SetMethod, SetsOf
+from calviz.sample.grades import counts_as
+from calviz.sample.slice_sums import slice_sums
 
 #: Tolerance for rounding, so that a class whose nonconformity score equals the threshold is in the set.
 _ROUNDING = 1e-12
@@ -55,6 +58,12 @@ def prediction_sets(
     within : ndarray of bool, shape (n,), optional
         Judge only these rows.
 
+    Notes
+    -----
+    With weights the threshold is the weighted quantile, with a new row of mean weight in place of the n + 1; coverage and mean
+    size are weighted. For weighted or clustered rows intervals use the effective sample size
+    (`calviz.sample.grades.counts_as`); with too few clusters for it they are the whole range.
+
     Raises
     ------
     NotAvailable
@@ -82,15 +91,33 @@ def prediction_sets(
         )
     divided = division.rows(data)
     fit, judged = divided.pairs[0]
+    weights = data.weights
+    if weights is not None:
+        # Rows of weight 0 do not count.
+        fit, judged = fit[weights[fit] > 0], judged[weights[judged] > 0]
+        if fit.size == 0:
+            raise NotAvailable("all calibration rows have the weight 0, so that none counts.")
     judged = judged_within(judged, within, "the threshold was chosen on them")
     rng = np.random.default_rng(seed)
-    threshold = _threshold(_conformity(data, fit, method, rng), coverage)
+    conformity = _conformity(data, fit, method, rng)
+    threshold = _threshold(conformity, coverage, None if weights is None else weights[fit])
     sizes, covered = _sets(data, judged, method, threshold, rng)
     labels = data.labels[judged]
+
+    def summary(name: str, rows: BoolArray | slice) -> SetsOf:
+        at = judged[rows]
+        return _summary(
+            name,
+            sizes[rows],
+            covered[rows],
+            level,
+            classes=data.n_classes,
+            cluster=None if data.clusters is None else data.clusters.codes[at].astype(np.intp),
+            weights=None if weights is None else weights[at].astype(np.float64),
+        )
+
     by_class = tuple(
-        _summary(name, sizes[labels == k], covered[labels == k], level)
-        for k, name in enumerate(data.class_names)
-        if (labels == k).any()
+        summary(name, labels == k) for k, name in enumerate(data.class_names) if (labels == k).any()
     )
     return PredictionSets(
         name=data.name,
@@ -100,15 +127,20 @@ def prediction_sets(
         level=level,
         fit=divided.fit,
         evaluation=divided.evaluation,
-        overall=_summary("all rows", sizes, covered, level),
+        overall=summary("all rows", slice(None)),
         classes=by_class,
         sizes=np.bincount(sizes, minlength=data.n_classes + 1),
     )
 
 
-def _threshold(conformity: FloatArray, coverage: float) -> float:
-    """The ceil((n + 1) coverage)-th smallest of n nonconformity scores; infinity if n is too small."""
+def _threshold(conformity: FloatArray, coverage: float, weights: FloatArray | None) -> float:
+    """The ceil((n + 1) coverage)-th smallest of n nonconformity scores, or their weighted quantile; infinity if n is too small."""
     n = conformity.size
+    if weights is not None:
+        order = np.argsort(conformity, kind="stable")
+        upto = np.cumsum(weights[order]) / weights.mean()
+        at = int(np.searchsorted(upto, (n + 1) * coverage - n * _ROUNDING))
+        return math.inf if at >= n else float(conformity[order[at]])
     k = math.ceil((n + 1) * coverage - _ROUNDING)
     return math.inf if k > n else float(np.partition(conformity, k - 1)[k - 1])
 
@@ -161,17 +193,40 @@ def _summed(p: FloatArray, rng: np.random.Generator) -> FloatArray:
     return out
 
 
-def _summary(name: str, sizes: IntArray, covered: BoolArray, level: float) -> SetsOf:
-    n, hits = sizes.size, int(covered.sum())
-    low, high = clopper_pearson([hits], [n], level=level)
-    size = float(sizes.mean())
-    reach = float(ndtri((1 + level) / 2)) * float(sizes.std()) / math.sqrt(n)
+def _summary(
+    name: str,
+    sizes: IntArray,
+    covered: BoolArray,
+    level: float,
+    *,
+    classes: int,
+    cluster: IntArray | None,
+    weights: FloatArray | None,
+) -> SetsOf:
+    n = sizes.size
+    coverage, _, rows = _mean(covered, cluster, weights)
+    size, error, _ = _mean(sizes, cluster, weights)
+    coverage_ends, size_ends = Interval(0.0, 1.0), Interval(0.0, float(classes))
+    if math.isfinite(rows):
+        low, high = clopper_pearson([coverage * rows], [rows], level=level)
+        coverage_ends = Interval(float(low[0]), float(high[0]))
+        reach = float(ndtri((1 + level) / 2)) * error
+        size_ends = Interval(max(size - reach, 0.0), size + reach)
     return SetsOf(
         name=name,
         rows=n,
-        covered=hits,
-        coverage=hits / n,
-        coverage_interval=Interval(float(low[0]), float(high[0])),
+        covered=int(covered.sum()),
+        coverage=coverage,
+        coverage_interval=coverage_ends,
         size=size,
-        size_interval=Interval(max(size - reach, 0.0), size + reach),
+        size_interval=size_ends,
     )
+
+
+def _mean(
+    values: BoolArray | IntArray, cluster: IntArray | None, weights: FloatArray | None
+) -> tuple[float, float, float]:
+    """Mean, standard error and effective sample size of values of shape (m,); the last is nan with too few clusters."""
+    none, one = np.zeros(values.size, dtype=np.bool_), np.zeros(values.size, dtype=np.intp)
+    sums = slice_sums(BinaryEvents(values.astype(np.float64), none), one, 1, cluster, weights)
+    return float(sums.gap[0]), float(sums.spread[0]), float(counts_as(sums)[0])

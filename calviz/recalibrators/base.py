@@ -92,17 +92,17 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         array = self._check_scores(X, y, reset=True)
         labels = self._check_labels(y, array)
-        self.classes_ = np.arange(array.shape[1])
-        self._notes: list[str] = []
-        floor = self._find_floor(array, labels)
-        self.floor_, self.floor_clips_ = floor.value, floor.clips
-        self._warn_of_zeros(array, labels)
         weights = self._check_weights(sample_weight, array)
         if weights is not None and not weights.all():
             # Rows of weight 0 are dropped.
             rows = np.flatnonzero(weights)
             array, weights = array[rows], weights[rows] / weights[rows].mean()
             labels = self._check_labels(labels[rows], array)
+        self.classes_ = np.arange(array.shape[1])
+        self._notes: list[str] = []
+        floor = self._find_floor(array, labels)
+        self.floor_, self.floor_clips_ = floor.value, floor.clips
+        self._warn_of_zeros(array, labels)
         with one_blas_thread():
             if weights is None:
                 self._fit(self._scores(array), labels)

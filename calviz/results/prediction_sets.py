@@ -29,9 +29,9 @@ class SetsOf:
     rows, covered : int
         Number of rows, and of those whose set contains the true class.
     coverage, coverage_interval : float, Interval
-        Share of covered rows, with its exact (Clopper-Pearson) interval.
+        Share of covered rows, with its exact (Clopper-Pearson) interval; weighted for weighted rows, `covered` is not.
     size, size_interval : float, Interval
-        Mean number of classes in a set, with its interval by the normal approximation.
+        Mean number of classes in a set, weighted likewise, with its interval by the normal approximation.
     """
 
     name: str

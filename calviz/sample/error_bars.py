@@ -167,6 +167,17 @@ def interval(
     return Interval(min(ends), max(ends))
 
 
+def suited(method: IntervalMethod, view: Any) -> IntervalMethod:
+    """`method`, or "half-inverted" in place of "inverted" where the rows of the view are clustered.
+
+    Rows of a cluster are off together, so that all gaps of an error rise and fall together: the error is then no average of many
+    independent gaps, and varies like one of few numbers.
+    """
+    own = drawn_by(view)
+    clustered = own is not None and own.rows.cluster is not None
+    return "half-inverted" if method == "inverted" and clustered else method
+
+
 def usable(method: IntervalMethod, calibrated: FloatArray | None) -> IntervalMethod:
     """`method`, or "basic" if it needs redrawn labels and there are none; `calibrated` has shape (R,)."""
     missing = calibrated is None or not np.isfinite(calibrated).any()

@@ -77,6 +77,10 @@ class Resampling:
         """Method of the interval of a metric."""
         return metric.interval if self.interval == "own" else self.interval
 
+    def method_for(self, metric: Metric, view: Any) -> IntervalMethod:
+        """Method of the interval of a metric of this view."""
+        return error_bars.suited(self.method(metric), view)
+
     def draw(self, view: Any, metrics: Sequence[Metric], draw: Draw) -> dict[str, FloatArray]:
         """Values of the metrics over shared resamples of the view, shape (resamples,) each; empty if it has no resamples."""
 
@@ -238,7 +242,7 @@ def _error_bars(
         if m in intervals:
             result["interval"] = {}
         if m.key in drawn:
-            method = usable(resampling.method(m), redrawn)
+            method = usable(resampling.method_for(m, view), redrawn)
             interval = error_bars.interval(
                 drawn[m.key],
                 resampling.level,

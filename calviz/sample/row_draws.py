@@ -60,6 +60,15 @@ class RowDraws:
         place = np.random.default_rng(self.clusters).permutation(self.clusters) % MOST_GROUPS
         return place if self.cluster is None else place[self.cluster]
 
+    @cached_property
+    def _weighty(self) -> IntArray | None:
+        """The groups with a row whose weight is not 0, if not all have one: a resample of others would be empty."""
+        if self.weights is None:
+            return None
+        group = np.arange(self.n) if self.group is None else self.group
+        total = np.bincount(group, self.weights, minlength=self.groups)
+        return None if total.all() else np.flatnonzero(total)
+
     def counts(self, rng: np.random.Generator, size: int) -> GroupWeights:
         """Weights of the rows in samples drawn with replacement, shape (n, size)."""
 
@@ -76,8 +85,14 @@ class RowDraws:
         if key in kept:
             times, rng.bit_generator.state = kept[key]
             return times
-        drawn = resample_rows(rng, self.groups, size).T
-        times = np.ascontiguousarray(drawn, dtype=np.min_scalar_type(int(drawn.max())))
+        weighty = self._weighty
+        drawn = resample_rows(rng, self.groups if weighty is None else weighty.size, size).T
+        dtype = np.min_scalar_type(int(drawn.max()))
+        if weighty is None:
+            times = np.ascontiguousarray(drawn, dtype=dtype)
+        else:
+            times = np.zeros((self.groups, size), dtype=dtype)
+            times[weighty] = drawn
         if times.nbytes + sum(one.nbytes for one, _ in kept.values()) > KEPT_DRAW_BYTES:
             kept.clear()
         kept[key] = times, rng.bit_generator.state

@@ -17,10 +17,10 @@ from calviz.results.evaluation import Interval, NoiseFloor
 from calviz.results.verdict import BinGap, CalibrationTest
 from calviz.sample.bin_gaps import bin_intervals, bins_off
 from calviz.sample.binning import BinSums
-from calviz.sample.error_bars import interval, p_value, resampled
+from calviz.sample.error_bars import interval, p_value, resampled, suited
 from calviz.sample.false_alarm_levels import OVERALL
 from calviz.sample.sample import Sample, chosen_bins, event_sums
-from calviz.specs.metric import takes_weights
+from calviz.specs.metric import METRICS, takes_weights
 
 #: With fewer rows there is no statement on calibration: any estimate is mostly noise.
 MIN_ROWS = 30
@@ -159,7 +159,11 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
     calibrated = ece(resampled(sums, "under_calibration", **sample.redrawing))
     drawn = ece(resampled(sums, "bootstrap", **sample.redrawing))
     ece_interval = interval(
-        drawn, value=error, method="inverted", calibrated=calibrated, bounds=(0.0, 1.0)
+        drawn,
+        value=error,
+        method=suited(METRICS["ece"].interval, sums),
+        calibrated=calibrated,
+        bounds=METRICS["ece"].bounds,
     )
     floor = NoiseFloor(
         float(calibrated.mean()),
@@ -184,7 +188,7 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
         interval=mcs_interval,
         ece=error,
         floor=floor,
-        ece_below=_below(whole, ece_interval),
+        ece_below=_below(whole, ece_interval, mcs_interval),
         direction="off" if beyond else "none",
         sides=(high, low),
         too_high=None,
@@ -221,19 +225,20 @@ def _lesser(sums: BinSums) -> float:
     return min(up, up - float(weighted.sum()))
 
 
-def _below(whole: BinSums, ece_interval: Interval | None) -> float:
-    """Upper bound of the true ECE at 95 % confidence: the upper end of its interval.
+def _below(whole: BinSums, ece_interval: Interval | None, mcs_interval: Interval | None) -> float:
+    """Upper bound of the true ECE at 95 % confidence: the upper end of its interval, and at least that of |MCS|.
 
-    If (nearly) all rows are hits, or none, resampling is unreliable: the bound is then at least that of |MCS|, with an
-    exact interval for the share of hits.
+    An ECE is never below |MCS|, so that a smaller bound would contradict the interval of the MCS. If (nearly) all rows are
+    hits, or none, resampling is unreliable: an exact interval for the share of hits then bounds |MCS|.
     """
-    score = float(whole.score_sum.sum()) / float(whole.n)
+    ends = [] if mcs_interval is None else [abs(end) for end in mcs_interval]
+    if ece_interval is not None:
+        ends.append(ece_interval.high)
     hits, n = (float(v.sum()) for v in whole.trials)
-    if ece_interval is not None and min(hits, n - hits) >= FEW:
-        return ece_interval.high
-    low, high = clopper_pearson(hits, n)
-    exact = max(abs(score - float(low)), abs(score - float(high)))
-    return exact if ece_interval is None else max(ece_interval.high, exact)
+    if ece_interval is None or min(hits, n - hits) < FEW:
+        score = float(whole.score_sum.sum()) / float(whole.n)
+        ends += [abs(score - float(share)) for share in clopper_pearson(hits, n)]
+    return max(ends)
 
 
 def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:

@@ -193,3 +193,26 @@ def test_weighted_rows_without_an_error_speak_of_the_top_label_alone():
     assert verdict.direction in ("calibrated", "undecided")
     assert "No miscalibration of the top label found on 400 weighted rows" in verdict.sentence
     assert calviz.evaluate(p, ["ece"], findings=True)["ece"].available
+
+
+def off_by_five_points(seed, groups=60, rows=10):
+    """Probabilities that are 5 points too high; all rows of a cluster share most of their luck."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(groups), rows)
+    true = rng.uniform(0.1, 0.85, cluster.size)
+    luck = np.where(
+        rng.random(cluster.size) < 0.9, rng.random(groups)[cluster], rng.random(cluster.size)
+    )
+    clusters = cluster if rows > 1 else None
+    return calviz.Predictions(
+        probs=true + 0.05, labels=(luck < true).astype(int), clusters=clusters
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("groups", "rows"), [(60, 10), (300, 1)])
+def test_the_bound_of_the_ece_is_no_smaller_than_the_mcs_may_be(groups, rows):
+    # An ECE is never below |MCS|.
+    for seed in range(12):
+        v = judge(off_by_five_points(seed, groups, rows), "positive")
+        assert v.ece_below >= max(map(abs, v.interval))

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import calviz
+from calviz.core.clusters_and_weights import with_rows
 from calviz.core.errors import NotAvailable, OptionError
 from tests.inputs.command_line import run
 from tests.inputs.simulated import draw_labels
@@ -129,3 +130,55 @@ def test_the_command_line(tmp_path):
     assert record["calviz"] == calviz.__version__
     assert record["overall"]["rows"] == 400
     assert sum(record["sizes"]) == 400
+
+
+@pytest.mark.parametrize("method", ["lac", "aps"])
+def test_equal_weights_and_rows_of_weight_zero_change_nothing(method):
+    p = data()
+    plain = calviz.prediction_sets(p, method=method, fit_split="fit")
+    weights = np.full(1_200, 2.0)
+    weights[[3, 900]] = 0
+    counts = p.take(np.flatnonzero(weights))
+    with_zeros = calviz.prediction_sets(
+        with_rows(p, weights=weights), method=method, fit_split="fit"
+    )
+    without = calviz.prediction_sets(counts, method=method, fit_split="fit")
+    assert with_zeros.threshold == without.threshold
+    assert with_zeros.overall == without.overall
+    assert plain.overall.coverage == plain.overall.covered / plain.overall.rows
+
+
+def test_weights_by_hand():
+    # Scores 1 - p of the true class: 0.1, 0.2, ..., 1; the last three rows are judged.
+    p = np.r_[np.arange(9, -1, -1) / 10, 0.95, 0.45, 0.05]
+    d = calviz.Predictions(
+        probs=np.stack([p, 1 - p], axis=1),
+        labels=np.zeros(13, dtype=int),
+        splits=["fit"] * 10 + ["judge"] * 3,
+        weights=np.r_[5, np.ones(9), 4, 4, 1],
+    )
+    # The fit weighs 14 and one more row of mean weight 1.4: 0.8 of 15.4 is 12.3, which 0.9 reaches, with 13.
+    s = calviz.prediction_sets(d, coverage=0.8, fit_split="fit")
+    assert s.threshold == pytest.approx(0.9)
+    # Sets {0}, {0, 1} and {1}, of weights 4, 4 and 1.
+    assert s.overall.covered == 2
+    assert s.overall.coverage == pytest.approx(8 / 9)
+    assert s.overall.size == pytest.approx(13 / 9)
+
+
+def test_intervals_of_clustered_rows_are_wider():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(4), 200)[np.repeat(np.arange(200), 10)]
+    labels = np.array([rng.choice(4, p=row) for row in probs[::10]])[np.repeat(np.arange(200), 10)]
+    splits = ["fit"] * 1_000 + ["judge"] * 1_000
+    d = calviz.Predictions(probs=probs, labels=labels, splits=splits)
+    alone = calviz.prediction_sets(d, fit_split="fit").overall
+    grouped = with_rows(d, clusters=np.repeat(np.arange(200), 10))
+    together = calviz.prediction_sets(grouped, fit_split="fit").overall
+    assert (together.coverage, together.size) == (alone.coverage, alone.size)
+    for name in ("coverage_interval", "size_interval"):
+        ends, wide = getattr(alone, name), getattr(together, name)
+        # Ten equal rows are worth one.
+        assert (wide.high - wide.low) / (ends.high - ends.low) == pytest.approx(10**0.5, rel=0.1)
+    few = with_rows(d, clusters=np.repeat(np.arange(4), 500))
+    assert calviz.prediction_sets(few, fit_split="fit").overall.coverage_interval == (0, 1)

@@ -429,3 +429,38 @@ def test_hits_of_many_weighted_rows_have_the_cumulants_of_their_sum(monkeypatch)
 )
 def test_resamples_of_many_rows_are_fewer_but_never_too_few(n, expected):
     assert RowDraws(n).affordable(1_000) == expected
+
+
+@pytest.mark.slow
+def test_errors_of_clustered_rows_reach_as_far_up_as_their_resamples():
+    # The gaps of all bins share the luck of the clusters: a small ECE does not rule out a large one.
+    keys = ["ece", "smece", "kde_ece"]
+    true, ends = 0.06, {key: [] for key in keys}
+    for seed in range(30):
+        data = dependent(40, 20, seed=seed, share=0.9)
+        p = data.probs[:, 1] + true
+        off = calviz.Predictions(probs=p, labels=data.labels, clusters=data.clusters)
+        e = evaluate(off, keys, ci=True)
+        for key in keys:
+            assert e[key].interval_method == "half-inverted"
+            ends[key].append(e[key].interval.high)
+    for key in keys:
+        assert np.mean(np.array(ends[key]) < true) <= 0.1
+    assert evaluate(two_classes(), ["ece"], ci=True)["ece"].interval_method == "inverted"
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_resamples_leave_out_rows_of_weight_zero(clustered):
+    # Otherwise many resamples have no weight at all, and intervals are too wide.
+    cluster = np.repeat(np.arange(60), 2) if clustered else None
+    counted = two_classes(120).probs[:, 1] < 0.3
+    if clustered:
+        counted = np.repeat(counted[::2], 2)
+    data = two_classes(120, clusters=cluster, weights=counted * np.linspace(1, 3, 120))
+    keys = ["accuracy", "brier", "mcs", "auroc"]
+    got = evaluate(data, keys, ci=True)
+    expected = evaluate(data.take(np.flatnonzero(counted)), keys, ci=True)
+    for key in keys:
+        assert got[key].interval == pytest.approx(tuple(expected[key].interval))
+    three = with_rows(two_classes(), weights=(np.arange(600) < 3) * 1.0)
+    assert evaluate(three, keys, ci=True)["mcs"].interval is not None

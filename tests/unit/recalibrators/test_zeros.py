@@ -276,3 +276,18 @@ def test_floors_do_not_matter_to_logits():
     p = RECALIBRATORS["temperature"].make(input="logits").fit(z, y)
     assert p.floor_ == 0
     assert "floor" not in p.describe()
+
+
+@pytest.mark.parametrize("key", [*LOGARITHMS, "temperature+isotonic"])
+def test_a_row_of_weight_zero_does_not_set_the_floor(key):
+    rng = np.random.default_rng(1)
+    p = np.round(rng.uniform(0, 1, 300), 1)
+    y = (rng.random(300) < 0.1 + 0.8 * p).astype(int)
+    weights = rng.exponential(size=300) + 0.1
+    one = np.stack([1 - p, p], axis=1)
+    method = RECALIBRATORS[key].make(input="probabilities")
+    expected = method.fit(one, y, weights).transform(one)
+    # Its smallest score is far below those of the others.
+    more = np.vstack([one, [[1e-9, 1 - 1e-9]]])
+    got = method.fit(more, np.append(y, 1), np.append(weights, 0.0)).transform(one)
+    np.testing.assert_allclose(got, expected, atol=1e-9)
