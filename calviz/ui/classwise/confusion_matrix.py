@@ -84,7 +84,7 @@ def explore(settings: Settings) -> None:
                 on_select=clicked,
             )
             st.caption(
-                "Rows, and below them the mean confidence. Blue: right; orange: wrong, darker where the share is larger. A click "
+                "Rows, and below them the mean confidence. Blue: right; orange: wrong, stronger where the share is larger. A click "
                 "selects the rows of a cell."
             )
         with pairs:
