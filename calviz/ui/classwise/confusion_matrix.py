@@ -83,8 +83,14 @@ def explore(settings: Settings) -> None:
                 filename="confusion",
                 on_select=clicked,
             )
+            # On a phone, cells have room for one number.
+            in_cell = (
+                "Rows, and below them the mean confidence"
+                if diagram.page_width() is None
+                else "Numbers of rows"
+            )
             st.caption(
-                "Rows, and below them the mean confidence. Blue: right; orange: wrong, stronger where the share is larger. A click "
+                f"{in_cell}. Blue: right; orange: wrong, stronger where the share is larger. A click "
                 "selects the rows of a cell."
             )
         with pairs:
