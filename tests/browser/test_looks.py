@@ -135,6 +135,9 @@ def test_chosen_items_and_the_main_button_can_be_read_on_both_themes(view):
     tab = view().open("/recalibrate?data=digits")
     for dark in (False, True):
         _turn(tab, dark=dark)
+        # The page notices within a second that its theme has changed, and runs again.
+        tab.page.wait_for_timeout(2_000)
+        tab.settle()
         for part in ("[data-tag]", "[data-testid=stBaseButton-primary]"):
             element = tab.page.locator(f"[data-testid=stMain] {part}").first
             assert element.evaluate(CONTRAST) >= 4.5, (part, dark)
