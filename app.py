@@ -11,13 +11,13 @@ from calviz.ui.session import (
     page_guard,
     settings,
 )
-from calviz.ui.widgets import focus, next_steps, sidebar
+from calviz.ui.widgets import next_steps, page_style, sidebar
 
 page_guard.enter(frame=True)
 early_imports.pause()
 page_guard.configure()
 st.logo(navigation.LOGO)
-focus.draw()
+page_style.draw()
 page = navigation.navigation()
 with page_guard.boundary():
     open_files.follow_address(page.url_path)

@@ -7,6 +7,7 @@ from calviz.text.words import full_sentence
 from calviz.ui.classwise import confusion_matrix, errors, table
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
+from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
 ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
@@ -61,7 +62,8 @@ with page_guard.boundary():
         else:
             st.markdown(md(words, 1_000))
     ranged = any(figure.band is not None for figure in shown)
-    with st.container(horizontal=True, gap="medium"):
+    # On a phone, the choices break into lines.
+    with st.container(horizontal=diagram.page_width() is None, gap="medium"):
         mode = st.segmented_control(
             "View",
             tuple(errors.MODES),

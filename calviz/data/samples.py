@@ -36,7 +36,7 @@ class SampleSet:
 SAMPLES: tuple[SampleSet, ...] = (
     SampleSet(
         "digits",
-        "Handwritten digits, three models",
+        "Handwritten digits, 3 models",
         "Ten classes, 6,000 held-out pictures, clean and spoilt in four ways. An MLP trained to the "
         "end on clean pictures is overconfident, a strongly regularised logistic regression is "
         "underconfident, extra trees with a fitted temperature are well calibrated.",
@@ -44,7 +44,7 @@ SAMPLES: tuple[SampleSet, ...] = (
     ),
     SampleSet(
         "breast_cancer",
-        "Breast cancer, five models",
+        "Breast cancer, 5 models",
         "Two classes, 569 tumours, cross-validated predictions of naive Bayes, a support vector "
         "machine's margin, a random forest, logistic regression and boosted trees; the size of the "
         "tumour as a group.",
@@ -52,14 +52,14 @@ SAMPLES: tuple[SampleSet, ...] = (
     ),
     SampleSet(
         "simulated_binary",
-        "Simulated, two classes, truth known",
+        "Simulated, 2 classes",
         "The two synthetic models of Zhang et al. 2020, appendix E. The true calibration error of "
         "the positive class is 7.44 % (less calibrated) and 2.35 % (better calibrated).",
         "simulated_binary.parquet",
     ),
     SampleSet(
         "simulated_100_classes",
-        "Simulated, 100 classes, truth known",
+        "Simulated, 100 classes",
         "Labels drawn from known probabilities, which are then reported too sharp. The true "
         "top-label calibration error is 10.97 %, and a temperature of 1.2 mends it exactly.",
         "simulated_100_classes.parquet",

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from calviz.core.errors import OptionError
 from calviz.figures.base import Figure
 from calviz.figures.drawing.print_style import COLUMNS, drawn_width, printed
+from calviz.figures.drawing.style import PALETTES
 from calviz.report.blocks import plain_json
 from calviz.report.html import as_element, write_page
+from calviz.specs.figure import Theme
 from calviz.text.words import full_sentence, shorten
 
 #: Letters of the panels.
@@ -50,6 +52,7 @@ def to_sheet(
     columns: int = 1,
     name: str = "figure",
     caption: bool = False,
+    theme: Theme = "light",
 ) -> str:
     """Write a page that draws the panels, and saves them as one SVG or PNG, or copies them to the clipboard.
 
@@ -65,6 +68,8 @@ def to_sheet(
         Name of the files.
     caption : bool
         Whether the image includes the caption, below the panels.
+    theme : {"light", "dark"}
+        Colours of the page around the figure. The figure itself is always black on white, as it is saved.
 
     Raises
     ------
@@ -90,7 +95,14 @@ def to_sheet(
         ],
     }
     alt = " ".join(panel.figure.describe() for panel in panels)
-    return write_page("figure_sheet.html", "sheet.js", spec=as_element(json.dumps(spec)), alt=alt)
+    return write_page(
+        "figure_sheet.html",
+        "sheet.js",
+        spec=as_element(json.dumps(spec)),
+        alt=alt,
+        theme=theme,
+        palette=PALETTES[theme],
+    )
 
 
 def _panel_spec(panel: Panel, width: int) -> dict[str, object]:

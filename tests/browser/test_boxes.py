@@ -77,6 +77,17 @@ def test_figures_are_whole_at_three_widths_in_both_themes(path, view):
     assert page.locator("[data-testid=stAlert]").count() == 0
 
 
+@pytest.mark.parametrize("path", ["/", "/explain", "/cumulative?data=digits"])
+def test_figures_beside_a_sidebar_on_a_small_window_are_whole(path, view):
+    tab = view(width=1024).open(path)
+    # Wide enough to read: nothing that is drawn stands in half of a small page.
+    tab.page.wait_for_function(
+        """() => [...document.querySelectorAll(".js-plotly-plot")].some(plot => plot.getBoundingClientRect().width > 500)"""
+    )
+    tab.settle()
+    assert _wrong(tab.page) == []
+
+
 def test_figures_of_a_report_are_whole_on_a_desk_and_a_phone(browser, tmp_path):
     rng = np.random.default_rng(0)
     probs = rng.dirichlet([1, 1, 1], size=200)

@@ -1,5 +1,7 @@
 """Every page, light and dark, on a desk and on a phone."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.browser import tabbing
@@ -95,3 +97,47 @@ def test_settings_survive_a_page_switch_and_a_step_back(view):
     page.go_back()
     tab.expect("Can I trust these probabilities?").expect("20 equal-width bins")
     assert page.get_by_role("spinbutton", name="Number of bins").input_value() == "20"
+
+
+def test_a_figure_has_the_font_of_its_page_and_a_saved_one_has_not(view):
+    tab = view().open("/explain?picture=SVG")
+    page = tab.page
+    chart = page.locator(".js-plotly-plot").first
+    chart.locator("text").first.wait_for()
+    families = page.evaluate(
+        """() => ["h1", ".js-plotly-plot text"].map(
+            where => getComputedStyle(document.querySelector(where)).fontFamily.split(",")[0])"""
+    )
+    assert families[0] == families[1]
+    # The keyboard shortcuts come with what prepares a picture.
+    page.get_by_role("button", name="Keyboard", exact=True).wait_for()
+    chart.hover()
+    with page.expect_download() as saved:
+        chart.locator(".modebar-btn").first.click()
+    drawing = Path(saved.value.path()).read_text()
+    assert "Helvetica" in drawing
+    assert f"{families[0].strip(chr(34))}&quot;" not in drawing
+
+
+#: Contrast of the text of an element to the background that it stands on.
+CONTRAST = """element => {
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const text = [...element.querySelectorAll("*"), element].find((one) => one.textContent.trim() && !one.childElementCount);
+  const both = [light(getComputedStyle(text).color), light(getComputedStyle(element).backgroundColor)].sort();
+  return (both[1] + 0.05) / (both[0] + 0.05);
+}"""
+
+
+def test_chosen_items_and_the_main_button_can_be_read_on_both_themes(view):
+    tab = view().open("/recalibrate?data=digits")
+    for dark in (False, True):
+        _turn(tab, dark=dark)
+        # The page notices within a second that its theme has changed, and runs again.
+        tab.page.wait_for_timeout(2_000)
+        tab.settle()
+        for part in ("[data-tag]", "[data-testid=stBaseButton-primary]"):
+            element = tab.page.locator(f"[data-testid=stMain] {part}").first
+            assert element.evaluate(CONTRAST) >= 4.5, (part, dark)

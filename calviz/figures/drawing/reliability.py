@@ -101,7 +101,8 @@ class _Surroundings:
         """Return the height, without the caption, at which the square fills the width, up to its maximum side."""
         side = min(SIDE, max(width - _LEFT - _RIGHT, 100))
         entries = sum(
-            t.get("name") is not None and t.get("visible", True) for t in self.traces.all()
+            t.get("name") is not None and t.get("visible", True) and t.get("showlegend", True)
+            for t in self.traces.all()
         )
         lines = math.ceil(entries / max(1, (width - 2 * _RIGHT) // _ENTRY))
         return round(_TOP + side / (1 - _HISTOGRAM - _STRIP) + _BOTTOM + LINE * lines) + 14

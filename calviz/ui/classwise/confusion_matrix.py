@@ -44,8 +44,14 @@ def explore(settings: Settings) -> None:
         picture, pairs = st.columns([3, 2], gap="medium")
         with picture:
             _matrix(figure, chosen, colour_by)
+            # On a phone, cells have room for one number.
+            in_cell = (
+                "Rows, and below them the mean confidence"
+                if diagram.page_width() is None
+                else "Numbers of rows"
+            )
             st.caption(
-                "Rows, and below them the mean confidence. Blue: right; orange: wrong, darker where the share is larger. A click "
+                f"{in_cell}. Blue: right; orange: wrong, stronger where the share is larger. A click "
                 "selects the rows of a cell."
             )
         with pairs:

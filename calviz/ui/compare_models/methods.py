@@ -30,7 +30,7 @@ PLACE = "models_methods"
 
 def explore(chosen: Chosen, settings: Settings) -> None:
     """Draw the choices, the running job, and the table."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         rows = fit_rows.choose(settings)
     choice = method_choice.draw(rows, chosen.models.values(), about=chosen.key, many_fits=True)
     if choice is None:

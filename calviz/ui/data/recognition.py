@@ -23,8 +23,9 @@ def table(recognition: Recognition) -> None:
         "Rows": f"{recognition.rows:,}",
         "Kind": recognition.kind,
         "Label": " — ".join(part for part in (recognition.label, recognition.label_form) if part),
-        "Score columns": _names(recognition.scores),
-        "Classes": f"{len(recognition.class_names):,}: {_names(recognition.class_names)}"
+        "Score columns": _names(recognition.scores)
+        + " of the first model" * (len(recognition.models) > 1),
+        "Classes": f"{len(recognition.class_names):,}: {_names(recognition.class_names, counted=False)}"
         if recognition.class_names
         else "not named",
         "Models": _names(recognition.models),
@@ -42,10 +43,12 @@ def table(recognition: Recognition) -> None:
     st.table(frame, border="horizontal", hide_index=True, hide_header=True)
 
 
-def _names(names: Sequence[str]) -> str:
+def _names(names: Sequence[str], *, counted: bool = True) -> str:
+    """Return the first names and, if `counted`, how many there are in all."""
     shown = [shorten(name, 32) for name in names[:_MOST_NAMES]]
-    more = f", … ({len(names):,} in all)" if len(names) > _MOST_NAMES else ""
-    return ", ".join(shown) + more
+    if len(names) > _MOST_NAMES:
+        shown.append("…" + f" ({len(names):,} in all)" * counted)
+    return ", ".join(shown)
 
 
 def _split(recognition: Recognition) -> str:

@@ -52,7 +52,7 @@ def explore(sample: Sample) -> None:
         "Column of rating grades",
         (*recognised, *(name for name in columns if name not in recognised)),
         index=0 if recognised else None,
-        placeholder="no column looks like grades; choose the one that holds them",
+        placeholder="no column looks like grades; choose one",
         key=KEY,
         bind="query-params",
         format_func=lambda name: shorten(name, 60),

@@ -11,7 +11,7 @@ from calviz.specs.figure import FIGURES
 from calviz.text.words import keep_units_together
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import clipboard, link_choice, pdf_download
+from calviz.ui.widgets import clipboard, diagram, link_choice, pdf_download
 from calviz.ui.widgets.text import md
 
 #: The panels that are chosen at first.
@@ -37,10 +37,13 @@ def explore(settings: Settings) -> None:
         return
     stem = f"{settings.file_stem}-figure"
     with st.spinner("Drawing …"):
-        html = to_sheet(panels, columns=columns, name=stem, caption=with_caption)
+        html = to_sheet(
+            panels, columns=columns, name=stem, caption=with_caption, theme=diagram.theme()
+        )
     # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
     # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
     st.iframe(html, height=_HEIGHT, alt="Preview of the figure, with buttons that save and copy it")
+    st.caption(f"As it is saved: on white paper, {COLUMNS[columns]:g} inches wide.")
     pdf_download.draw(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)
@@ -55,7 +58,9 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
     def label(key: str) -> str:
         return labels.get(key, str(key))
 
-    keys = st.multiselect(
+    first, second = st.columns([2, 1], gap="medium")
+    below = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    keys = first.multiselect(
         "Panels, in their order",
         list(labels),
         default=[key for key in _FIRST if key in labels],
@@ -64,7 +69,7 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
         key="panels",
         bind="query-params",
     )
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with below:
         columns = link_choice.one_of(
             "Width",
             {n: f"{n} column{'s' if n == 2 else ''}, {width:g} in" for n, width in COLUMNS.items()},
@@ -72,14 +77,14 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
             key="sheet",
             help="Text is 7 to 8 points high.",
         )
-        wide = st.multiselect(
-            "As wide as both columns",
-            keys,
-            format_func=label,
-            key="wide",
-            bind="query-params",
-            disabled=columns == 1,
-            width=320,
-        )
         with_caption = st.toggle("Caption in the picture", key="sheet-caption", bind="query-params")
+    wide = second.multiselect(
+        "As wide as both columns",
+        keys,
+        format_func=label,
+        placeholder="none",
+        key="wide",
+        bind="query-params",
+        disabled=columns == 1,
+    )
     return keys, wide, 1 if columns == 1 else 2, with_caption

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.figures import EceByLibrary
-from calviz.specs.convention import Conventions
+from calviz.specs.convention import Conventions, ConventionValue
 from calviz.text.export import csv_bytes
 from calviz.text.words import bins_words, capitalised, counted, points_cell, signed_points
 from calviz.ui.metrics import export
@@ -73,6 +73,11 @@ def sentence(conventions: Conventions) -> str:
     return words
 
 
+def _in_order(conventions: Conventions) -> list[ConventionValue]:
+    """Return what the other libraries give, in the order of the figure: the largest first, those without a value last."""
+    return sorted(conventions, key=lambda v: -v.value if v.available else math.inf)
+
+
 def table(conventions: Conventions) -> pd.DataFrame:
     """Return calviz and every convention as texts, one row each."""
     rule = f"{bins_words(**conventions.params)}, (a, b]"
@@ -95,7 +100,7 @@ def table(conventions: Conventions) -> pd.DataFrame:
             v.convention.rule,
             v.convention.why if v.reason is None else capitalised(v.reason),
         )
-        for v in conventions
+        for v in _in_order(conventions)
     ]
     columns = ["library, function", *NUMBERS, "its default", "why it differs"]
     texts = pd.DataFrame(records, columns=columns)
@@ -115,11 +120,11 @@ def text(conventions: Conventions, settings: Settings, form: str) -> str:
 
 
 def _draw(conventions: Conventions) -> None:
-    texts = table(conventions)
+    texts, others = table(conventions), _in_order(conventions)
     numbers = {
-        "value": [conventions.ece, *(v.value for v in conventions)],
-        "difference": [math.nan, *(v.value - conventions.ece for v in conventions)],
-        "if calibrated": [conventions.noise, *(v.noise for v in conventions)],
+        "value": [conventions.ece, *(v.value for v in others)],
+        "difference": [math.nan, *(v.value - conventions.ece for v in others)],
+        "if calibrated": [conventions.noise, *(v.noise for v in others)],
     }
     config = {
         "library, function": st.column_config.TextColumn(width=178, pinned=True),

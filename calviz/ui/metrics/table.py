@@ -176,8 +176,8 @@ def _draw(
 def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
     return {
-        "metric": st.column_config.TextColumn(width=184, pinned=True),
-        "value": st.column_config.Column(width=80, alignment="right"),
+        "metric": st.column_config.TextColumn(width=190, pinned=True),
+        "value": st.column_config.Column(width=74, alignment="right"),
         "selected": st.column_config.Column(
             width=80,
             alignment="right",
@@ -186,8 +186,8 @@ def _columns() -> dict[str, Any]:
         "pinned": st.column_config.Column(
             width=80, alignment="right", help="The value in the pinned state."
         ),
-        bullet.COLUMN: bullet.config(),
-        "95 % interval": st.column_config.TextColumn(width=142, help=INTERVAL_HELP),
+        bullet.COLUMN: bullet.config(width=96),
+        "95 % interval": st.column_config.TextColumn(width=128, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=84,
             alignment="right",
@@ -209,7 +209,7 @@ def _columns() -> dict[str, Any]:
             help="How close the value is to that of the rows behind the profile: exact, within a bound, or not known.",
         ),
         "better": st.column_config.TextColumn(width=52, help="Which values are better."),
-        "family": st.column_config.TextColumn(width=134),
+        "family": st.column_config.TextColumn(width=174),
     }
 
 

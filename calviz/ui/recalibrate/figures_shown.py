@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -39,7 +41,7 @@ def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
         f"{settings.bins_words}."
     )
     frames, (panel, height) = {}, _size()
-    with st.container(horizontal=True, gap="small"):
+    with _panels():
         for m in _in_order(outcome):
             figure = figures_computed.figure(outcome, m.key, "reliability", settings)
             frames[m.label] = figure.frame()
@@ -61,6 +63,11 @@ def _size() -> tuple[int, int]:
     return (PANEL, HEIGHT) if diagram.page_width() is None else (168, 176)
 
 
+def _panels() -> Any:
+    """Return a container for panels beside each other: where some names take two lines, the squares still stand in line."""
+    return st.container(horizontal=True, gap="small", vertical_alignment="bottom")
+
+
 def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw what each method does to the scores."""
     st.subheader("What the maps do", anchor=False)
@@ -70,7 +77,8 @@ def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
         "differently, as the map looks at the whole row."
     )
     frames, (panel, height) = {}, _size()
-    with st.container(horizontal=True, gap="small"):
+    falls: list[str] = []
+    with _panels():
         for m in _in_order(outcome):
             if m.key == UNCALIBRATED:
                 continue
@@ -84,11 +92,13 @@ def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
                     key=f"recalibrate.map.{m.key}",
                     filename=f"map-{m.key}",
                 )
-                if figure.dip is not None:
-                    st.caption(
-                        f"{figure.falls()}: this kind of map need not rise with the score. It follows the "
-                        "observed hits; rows there change their order, and predicted classes may change."
-                    )
+            if figure.dip is not None:
+                falls.append(
+                    f"{md(m.label)}: {figure.falls()}: this kind of map need not rise with the score. It follows the "
+                    "observed hits; rows there change their order, and predicted classes may change."
+                )
+    for text in falls:
+        st.caption(text)
     _as_table(frames, "maps")
 
 

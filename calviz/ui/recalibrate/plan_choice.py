@@ -19,6 +19,9 @@ from calviz.ui.widgets.text import md
 #: Number of refits that the toggle asks for: a standard deviation from these has a relative error of about a sixth.
 REFITS = 20
 
+#: Height of the label above a field, in pixels.
+_LABEL = 26
+
 
 @dataclass(frozen=True, eq=False)
 class PlanChoice:
@@ -115,9 +118,12 @@ def _refits() -> int:
 
 
 def _choose_rows(settings: Settings) -> FitRows:
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         rows = fit_rows.choose(settings, folds=True)
-        with st.popover("In-sample", type="tertiary"):
+        # Beside the fields, not beside their labels.
+        aside = st.container(width="content", gap=None)
+        aside.space(_LABEL)
+        with aside.popover("In-sample", type="tertiary"):
             st.caption(
                 "Judges the maps on the rows that they were fitted on. That flatters flexible methods: it is "
                 "good for seeing overfitting, not for choosing."

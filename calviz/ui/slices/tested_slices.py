@@ -241,7 +241,7 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
     st.dataframe(
         _styled_table(tested, pinned),
         hide_index=True,
-        height=min(440, 40 + 35 * len(tested.slices)),
+        height=min(440, 38 + 35 * len(tested.slices)),
         alt="All slices: rows, score, hits, gap, interval and p-value",
         on_select=picked,
         selection_mode="single-row",

@@ -34,9 +34,9 @@ def column(bullets: Sequence[Bullet | None], *, shared: bool = True) -> list[str
     return drawing.column(bullets, PALETTES[diagram.theme()], shared=shared)
 
 
-def config(help: str = "") -> Any:
+def config(help: str = "", *, width: int = WIDE) -> Any:
     """Return the column's configuration; the numbers are in the other columns of the row."""
-    return st.column_config.ImageColumn(COLUMN, width=WIDE, help=help or MARKS_WORDS)
+    return st.column_config.ImageColumn(COLUMN, width=width, help=help or MARKS_WORDS)
 
 
 def cell(address: str | None, description: str) -> str:

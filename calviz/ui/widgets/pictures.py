@@ -11,12 +11,15 @@ from calviz.figures import plot_config
 from calviz.figures.base import Figure
 from calviz.figures.drawing.captions import captioned
 from calviz.figures.drawing.print_style import printed
+from calviz.figures.drawing.style import FONT
 from calviz.figures.reliability import Marks
 from calviz.specs.figure import Theme
 from calviz.text.words import shorten
 from calviz.ui.session import settings
 from calviz.ui.widgets import link_choice
 
+#: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`shortcuts.py`).
+PAGE_FONT = '"Source Sans"'
 _CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
 _FORMATS = {"png": "PNG", "svg": "SVG"}
 _MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
@@ -69,10 +72,12 @@ def config(filename: str, *, of_data: bool = True) -> dict[str, Any]:
 def finished(
     drawing: Any, figure: Figure, *, theme: Theme, narrow: bool, of_data: bool = True
 ) -> Any:
-    """Return the drawing as the page shows it: under its caption, if that is wanted.
+    """Return the drawing as the page shows it: in the page's font, and under its caption, if that is wanted.
 
     Without `of_data` the figure is not about the current data set, and its own caption is complete.
     """
+    family = f"{PAGE_FONT}, {FONT}"
+    drawing.update_layout(font_family=family, hoverlabel_font_family=family)
     if st.session_state.get(_PRINT, False):
         printed(drawing, theme=theme)
     if not st.session_state.get(_CAPTION, False):

@@ -1,4 +1,4 @@
-"""Keyboard shortcuts: to the pages, to the list of all shortcuts, and to copy the figure under the pointer."""
+"""Keyboard shortcuts: to the pages, to the list of all shortcuts, and to copy the figure under the pointer; the fonts of pictures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from calviz.ui.session.navigation import PAGES
+from calviz.ui.widgets.pictures import PAGE_FONT
 
 _HTML = """
 <button type="button" class="open">Keyboard</button>
@@ -33,7 +34,7 @@ h2 { font-size: 1.1rem; margin: 0 0 0.75rem; }
 dl { display: grid; grid-template-columns: auto 1fr; gap: 0.3rem 1rem; margin: 0 0 1rem; }
 dt { font-weight: 600; font-family: monospace; } dd { margin: 0; }
 """
-_JS = """
+_JS = r"""
 export default function ({ parentElement, data }) {
   const dialog = parentElement.querySelector("dialog"), said = parentElement.querySelector(".said");
   const list = parentElement.querySelector("dl");
@@ -47,7 +48,27 @@ export default function ({ parentElement, data }) {
   parentElement.querySelector(".open").onclick = () => dialog.showModal();
   const say = (text) => { said.textContent = text; setTimeout(() => { said.textContent = ""; }, 2500); };
 
-  // Joins the layers of a drawing into one picture; fonts are those of the machine.
+  // A picture has no access to the fonts of its page: a copied one brings the font along, a saved one is drawn without it.
+  const pageFont = async () => {
+    const rules = [...document.styleSheets].flatMap((sheet) => { try { return [...sheet.cssRules]; } catch { return []; } });
+    const face = rules.find((one) => one instanceof CSSFontFaceRule && one.style.fontStyle !== "italic"
+      && one.style.fontFamily.includes(data.font.replaceAll('"', "")));
+    const address = face?.style.src.match(/url\("?([^")]+)/)?.[1];
+    if (!address) return "";
+    const file = await (await fetch(new URL(address, face.parentStyleSheet.href || document.baseURI))).blob();
+    const read = new FileReader();
+    const url = await new Promise((done) => { read.onload = () => done(read.result); read.readAsDataURL(file); });
+    return `@font-face { font-family: ${data.font}; font-weight: ${face.style.fontWeight}; src: url(${url}); }`;
+  };
+  const saved = (event) => {
+    const chart = event.target instanceof Element && event.target.closest(".modebar-btn") && event.target.closest(".js-plotly-plot");
+    const font = chart && chart.layout?.font, family = font?.family;
+    if (!family?.startsWith(data.font)) return;
+    font.family = family.replace(`${data.font}, `, "");
+    setTimeout(() => { font.family = family; });
+  };
+
+  // Joins the layers of a drawing into one picture.
   const copyFigure = async (chart) => {
     const { width, height } = chart.getBoundingClientRect();
     const whole = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -56,7 +77,12 @@ export default function ({ parentElement, data }) {
     const layers = [...chart.querySelectorAll(".main-svg")];
     for (const layer of layers) whole.append(layer.cloneNode(true));
     whole.querySelectorAll(".hoverlayer, .modebar").forEach((one) => one.remove());
+    // On the page, lines keep their width whatever the scale; in the picture they grow with it.
+    whole.querySelectorAll("[style*=vector-effect]").forEach((one) => one.style.removeProperty("vector-effect"));
     const paint = async () => {
+      const fonts = document.createElementNS("http://www.w3.org/2000/svg", "style");
+      fonts.textContent = await pageFont().catch(() => "");
+      whole.prepend(fonts);
       const image = new Image();
       image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(new XMLSerializer().serializeToString(whole));
       await image.decode();
@@ -98,7 +124,11 @@ export default function ({ parentElement, data }) {
     }
   };
   document.addEventListener("keydown", pressed);
-  return () => document.removeEventListener("keydown", pressed);
+  document.addEventListener("click", saved, true);
+  return () => {
+    document.removeEventListener("keydown", pressed);
+    document.removeEventListener("click", saved, true);
+  };
 }
 """
 _OTHERS = (
@@ -119,4 +149,6 @@ def draw() -> None:
         {"key": page.letter, "title": page.title, "page": page.key, "first": page is PAGES[0]}
         for page in PAGES
     ]
-    _component()(key="calviz.shortcuts", data={"pages": pages, "others": _OTHERS})
+    _component()(
+        key="calviz.shortcuts", data={"pages": pages, "others": _OTHERS, "font": PAGE_FONT}
+    )

@@ -16,6 +16,8 @@ from calviz.ui.widgets.text import md
 USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
 
 _PICK = "calviz.pick"
+#: Characters of a title that fit the sidebar.
+_FITS = 28
 
 
 def draw(page: str) -> None:
@@ -50,7 +52,7 @@ def stays_here() -> str:
 
 
 def _data_set() -> None:
-    titles = distinct(tuple(open_files.titles().values()), 40)
+    titles = distinct(tuple(open_files.titles().values()), _FITS)
     names = {key: titles[title] for key, title in open_files.titles().items()}
     # Two files of the same name are told apart by their digest.
     names = {
@@ -74,7 +76,7 @@ def _data_set() -> None:
         facts.append(f"{loaded.first.n_classes:,} classes")
     st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
     st.page_link(navigation.link("data"), label=USE_YOUR_FILE)
-    if entry.title != shorten(entry.title, 40):
+    if entry.title != shorten(entry.title, _FITS):
         with st.popover("Full name", type="tertiary"):
             st.text(entry.title)
 

@@ -59,3 +59,10 @@ def test_no_panels_and_odd_widths_are_refused(panels):
         to_sheet([])
     with pytest.raises(OptionError, match="1 or 2 columns wide, got 3"):
         to_sheet(panels, columns=3)
+
+
+def test_the_page_around_the_paper_follows_the_theme_and_the_figure_does_not(panels):
+    light, dark = (to_sheet(panels[:1], theme=theme) for theme in ("light", "dark"))
+    assert f"background: {PALETTES['dark'].paper}" in dark
+    assert f"background: {PALETTES['light'].paper}" in light
+    assert spec_of(dark) == spec_of(light)
