@@ -29,7 +29,8 @@ from calviz.numerics.threads import one_blas_thread
 from calviz.results.comparison import Difference, DifferenceVerdict
 from calviz.results.comparison_table import badness
 from calviz.results.evaluation import Interval
-from calviz.sample.row_draws import RowWeights
+from calviz.sample.error_bars import widening_of
+from calviz.sample.row_draws import RowDraws, RowWeights
 from calviz.sample.sample import Sample
 from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import METRICS
@@ -56,6 +57,8 @@ class Paired:
         Values after fits to resampled fitting rows, by set and metric, for sets that are the output of a fitted map.
     rare : RareLosses, optional
         Additional variance of the log loss from labels that did not occur.
+    widening : float
+        Factor by which intervals are wider where few clusters are drawn (`calviz.sample.error_bars.widening_of`).
     """
 
     values: Mapping[str, Mapping[str, float]]
@@ -63,6 +66,7 @@ class Paired:
     errors: Mapping[str, Mapping[str, Spread]]
     refits: Mapping[str, Mapping[str, FloatArray]] = field(default_factory=dict)
     rare: RareLosses | None = None
+    widening: float = 1.0
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -108,7 +112,7 @@ class Paired:
             values = self.values[metric]
             apart = values[one] - values[other]
             drawn = self.drawn[metric]
-            interval = _quantiles(drawn[one] - drawn[other], apart, Z)
+            interval = _quantiles(drawn[one] - drawn[other], apart, Z * self.widening)
             more = self._more_sd(metric, one, other, lambda v: v)
             return apart, _wider(interval, apart, Z * more)
         spreads = self.errors[metric]
@@ -127,7 +131,7 @@ class Paired:
             return _wider(interval, apart, z * self._fit_sd(metric, one, other, worse))
         draws, values = self._draws[metric], self.values[metric]
         apart = float(worse(values[one]) - worse(values[other]))
-        interval = _quantiles(draws[one] - draws[other], apart, z)
+        interval = _quantiles(draws[one] - draws[other], apart, z * self.widening)
         more = self._more_sd(metric, one, other, worse)
         return _wider(interval, apart, z * more)
 
@@ -217,6 +221,9 @@ def pair(
     n, clusters = first.n, first.clusters
     makers = {name: _resampler(w) for name, w in weighted.items()}
     cluster = None if clusters is None else clusters.codes
+    groups = n if cluster is None else RowDraws(n, cluster).groups
+    if cluster is not None and groups < 2:
+        return Paired({}, {}, {})  # a single cluster resamples to itself
     counts = None if first.cells is None else first.weights
     drawn = resampled(
         makers, n, resamples, rng, cluster=cluster, counts=counts, stop_early=stop_early
@@ -224,6 +231,7 @@ def pair(
     once = np.ones((n, 1))
     observed = {name: w.values(once) for name, w in weighted.items()}
     truths = {name: w.truths() for name, w in weighted.items()}
+    widening = 1.0 if cluster is None else widening_of(groups)
     values: dict[str, dict[str, float]] = {}
     plain: dict[str, dict[str, FloatArray]] = {}
     errors: dict[str, dict[str, Spread]] = {}
@@ -248,10 +256,10 @@ def pair(
             plain[key] = resampled_values
         if populations:
             errors[key] = {
-                name: _error(key, value_of[name], truths[name][key], w)
+                name: _error(key, value_of[name], truths[name][key], w, widening)
                 for name, w in populations.items()
             }
-    return Paired(values, plain, errors, rare=RareLosses(sets))
+    return Paired(values, plain, errors, rare=RareLosses(sets), widening=widening)
 
 
 _POPULATIONS = "in simulated populations"
@@ -274,11 +282,13 @@ def _of_all_sets(drawn: Mapping[str, Mapping[str, FloatArray]], key: str) -> dic
     return {name: values[key] for name, values in drawn.items() if key in values}
 
 
-def _error(metric: str, value: float, without_noise: FloatArray, drawn: FloatArray) -> Spread:
+def _error(
+    metric: str, value: float, without_noise: FloatArray, drawn: FloatArray, widening: float
+) -> Spread:
     """Return the estimated error of a metric that noise makes larger, from its simulated populations."""
     observed = float(_badness(metric)(value))
     populations = SimulatedPopulations(observed, _truth(metric, without_noise, drawn), drawn)
-    return Spread.of(populations, METRICS[metric].widening)
+    return Spread.of(populations, METRICS[metric].widening * widening)
 
 
 def _truth(metric: str, without_noise: FloatArray, drawn: FloatArray) -> FloatArray:

@@ -244,6 +244,7 @@ class Cumulative(Figure):
         return error_bars.interval(
             _largest(redraws),
             self.level,
+            view=self.steps,
             value=self.ks,
             method=METRICS["ks"].interval,
             calibrated=_largest(calibrated),

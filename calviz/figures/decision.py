@@ -220,7 +220,7 @@ class Decision(Figure):
         redrawn_costs = _redrawn_costs(view, rules, costs, redrawing) if n > 1 else None
 
         def interval(values: FloatArray | None) -> Interval | None:
-            return None if values is None else error_bars.interval(values, level)
+            return None if values is None else error_bars.interval(values, level, view=view)
 
         results = [
             RuleResult(
@@ -237,7 +237,7 @@ class Decision(Figure):
         limits = None
         if band and n > 1:
             curves = _redrawn_costs(view, at, costs, redrawing)
-            low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            low, high = np.quantile(curves, error_bars.tails(level, view), axis=0)
             limits = low, high
         return cls(
             name=sample.data.name,

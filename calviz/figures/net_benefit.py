@@ -15,6 +15,7 @@ from calviz.core.reduction import Reduction
 from calviz.figures.base import Figure, named, score_lines
 from calviz.figures.kernels.expert_referral import kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
+from calviz.sample import error_bars
 from calviz.sample.cutoff import net_benefit_of
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
@@ -128,10 +129,10 @@ class NetBenefit(Figure):
         bands: dict[Shown, Ends] = {}
         if band and view.n > 1:
             redrawn = _all(resampled_between(view, at, sample.redrawing), at)
-            tails = [(1 - level) / 2, (1 + level) / 2]
+            ends_at = error_bars.tails(level, view)
             for shown, values in redrawn.items():
                 if np.isfinite(quantities[shown]).all():
-                    bands[shown] = Ends(*np.nanquantile(values, tails, axis=0))
+                    bands[shown] = Ends(*np.nanquantile(values, ends_at, axis=0))
         share = float(view.n_hits / view.n)
         whole = net_benefit_of(share, 1 - share, 1, CUTOFFS)
         return cls(

@@ -22,7 +22,7 @@ from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
 from calviz.sample.bin_gaps import bins_off
 from calviz.sample.binning import BinSums, Scheme
-from calviz.sample.error_bars import Redrawing, interval, resampled, suited
+from calviz.sample.error_bars import Redrawing, interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.specs.figure import Theme, figure
 from calviz.specs.metric import METRICS
@@ -238,7 +238,8 @@ class Reliability(Figure):
             redraws.mean_gap,
             self.level,
             value=self.ece,
-            method=suited(METRICS["ece"].interval, self.sums),
+            view=self.sums,
+            method=METRICS["ece"].interval,
             calibrated=calibrated.mean_gap,
             bounds=METRICS["ece"].bounds,
         )

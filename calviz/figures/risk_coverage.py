@@ -176,7 +176,7 @@ class RiskCoverage(Figure):
         if band and n > 1:
             redraws = error_bars.resampled(view, "bootstrap", **sample.redrawing)
             risks = errors_along(redraws, kept) / kept
-            low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            low, high = np.quantile(risks, error_bars.tails(level, view), axis=0)
             limits = low, high
         whole = _accuracy_interval(sample, level)
         if limits is not None and whole is not None:
@@ -283,7 +283,7 @@ class RiskCoverage(Figure):
         if self.n == 1:
             return None
         redraws = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
-        return error_bars.interval(coverage_at(redraws, risk), self.level)
+        return error_bars.interval(coverage_at(redraws, risk), self.level, view=self.steps)
 
     def _choice(self, kept: int, threshold: float | None = None) -> ReferralChoice:
         ranking = ranked(self.steps)
@@ -419,5 +419,5 @@ def _accuracy_interval(sample: Sample, level: float) -> Interval | None:
     redraws = error_bars.resampled(sums, "bootstrap", **sample.redrawing)
     values, value = (s.hit_sum.sum(axis=-1) / s.n for s in (redraws, sums))
     return error_bars.interval(
-        values, level, value=float(value), method=m.interval, bounds=m.bounds
+        values, level, view=sums, value=float(value), method=m.interval, bounds=m.bounds
     )

@@ -246,6 +246,7 @@ def _error_bars(
             interval = error_bars.interval(
                 drawn[m.key],
                 resampling.level,
+                view=view,
                 value=value,
                 method=method,
                 calibrated=redrawn,

@@ -51,6 +51,11 @@ class RowDraws:
         """Number of groups that are drawn: the clusters, or fewer where there are very many."""
         return min(self.clusters, MOST_GROUPS)
 
+    @property
+    def drawn(self) -> int:
+        """Number of groups that are drawn: those with a row whose weight is not 0."""
+        return self.groups if self._weighty is None else int(self._weighty.size)
+
     @cached_property
     def group(self) -> IntArray | None:
         """The group of each row, shape (n,); None where each row is a group of its own."""
@@ -86,7 +91,7 @@ class RowDraws:
             times, rng.bit_generator.state = kept[key]
             return times
         weighty = self._weighty
-        drawn = resample_rows(rng, self.groups if weighty is None else weighty.size, size).T
+        drawn = resample_rows(rng, self.drawn, size).T
         dtype = np.min_scalar_type(int(drawn.max()))
         if weighty is None:
             times = np.ascontiguousarray(drawn, dtype=dtype)

@@ -17,7 +17,7 @@ from calviz.results.evaluation import Interval, NoiseFloor
 from calviz.results.verdict import BinGap, CalibrationTest
 from calviz.sample.bin_gaps import bin_intervals, bins_off
 from calviz.sample.binning import BinSums
-from calviz.sample.error_bars import interval, p_value, resampled, suited
+from calviz.sample.error_bars import interval, p_value, resampled
 from calviz.sample.false_alarm_levels import OVERALL
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.specs.metric import METRICS, takes_weights
@@ -161,7 +161,8 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
     ece_interval = interval(
         drawn,
         value=error,
-        method=suited(METRICS["ece"].interval, sums),
+        view=sums,
+        method=METRICS["ece"].interval,
         calibrated=calibrated,
         bounds=METRICS["ece"].bounds,
     )
@@ -170,9 +171,8 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
         float(np.quantile(calibrated, 0.95)),
         p_value(calibrated, error),
     )
-    mcs_interval = interval(
-        mcs(resampled(whole, "bootstrap", **sample.redrawing)), value=difference
-    )
+    mcs_drawn = mcs(resampled(whole, "bootstrap", **sample.redrawing))
+    mcs_interval = interval(mcs_drawn, view=whole, value=difference)
     key = sample.reduction.key
     high = low = beyond = False
     if tests is not None:

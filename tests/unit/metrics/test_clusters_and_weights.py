@@ -1,7 +1,11 @@
 """Rows that belong to clusters, and rows that count more than others."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
@@ -11,6 +15,7 @@ from calviz.comparison.rows import Division
 from calviz.core.clusters_and_weights import repeated, with_rows
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.events import BinaryEvents
+from calviz.metrics.mcs import mcs
 from calviz.sample.binning import effective_rows
 from calviz.sample.error_bars import resampled
 from calviz.sample.row_draws import RowDraws
@@ -447,6 +452,57 @@ def test_errors_of_clustered_rows_reach_as_far_up_as_their_resamples():
     for key in keys:
         assert np.mean(np.array(ends[key]) < true) <= 0.1
     assert evaluate(two_classes(), ["ece"], ci=True)["ece"].interval_method == "inverted"
+
+
+@pytest.mark.parametrize("clusters", [6, 10, 100])
+def test_intervals_of_few_clusters_are_wider_by_students_t(clusters):
+    data = dependent(clusters, 5)
+    metric = evaluate(data, ["mcs"], ci=True, resamples=400)["mcs"]
+    sample = Sample(data, resamples=400)
+    drawn = mcs(resampled(sample.view(event_sums), "bootstrap", **sample.redrawing))
+    # The normal quantile of the interval is that of t, for a variance with the divisor G - 1.
+    end = stats.t.ppf(0.975, clusters - 1) * math.sqrt(clusters / (clusters - 1))
+    expected = np.quantile(drawn, [stats.norm.cdf(-end), stats.norm.cdf(end)])
+    np.testing.assert_allclose(metric.interval, expected)
+    assert metric.interval.low < np.quantile(drawn, 0.025)
+
+
+def test_a_single_cluster_has_no_paired_differences():
+    sites = {"site": np.repeat(["a", "b"], 50)}
+    data = dependent(2, 50).with_columns(splits=None, groups=sites, ids=None)
+    other = with_rows(
+        calviz.Predictions(probs=data.probs[:, 1] ** 1.1, labels=data.labels, groups=sites),
+        clusters=data.clusters,
+    )
+    compared = calviz.compare_models(
+        {"one": data, "other": other}, ["nll"], where=(("site", "a"),), resamples=100
+    )
+    assert compared["one"].ok
+    assert not compared.pairs
+
+
+@pytest.mark.slow
+def test_equal_models_on_few_clusters_are_rarely_called_different():
+    different = 0
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        cluster = np.repeat(np.arange(10), 10)
+        logit = rng.normal(0, 1, 100) + rng.normal(0, 0.8, 10)[cluster]
+        labels = (rng.random(100) < expit(logit)).astype(int)
+        # Both models err by the same law.
+        models = [
+            calviz.Predictions(
+                probs=expit(logit + rng.normal(0, 0.6, 10)[cluster] + rng.normal(0, 0.4, 100)),
+                labels=labels,
+                clusters=cluster,
+                name=name,
+            )
+            for name in "ab"
+        ]
+        pairs = calviz.compare_models(models, ["nll"], resamples=200).pairs
+        different += pairs["nll"]["a", "b"].verdict != "tied"
+    # 5 % are expected; the upper 99 % limit of 120 draws is 13.
+    assert different <= stats.binom.ppf(0.99, 120, 0.05)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
