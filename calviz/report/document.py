@@ -181,8 +181,9 @@ def with_section(part: Part, key: str, subject: Subject) -> Part:
     written = write(SECTIONS[key], subject)
     if not written.blocks:
         return part
-    sections = sorted((*part.sections, written), key=lambda w: w.section.place)
-    return replace(part, sections=tuple(sections))
+    beside = part.shared if written.section.shared else part.sections
+    sections = tuple(sorted((*beside, written), key=lambda w: w.section.place))
+    return replace(part, **{"shared" if written.section.shared else "sections": sections})
 
 
 def bind(
