@@ -183,7 +183,11 @@ def with_section(part: Part, key: str, subject: Subject) -> Part:
         return part
     beside = part.shared if written.section.shared else part.sections
     sections = tuple(sorted((*beside, written), key=lambda w: w.section.place))
-    return replace(part, **{"shared" if written.section.shared else "sections": sections})
+    return (
+        replace(part, shared=sections)
+        if written.section.shared
+        else replace(part, sections=sections)
+    )
 
 
 def bind(
