@@ -171,7 +171,7 @@ class RowColumns:
 
         None, too, if all weights are 0: that is reported where the weights are used.
         """
-        if self._all_count:
+        if self.weights is None or self._all_count:
             return None
         rows = np.flatnonzero(self.weights)
         return rows if 0 < rows.size < self.n else None

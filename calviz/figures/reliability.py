@@ -167,7 +167,7 @@ class Reliability(Figure):
             resamples=resamples,
         )
         whole = data.data if isinstance(data, Sample) else data
-        selected = None
+        selected: IntArray | None = None
         if split is not None:
             assert whole.splits is not None
             selected = np.flatnonzero(whole.splits.mask(split))

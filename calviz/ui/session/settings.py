@@ -150,7 +150,8 @@ class _JudgedRows(NamedTuple):
 
 @cached_results(3)
 def _rows(key: tuple[str, ...], _settings: Settings) -> _JudgedRows:
-    mask, data, numbers = _settings.mask(), _settings.whole, None
+    mask, data = _settings.mask(), _settings.whole
+    numbers: IntArray | None = None
     if mask is not None and not mask.all():
         numbers = np.flatnonzero(mask)
         data = data.take(numbers)
