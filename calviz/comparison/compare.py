@@ -245,7 +245,7 @@ class _Judging:
             resamples=self.plan.resamples,
             seed=self.plan.division.seed,
         )
-        before = self.before
+        before, after = self.before.that_count(), fitted.calibrated.that_count()
         return MethodResult(
             spec.key,
             spec.label,
@@ -254,9 +254,9 @@ class _Judging:
             apply_seconds=fitted.apply_seconds,
             params=fitted.recalibrator.describe() if fitted.recalibrator is not None else {},
             accuracy_preserving=spec.accuracy_preserving,
-            predictions_changed=_changed(before, fitted.calibrated),
+            predictions_changed=_changed(before, after),
             metrics=evaluation.metrics,
-            calibration_gain=_gain(before, fitted.calibrated),
+            calibration_gain=_gain(before, after),
             warnings=fitted.warnings,
             calibrated=fitted.calibrated,
             recalibrator=fitted.recalibrator,

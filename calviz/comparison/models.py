@@ -250,7 +250,7 @@ def same_rows(
     split: str | None = None,
     where: Where = (),
 ) -> Alignment:
-    """Return the models on their common rows (see `align` and `compare_models`)."""
+    """Return the models on their common rows that count (see `align` and `compare_models`)."""
     if isinstance(models, Alignment):
         aligned = models
     else:
@@ -258,11 +258,12 @@ def same_rows(
         if split is not None:
             by_name = _split(by_name, split)
         aligned = align(by_name)
-    mask = rows_where(next(iter(aligned.models.values())), where)
-    if mask is None:
-        return aligned
-    rows = np.flatnonzero(mask)
-    return replace(aligned, models={name: m.take(rows) for name, m in aligned.models.items()})
+    matched = aligned.models
+    mask = rows_where(next(iter(matched.values())), where)
+    if mask is not None:
+        rows = np.flatnonzero(mask)
+        matched = {name: m.take(rows) for name, m in matched.items()}
+    return replace(aligned, models={name: m.that_count() for name, m in matched.items()})
 
 
 def _by_name(models: Mapping[str, Dataset] | Sequence[Dataset]) -> dict[str, Dataset]:

@@ -213,10 +213,12 @@ def pair(
         Once it returns True, only the smallest number of resamples for an interval is made.
     """
     keys = tuple(metrics)
-    weighted = {
-        name: Weighted(Sample.of(data, reduction=reduction, bins=bins, scheme=scheme), keys)
+    samples = {
+        name: Sample.of(data, reduction=reduction, bins=bins, scheme=scheme)
         for name, data in sets.items()
     }
+    sets = {name: sample.data for name, sample in samples.items()}
+    weighted = {name: Weighted(sample, keys) for name, sample in samples.items()}
     first = next(iter(sets.values()))
     n, clusters = first.n, first.clusters
     makers = {name: _resampler(w) for name, w in weighted.items()}

@@ -92,11 +92,6 @@ def prediction_sets(
     divided = division.rows(data)
     fit, judged = divided.pairs[0]
     weights = data.weights
-    if weights is not None:
-        # Rows of weight 0 do not count.
-        fit, judged = fit[weights[fit] > 0], judged[weights[judged] > 0]
-        if fit.size == 0:
-            raise NotAvailable("all calibration rows have the weight 0, so that none counts.")
     judged = judged_within(judged, within, "the threshold was chosen on them")
     rng = np.random.default_rng(seed)
     conformity = _conformity(data, fit, method, rng)

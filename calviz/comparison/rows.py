@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from calviz.comparison.stratified_parts import assign_parts, stratified_sample, whole_clusters
 from calviz.core.arrays import BoolArray, IntArray
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.predictions import Dataset, Predictions, check_dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
 from calviz.results.comparison import RowsUsed
@@ -58,8 +58,21 @@ class Division:
     in_sample: bool = False
 
     def rows(self, data: Dataset) -> Rows:
-        """Divide the rows of these data; raises InputError or OptionError if that is not possible."""
+        """Divide the rows of these data; raises InputError, OptionError or NotAvailable if that is not possible.
+
+        Rows of weight 0 neither fit nor judge. Under cross-fitting, where every row is calibrated, the first map calibrates them.
+        """
         check_dataset(data)
+        divided = data.that_count()
+        for split, role in ((self.fit_split, "calibration"), (self.eval_split, "evaluation")):
+            if split in data.split_names and split not in divided.split_names:
+                raise NotAvailable(f"all {role} rows have the weight 0, so that none counts.")
+        rows = self._divided(divided)
+        counting = data.rows_that_count
+        return rows if counting is None else _among_all(rows, counting, data.n)
+
+    def _divided(self, data: Dataset) -> Rows:
+        """Divide rows that all count."""
         by_split = self.fit_split is not None or self.eval_split is not None
         ways = [by_split, self.fit_fraction is not None, self.cross_fit is not None]
         if sum(ways) > 1:
@@ -124,6 +137,15 @@ class Division:
         if fit_split is None:
             return cls(fit_fraction=0.5, seed=seed)
         return cls(fit_split=fit_split, eval_split=eval_split)
+
+
+def _among_all(rows: Rows, counting: IntArray, n: int) -> Rows:
+    """Turn indices into the rows that count into indices into all n rows."""
+    pairs = [(counting[fit], counting[judged]) for fit, judged in rows.pairs]
+    if len(pairs) > 1:
+        fit, judged = pairs[0]
+        pairs[0] = fit, np.append(judged, np.delete(np.arange(n), counting))
+    return replace(rows, pairs=tuple(pairs))
 
 
 def fit_split_beside(data: Dataset, eval_split: str | None) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import BoolArray, FloatArray, read_only
+from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.cells import Cells
 from calviz.core.clusters_and_weights import checked_clusters, checked_times, checked_weights
 from calviz.core.errors import InputError, shortened
@@ -75,7 +75,7 @@ class RowColumns:
             weights = checked_weights(self.weights)
             columns["weights"] = len(weights)
             # Equal weights are dropped, so that results agree with unweighted rows to the last digit.
-            same = self.cells is None and bool((weights == weights[:1]).all())
+            same = self.cells is None and _is_constant(weights)
             object.__setattr__(self, "weights", None if same else read_only(weights))
         elif self.cells is not None:
             raise InputError(
@@ -166,6 +166,37 @@ class RowColumns:
         return int(self.weights.sum())
 
     @property
+    def rows_that_count(self) -> IntArray | None:
+        """Indices of the rows whose weight is not 0, shape (m,); None if all rows count.
+
+        None, too, if all weights are 0: that is reported where the weights are used.
+        """
+        if self.weights is None or self._all_count:
+            return None
+        rows = np.flatnonzero(self.weights)
+        return rows if 0 < rows.size < self.n else None
+
+    def that_count(self) -> Self:
+        """Return the data without rows of weight 0, and without weights if the others have the same.
+
+        What is judged about these data is judged about the rows that count; files that are written keep all rows.
+        """
+        if self._all_count:
+            return self
+        rows = self.rows_that_count
+        data = self if rows is None else self.take(rows)
+        if data.weights is None or not data.weights.any() or not _is_constant(data.weights):
+            return data
+        return data._with({"weights": None})
+
+    @cached_property
+    def _all_count(self) -> bool:
+        """Whether `that_count` has nothing to leave out."""
+        if self.weights is None or self.cells is not None:
+            return True
+        return bool(self.weights.all()) and not _is_constant(self.weights)
+
+    @property
     def split_names(self) -> tuple[str, ...]:
         """Names of the splits, in order of first appearance; empty without splits."""
         return () if self.splits is None else self.splits.levels
@@ -194,7 +225,8 @@ class RowColumns:
     def _with(self, columns: Mapping[str, Any]) -> Self:
         """Return the same data with some columns replaced, by attribute."""
         new = self.renamed(self.name)
-        new.__dict__.pop("_fingerprint", None)  # the name does not change it, columns do
+        for cached in ("_fingerprint", "_all_count"):  # the name does not change them, columns do
+            new.__dict__.pop(cached, None)
         new.__dict__.update(columns)
         new._check_columns(new.n)
         return new
@@ -260,6 +292,10 @@ def hash_arrays(digest: Any, arrays: Iterable[npt.NDArray[Any] | None]) -> None:
         if array is not None:
             digest.update(repr((array.dtype.str, array.shape)).encode())
             digest.update(np.ascontiguousarray(array).data)
+
+
+def _is_constant(weights: FloatArray) -> bool:
+    return bool((weights == weights[:1]).all())
 
 
 def _equal(column: Any, other: Any) -> bool:

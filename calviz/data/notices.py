@@ -43,6 +43,7 @@ class Notice(Enum):
         "DATA013",
         "Labels without predictions, and columns that cannot be used as times",
     )
+    WEIGHT_ZERO = "DATA014", "Rows of weight 0, which neither fit nor judge"
 
     def __new__(cls, code: str, title: str) -> Notice:
         """Make a kind whose value is its code."""

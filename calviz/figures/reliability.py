@@ -166,11 +166,14 @@ class Reliability(Figure):
             seed=seed,
             resamples=resamples,
         )
-        selected = None
+        whole = data.data if isinstance(data, Sample) else data
+        selected: IntArray | None = None
         if split is not None:
-            splits = (data.data if isinstance(data, Sample) else data).splits
-            assert splits is not None
-            selected = np.flatnonzero(splits.mask(split))
+            assert whole.splits is not None
+            selected = np.flatnonzero(whole.splits.mask(split))
+            whole = whole.split(split)
+        if (counting := whole.rows_that_count) is not None:
+            selected = counting if selected is None else selected[counting]
         sums = chosen_bins(sample)
         filled = np.flatnonzero(sums.count)
         hits, rows = sums.trials

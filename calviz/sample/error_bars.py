@@ -87,7 +87,7 @@ def tails(level: float, view: Any = None) -> tuple[float, float]:
     own = drawn_by(view)
     if own is None or own.rows.cluster is None:
         return (1 - level) / 2, (1 + level) / 2
-    low = float(ndtr(ndtri((1 - level) / 2) * widening_of(own.rows.drawn, level)))
+    low = float(ndtr(ndtri((1 - level) / 2) * widening_of(own.rows.groups, level)))
     return low, 1 - low
 
 

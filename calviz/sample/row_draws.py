@@ -51,11 +51,6 @@ class RowDraws:
         """Number of groups that are drawn: the clusters, or fewer where there are very many."""
         return min(self.clusters, MOST_GROUPS)
 
-    @property
-    def drawn(self) -> int:
-        """Number of groups that are drawn: those with a row whose weight is not 0."""
-        return self.groups if self._weighty is None else int(self._weighty.size)
-
     @cached_property
     def group(self) -> IntArray | None:
         """The group of each row, shape (n,); None where each row is a group of its own."""
@@ -64,15 +59,6 @@ class RowDraws:
         # Random, as the order of the rows may be meaningful.
         place = np.random.default_rng(self.clusters).permutation(self.clusters) % MOST_GROUPS
         return place if self.cluster is None else place[self.cluster]
-
-    @cached_property
-    def _weighty(self) -> IntArray | None:
-        """The groups with a row whose weight is not 0, if not all have one: a resample of others would be empty."""
-        if self.weights is None:
-            return None
-        group = np.arange(self.n) if self.group is None else self.group
-        total = np.bincount(group, self.weights, minlength=self.groups)
-        return None if total.all() else np.flatnonzero(total)
 
     def counts(self, rng: np.random.Generator, size: int) -> GroupWeights:
         """Weights of the rows in samples drawn with replacement, shape (n, size)."""
@@ -90,14 +76,8 @@ class RowDraws:
         if key in kept:
             times, rng.bit_generator.state = kept[key]
             return times
-        weighty = self._weighty
-        drawn = resample_rows(rng, self.drawn, size).T
-        dtype = np.min_scalar_type(int(drawn.max()))
-        if weighty is None:
-            times = np.ascontiguousarray(drawn, dtype=dtype)
-        else:
-            times = np.zeros((self.groups, size), dtype=dtype)
-            times[weighty] = drawn
+        drawn = resample_rows(rng, self.groups, size).T
+        times = np.ascontiguousarray(drawn, dtype=np.min_scalar_type(int(drawn.max())))
         if times.nbytes + sum(one.nbytes for one, _ in kept.values()) > KEPT_DRAW_BYTES:
             kept.clear()
         kept[key] = times, rng.bit_generator.state

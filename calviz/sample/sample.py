@@ -57,7 +57,7 @@ class Sample:
     Attributes
     ----------
     data : Predictions or ConfidencePredictions
-        Exactly the rows that are judged.
+        Exactly the rows that are judged: rows of weight 0 are left out.
     reduction : Reduction
         Which (score, hit) pair is judged; may be given by name, and is the default of the data
         (`Reduction.default`) if left out.
@@ -98,6 +98,7 @@ class Sample:
         check_whole("resamples", self.resamples, least=1)
         object.__setattr__(self, "reduction", Reduction.of(self.reduction, self.data))
         self.reduction.check(self.data)
+        object.__setattr__(self, "data", self.data.that_count())
 
     @classmethod
     def of(

@@ -1,5 +1,8 @@
 """Files whose rows are not alike, on every page."""
 
+from io import StringIO
+
+import pandas as pd
 import pytest
 
 from calviz.ui.session.navigation import PAGES
@@ -11,6 +14,11 @@ def lines(n=240):
     for i in range(n):
         p = 0.2 + 0.6 * (i * 37 % 100) / 100
         yield f"{int((i * 61 % 97) / 97 < p)},{p:.3f},{i % 24},{1 + i % 3},2021-{1 + i % 6:02d}-11"
+
+
+def weights():
+    yield ",w"
+    yield from (f",{i % 3}" for i in range(240))
 
 
 @pytest.mark.slow
@@ -35,3 +43,29 @@ def test_clusters_weights_and_times_go_through_all_pages():
             assert not app.exception, page.key
             words = text_of(app) + "".join(i.value for i in app.info)
             assert "does not take weights" not in words, page.key
+
+
+@pytest.mark.slow
+def test_rows_of_weight_zero_are_left_out_and_the_others_keep_their_numbers():
+    table = "\n".join(
+        ",".join(row.split(",")[:2]) + w for row, w in zip(lines(), weights(), strict=True)
+    )
+    app = upload(open_page(page="data"), "visits.csv", table.encode())
+    next(w for w in app.selectbox if w.label == "Weight column").set_value("w")
+    press(app, "Read it this way")
+    assert "80 of 240 rows have the weight 0" in text_of(quiet(app))
+    app.switch_page("pages/overview.py").run()
+    assert "160 weighted rows" in text_of(quiet(app))
+    given = pd.read_csv(StringIO(table))
+    numbered = 0
+    for page in PAGES:
+        if page.key not in ("arena", "learn", "data"):
+            app.switch_page(page.file).run()
+            assert not app.exception, page.key
+            for shown in (t.value for t in app.dataframe):
+                if {"row", "label", "weight"} <= set(shown):
+                    rows = given.iloc[shown["row"].to_numpy() - 1]
+                    assert (rows["w"] > 0).all()
+                    assert rows["w"].tolist() == shown["weight"].tolist()
+                    numbered += 1
+    assert numbered

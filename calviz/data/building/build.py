@@ -463,6 +463,14 @@ class _Builder:
             models = {
                 name: _in_column(column, partial(repeated, m), counts) for name, m in models.items()
             }
+        first = next(iter(models.values()))
+        if (counting := first.rows_that_count) is not None:
+            verb = "has" if first.n - counting.size == 1 else "have"
+            text = (
+                f"{first.n - counting.size:,} of {first.n:,} rows {verb} the weight 0: files that are written "
+                "keep them, but they neither fit nor judge"
+            )
+            self.notices.append(Notice.WEIGHT_ZERO.finding("info", text))
         return Built(models, kind, form, names, groups, self.notices, self.offered, self.repairs)
 
 

@@ -77,7 +77,7 @@ class Settings:
         return self.reduction.key, str(self.bins), self.scheme
 
     def mask(self) -> BoolArray | None:
-        """Return the mask of the rows, shape (n,); None for all."""
+        """Return the mask of the rows, including those of weight 0, shape (n,); None for all."""
         data = self.whole
         mask: BoolArray | None = None
         if self.split is not None and data.splits is not None:
@@ -94,7 +94,7 @@ class Settings:
 
     @property
     def row_numbers(self) -> IntArray | None:
-        """Row numbers in the file, 0-based; None for all rows."""
+        """Row numbers in the file of the sample's rows, 0-based; None for all rows."""
         return self._rows.numbers
 
     @property
@@ -150,11 +150,14 @@ class _JudgedRows(NamedTuple):
 
 @cached_results(3)
 def _rows(key: tuple[str, ...], _settings: Settings) -> _JudgedRows:
-    mask, data, numbers = _settings.mask(), _settings.whole, None
+    mask, data = _settings.mask(), _settings.whole
+    numbers: IntArray | None = None
     if mask is not None and not mask.all():
         numbers = np.flatnonzero(mask)
         data = data.take(numbers)
     sample = Sample(data, split=_settings.split, where=_settings.where)
+    if (counting := data.rows_that_count) is not None:
+        numbers = counting if numbers is None else numbers[counting]
     return _JudgedRows(sample, numbers, RLock())
 
 

@@ -93,13 +93,11 @@ def _have_same_rows(settings: Settings) -> bool:
 
 def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, FloatArray]:
     """Return the rows for which the models predict different classes, and the number of classes; most classes first, then by score."""
-    mask = settings.mask()
+    numbers = settings.row_numbers
     classes = []
     for model in settings.entry.loaded.models.values():
         assert isinstance(model, Predictions)
-        classes.append(
-            predicted_classes(model if mask is None else model.take(np.flatnonzero(mask)))
-        )
+        classes.append(predicted_classes(model if numbers is None else model.take(numbers)))
     sorted_classes = np.sort(np.stack(classes), axis=0)
     count = 1 + np.count_nonzero(np.diff(sorted_classes, axis=0), axis=0)
     score = settings.sample.top_label.scored.score

@@ -133,3 +133,11 @@ def test_columns_that_cannot_be_used_are_named(column, options, message):
 def test_columns_that_mean_nothing_or_two_things_are_refused(columns, options, message):
     with pytest.raises((InputError, OptionError), match=message):
         opened(columns, **options)
+
+
+def test_rows_of_weight_zero_are_kept_and_counted_in_a_notice():
+    loaded = opened({"weight": np.arange(N) % 3}, weight_column="weight")
+    assert loaded.first.n == N
+    (text,) = [n.message for n in loaded.notices if n.code == "DATA014"]
+    assert text.startswith("20 of 60 rows have the weight 0")
+    assert not [n for n in opened(COUNTS, weight_column="weight").notices if n.code == "DATA014"]
