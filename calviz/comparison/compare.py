@@ -382,7 +382,7 @@ def _gain(before: Dataset, after: Dataset) -> float:
             each = squares(data) + 1 - 2 * of_label
         else:
             each = (data.confidence.astype(np.float64) - data.correct) ** 2
-        return float(np.average(each, weights=None if data.cells is None else data.weights))
+        return float(np.average(each, weights=data.weights))
 
     return error(before) - error(after)
 

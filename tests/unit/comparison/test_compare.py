@@ -169,6 +169,13 @@ def test_a_method_by_hand(data):
     assert result.fit_seconds > 0
 
 
+def test_the_calibration_gain_of_weighted_rows_is_that_of_their_brier_score(data):
+    data = replace(data, weights=np.arange(1.0, data.n + 1))
+    compared = compare(data, ["temperature"], metrics=("brier",), ci=False)
+    before, after = (compared[key].metrics["brier"].value for key in ("identity", "temperature"))
+    assert compared["temperature"].calibration_gain == pytest.approx(before - after)
+
+
 def test_logits_are_used_where_there_are_any():
     z, y = simulate(600, 3, 2.0)
     logits = Predictions(logits=z, labels=y)
