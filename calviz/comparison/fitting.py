@@ -70,7 +70,9 @@ def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Datas
     scores : ndarray, shape (n, K)
         Scores of these rows (see `scores_of`).
     """
-    numbers = interval_columns(recalibrator, data, scores)
+    # Intervals of another map are not those of this one.
+    kept = {k: column for k, column in data.numbers.items() if not k.startswith(INTERVAL)}
+    numbers = {**kept, **interval_columns(recalibrator, data, scores)}
     return with_probabilities(data, recalibrator.transform(scores), numbers)
 
 

@@ -43,6 +43,7 @@ class Notice(Enum):
         "DATA013",
         "Labels without predictions, and columns that cannot be used as times",
     )
+    LEFT_OUT = "DATA014", "Columns and arrays that are left out"
 
     def __new__(cls, code: str, title: str) -> Notice:
         """Make a kind whose value is its code."""
