@@ -16,6 +16,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
 from calviz.core.progress import checkpoint
+from calviz.recalibrators.base import check_two_classes
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 
 
@@ -43,6 +44,12 @@ def scores_of(data: Dataset) -> tuple[FloatArray, IntArray]:
     if isinstance(data, Predictions):
         return (data.probs if data.logits is None else data.logits), data.labels
     return np.stack([1 - data.confidence, data.confidence], axis=1), data.correct.astype(np.intp)
+
+
+def check_fitting_rows(recalibrator: Any, data: Dataset, labels: IntArray) -> None:
+    """Raise InputError, with the name of the class, if all rows to fit on are of one class and the map needs two."""
+    names = data.class_names if isinstance(data, Predictions) else ("wrong", "right")
+    check_two_classes(recalibrator, labels, names)
 
 
 def with_probabilities(
@@ -127,6 +134,7 @@ def fit_and_apply(
         if len(rows.pairs) > 1:
             checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
         recalibrator = make(spec, data, options)
+        check_fitting_rows(recalibrator, data, labels[fit])
         start = time.perf_counter()
         if data.weights is None:
             recalibrator.fit(_rows_of(scores, fit), labels[fit])

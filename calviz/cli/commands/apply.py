@@ -12,6 +12,7 @@ from calviz.cli.fit_row_options import one_model
 from calviz.cli.group import FINE
 from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import reading_options
+from calviz.cli.text import naming
 from calviz.core.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def command(
     record = _record(map_path)
     loaded = read(file, options=reading_for_map(record, reading))
     print_recognition(file, loaded)
-    calibrated = apply_map(one_model(loaded, model), record)
+    with naming(file):
+        calibrated = apply_map(one_model(loaded, model), record)
     write_predictions(calibrated, out, labelled=bool(loaded.recognition.label_form))
     return FINE
 
