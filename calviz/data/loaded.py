@@ -160,7 +160,7 @@ class Recognition:
     label : str or None
         The column or array with the label; for one-hot labels the columns, separated by ", ".
     label_form : str
-        "class index", "class name", "one-hot", "-1 and +1", ...; empty if the rows have no labels, which only a map does without.
+        "class index", "class name", "one-hot", "-1 and +1", ...; empty for a profile, and for rows without labels, which only a map takes.
     scores : tuple of str
         The score columns or arrays (of the first model if there are several).
     split_column, id_column : str or None

@@ -204,7 +204,8 @@ def _left_out(
 ) -> Iterator[Finding]:
     """Name the arrays of splits without scores or labels, and those that not every split has."""
     used = {member.name for group in parts.values() for member in group}
-    incomplete, others = [], []
+    incomplete: list[str] = []
+    others: list[str] = []
     for name in members:
         if name not in used:
             pair = _role(name)

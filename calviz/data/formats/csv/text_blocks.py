@@ -95,10 +95,10 @@ def record_blocks(
                 )
     if rest.strip() and not skip:
         odd = rest.count(b'"') % 2
-        if odd and (start := _row_not_closed(rest, separator)) is not None:
+        if odd and (row := _row_not_closed(rest, separator)) is not None:
             with source.open() as stream:
                 ends = sum(block.count(b"\n") for block in _utf8(stream, encoding, size))
-            raise unclosed_error(ends - rest.count(b"\n") + start + 1)
+            raise unclosed_error(ends - rest.count(b"\n") + row + 1)
         yield rest
 
 
