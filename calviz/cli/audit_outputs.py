@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calviz.cli.group import CROSSED, FINE, WRONG
 from calviz.cli.output_options import write_json
-from calviz.cli.text import say, sentence
+from calviz.cli.text import say, sentence_on
 from calviz.core.atomic_files import write_output
-from calviz.core.errors import CalvizError, InputError
+from calviz.core.errors import CalvizError
 from calviz.report.junit import CaseOutcome, Gate, to_junit
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class Outputs:
 
     def add_failure(self, file: str, error: CalvizError | OSError) -> None:
         """Add, and say, why a file cannot be used."""
-        reason = _in_file(error, file)
+        reason = sentence_on(error, file)
         say(reason)
         self.gates.append(Gate(file, "", "audit", "error", reason))
         self.failed = True
@@ -144,9 +143,3 @@ def _with_models(part: Part, audits: list[Audit], options: AuditOptions) -> Part
         **options.settings,
     )
     return with_section(part, "models", Subject(audits[0].sample, models=comparison))
-
-
-def _in_file(error: CalvizError | OSError, file: str) -> str:
-    if isinstance(error, InputError):
-        return sentence(error.in_file(Path(file).name))
-    return sentence(error) if isinstance(error, OSError) else f"{file}: {sentence(error)}"

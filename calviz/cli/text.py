@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from calviz.cli.output_options import writes_files
 from calviz.core.atomic_files import FULL
-from calviz.core.errors import CalvizError, InputError
+from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.text.escape import terminal_text
 from calviz.text.words import shorten
 
@@ -40,6 +42,32 @@ def sentence(error: CalvizError | OSError) -> str:
     place = f"{os.fspath(error.filename)}: " if error.filename else unnamed
     reason = error.strerror or str(error) or type(error).__name__
     return f"{place}{reason[:1].lower()}{reason[1:]}."
+
+
+def sentence_on(error: CalvizError | OSError, file: str) -> str:
+    """Describe an error about a file in one sentence, which names the file."""
+    if isinstance(error, InputError):
+        return sentence(error.in_file(Path(file).name))
+    if isinstance(error, OSError) or str(error).startswith((file, Path(file).name)):
+        return sentence(error)
+    return f"{file}: {sentence(error)}"
+
+
+@contextlib.contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Name the file in errors about what it holds."""
+    try:
+        yield
+    except InputError as error:
+        raise error.in_file(Path(file).name) from error.__cause__
+    except (OptionError, NotAvailable) as error:
+        raise type(error)(sentence_on(error, file)) from error.__cause__
+
+
+def named_twice(files: Sequence[str]) -> str | None:
+    """Return the first file that is the same as one before it."""
+    paths = [Path(file).resolve() for file in files]
+    return next((file for at, file in enumerate(files) if paths[at] in paths[:at]), None)
 
 
 def say(text: str) -> None:

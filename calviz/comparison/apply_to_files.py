@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.comparison.saved_maps import apply_map
+from calviz.comparison.saved_maps import apply_map, reading_for_map
 from calviz.core.atomic_files import replacing
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
@@ -39,14 +39,14 @@ def apply_to_files(
     options: ReadingOptions | None = None,
     marks: RowMarks | None = None,
 ) -> tuple[Path, ...]:
-    """Write each file as Parquet with calibrated scores; all other columns stay unchanged.
+    """Write each file as Parquet with calibrated scores; all other columns stay unchanged, and labels are not needed.
 
     Logits are replaced by probabilities, ``p_CLASS``.
 
     Parameters
     ----------
     sources : sequence of str or PathLike
-        TableFiles, folders or patterns.
+        Files, folders or patterns.
     record : mapping
         A map from `to_dict`.
     folder : str or PathLike
@@ -55,7 +55,7 @@ def apply_to_files(
         Which model, if there are several.
     options : ReadingOptions, optional
     marks : callable, optional
-        Selects the rows of each block to write, and computes additional columns.
+        Selects the rows of each block to write, and computes additional columns; the files need labels.
 
     Returns
     -------
@@ -72,6 +72,8 @@ def apply_to_files(
     files, target = find(sources), Path(folder)
     names = target_names(sources, folder)
     options = options or ReadingOptions()
+    if marks is None:
+        options = reading_for_map(record, options)
     if options.repair:
         raise OptionError(
             "files that are written to a folder are read block by block and not repaired: name one file, and a file to write "

@@ -16,6 +16,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
 from calviz.core.progress import checkpoint
+from calviz.recalibrators.base import check_two_classes
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 
 
@@ -45,6 +46,12 @@ def scores_of(data: Dataset) -> tuple[FloatArray, IntArray]:
     return np.stack([1 - data.confidence, data.confidence], axis=1), data.correct.astype(np.intp)
 
 
+def check_fitting_rows(recalibrator: Any, data: Dataset, labels: IntArray) -> None:
+    """Raise InputError, with the name of the class, if all rows to fit on are of one class and the map needs two."""
+    names = data.class_names if isinstance(data, Predictions) else ("wrong", "right")
+    check_two_classes(recalibrator, labels, names)
+
+
 def with_probabilities(
     data: Dataset, probs: FloatArray, numbers: Mapping[str, FloatArray] | None = None
 ) -> Dataset:
@@ -70,7 +77,9 @@ def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Datas
     scores : ndarray, shape (n, K)
         Scores of these rows (see `scores_of`).
     """
-    numbers = interval_columns(recalibrator, data, scores)
+    # Intervals of another map are not those of this one.
+    kept = {k: column for k, column in data.numbers.items() if not k.startswith(INTERVAL)}
+    numbers = {**kept, **interval_columns(recalibrator, data, scores)}
     return with_probabilities(data, recalibrator.transform(scores), numbers)
 
 
@@ -125,6 +134,7 @@ def fit_and_apply(
         if len(rows.pairs) > 1:
             checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
         recalibrator = make(spec, data, options)
+        check_fitting_rows(recalibrator, data, labels[fit])
         start = time.perf_counter()
         if data.weights is None:
             recalibrator.fit(_rows_of(scores, fit), labels[fit])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison.apply_to_files import apply_to_files, target_names
-from calviz.comparison.fitting import make, scores_of
+from calviz.comparison.fitting import check_fitting_rows, make, scores_of
 from calviz.comparison.rows import LEAST_ROWS
 from calviz.core.errors import InputError, OptionError
 from calviz.core.options import DEFAULT_SAMPLE_ROWS
@@ -113,7 +113,9 @@ def recalibrate_files(
         )
     recalibrator = make(spec, sample.data, parameters or {})
     weights = {} if sample.data.weights is None else {"sample_weight": sample.data.weights}
-    recalibrator.fit(*scores_of(sample.data), **weights)
+    scores, labels = scores_of(sample.data)
+    check_fitting_rows(recalibrator, sample.data, labels)
+    recalibrator.fit(scores, labels, **weights)
     marks = _Marks(sample) if sample.splits == (None, None) else None
     result = RecalibratedFiles((), recalibrator, sample, None, None)
     files = apply_to_files(

@@ -7,7 +7,20 @@ from typing import Any
 from calviz.comparison.fitting import calibrated_by, scores_of
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset, Predictions
+from calviz.data.loaded import ReadingForMap, ReadingOptions
 from calviz.recalibrators.maps.loading import load_map
+
+
+def reading_for_map(record: Any, options: ReadingOptions) -> ReadingOptions:
+    """Return the options for reading files to which a saved map is applied, which need no labels.
+
+    Raises
+    ------
+    InputError
+        If the map is damaged or of another version.
+    """
+    load_map(record)
+    return ReadingForMap.of(options, record.get("class_names", ()))
 
 
 def apply_map(data: Dataset, record: Any) -> Dataset:

@@ -97,6 +97,33 @@ class ReadingOptions:
                 raise OptionError(f"there is no repair '{key}'; known: {', '.join(REPAIRS)}.")
 
 
+@dataclass(frozen=True)
+class ReadingForMap(ReadingOptions):
+    """Settings for reading rows to which a map is applied: labels are not needed, and all columns are kept.
+
+    Parameters
+    ----------
+    map_classes : tuple of str
+        The class names of the map, for a file that does not name its classes; () if the map has none.
+    """
+
+    map_classes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, options: ReadingOptions, map_classes: Iterable[str]) -> ReadingForMap:
+        """Return the same settings for rows to which a map with these classes is applied."""
+        return cls(**vars(options), map_classes=tuple(map_classes))
+
+    def names_of_classes(self, named: tuple[str, ...], k: int) -> tuple[str, ...]:
+        """Names of the K classes of a file without labels whose score columns name `named`."""
+        if len(named) == k:
+            return named
+        if len(self.map_classes) != k:
+            return tuple(str(j) for j in range(k))
+        # If the only column is named after class 0, the order is not that of the map, which says so.
+        return self.map_classes[::-1] if named == self.map_classes[:1] else self.map_classes
+
+
 DROP_MISSING = Repair("drop-missing", "leave out the rows with missing values")
 PERCENT = Repair("percent", "divide the values by 100")
 SOFTMAX = Repair("softmax", "read the values as logits and take their softmax")
@@ -133,7 +160,7 @@ class Recognition:
     label : str or None
         The column or array with the label; for one-hot labels the columns, separated by ", ".
     label_form : str
-        "class index", "class name", "one-hot", "-1 and +1", ...
+        "class index", "class name", "one-hot", "-1 and +1", ...; empty for a profile, and for rows without labels, which only a map takes.
     scores : tuple of str
         The score columns or arrays (of the first model if there are several).
     split_column, id_column : str or None

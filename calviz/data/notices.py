@@ -44,6 +44,7 @@ class Notice(Enum):
         "Labels without predictions, and columns that cannot be used as times",
     )
     WEIGHT_ZERO = "DATA014", "Rows of weight 0, which neither fit nor judge"
+    LEFT_OUT = "DATA015", "Columns and arrays that are left out"
 
     def __new__(cls, code: str, title: str) -> Notice:
         """Make a kind whose value is its code."""

@@ -202,7 +202,7 @@ def _recognition(table: Table, layout: ColumnRoles, built: Built) -> Recognition
     return Recognition(
         format=table.format,
         kind=built.kind,
-        label=layout.label or ", ".join(layout.one_hot) or None,
+        label=(layout.label or ", ".join(layout.one_hot) or None) if built.label_form else None,
         label_form=built.label_form,
         scores=scores,
         split_column=layout.split,

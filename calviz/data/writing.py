@@ -36,13 +36,14 @@ def check_target(path: str | Path) -> Path:
     return target
 
 
-def write_predictions(data: Dataset, path: str | Path) -> None:
+def write_predictions(data: Dataset, path: str | Path, *, labelled: bool = True) -> None:
     """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
 
     In tables, score columns are named ``p_<class>``, labels are class names, and all columns but identifiers and splits keep their
     names; CSV text that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
     ``split``, ``ids``, ``group_<name>`` (groups and texts), and clusters, weights, times and numbers under their names. Texts that
-    would take more than 256 MiB, because an array gives every row the length of the longest, are left out.
+    would take more than 256 MiB, because an array gives every row the length of the longest, are left out. If not `labelled`, nothing
+    is written about the true classes.
     """
     target = check_target(path)
     if data.cells is not None:
@@ -51,16 +52,16 @@ def write_predictions(data: Dataset, path: str | Path) -> None:
             remedy="apply the map to the files: calviz apply FILE... --map MAP.json --out FOLDER",
         )
     with replacing(target) as beside:
-        _write(data, beside)
+        _write(data, beside, labelled)
 
 
-def _write(data: Dataset, target: Path) -> None:
+def _write(data: Dataset, target: Path, labelled: bool) -> None:
     if target.suffix.lower() == ".npz":
-        _write_npz(_arrays(data), target)
+        _write_npz(_arrays(data, labelled), target)
         return
     import pandas as pd
 
-    columns = _columns(data)
+    columns = _columns(data, labelled)
     if target.suffix.lower() == ".parquet":
         pd.DataFrame(columns).to_parquet(target, index=False)
         return
@@ -77,7 +78,7 @@ def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:
                 np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
 
 
-def _columns(data: Dataset) -> dict[str, Any]:
+def _columns(data: Dataset, labelled: bool) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     if data.ids is not None:
         columns["id"] = data.ids
@@ -87,17 +88,19 @@ def _columns(data: Dataset) -> dict[str, Any]:
     columns |= {name: text.values() for name, text in data.texts.items() if name not in columns}
     scores: dict[str, Any] = {}
     if isinstance(data, Predictions):
-        scores["label"] = np.asarray(data.class_names, dtype=object)[data.labels]
+        if labelled:
+            scores["label"] = np.asarray(data.class_names, dtype=object)[data.labels]
         for k, name in enumerate(data.class_names):
             scores[f"p_{name}"] = data.probs[:, k]
     else:
         scores["confidence"] = data.confidence
-        scores["correct"] = data.correct.astype(np.int8)
+        if labelled:
+            scores["correct"] = data.correct.astype(np.int8)
     scores |= data.numbers
     return columns | _of_rows(data, {*columns, *scores}) | scores
 
 
-def _arrays(data: Dataset) -> dict[str, npt.NDArray[Any]]:
+def _arrays(data: Dataset, labelled: bool) -> dict[str, npt.NDArray[Any]]:
     arrays: dict[str, npt.NDArray[Any]] = {}
     if data.ids is not None:
         arrays["ids"] = data.ids.astype(str) if data.ids.dtype == object else data.ids
@@ -106,11 +109,13 @@ def _arrays(data: Dataset) -> dict[str, npt.NDArray[Any]]:
     arrays |= data.numbers
     if isinstance(data, Predictions):
         arrays["probs"] = data.probs
-        arrays["labels"] = data.labels
+        if labelled:
+            arrays["labels"] = data.labels
         arrays["class_names"] = np.asarray(data.class_names, dtype=str)
     else:
         arrays["confidence"] = data.confidence
-        arrays["correct"] = data.correct.astype(np.int8)
+        if labelled:
+            arrays["correct"] = data.correct.astype(np.int8)
     # Arrays of dates are not read.
     arrays |= _with_date_texts(_of_rows(data, arrays))
     for name, texts in {**data.texts, **data.groups}.items():

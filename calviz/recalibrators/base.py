@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import for_row_blocks
 from calviz.core.clusters_and_weights import checked_weights
-from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
 from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
 from calviz.numerics.scores import Scores
 from calviz.numerics.threads import one_blas_thread
@@ -321,11 +321,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"label {labels[row]}, but X has {k} columns (0..{k - 1})", row=row + 1
             )
-        if self._needs_two_classes and labels.min() == labels.max():
-            raise InputError(
-                f"all {n:,} calibration rows have 1 class, {labels[0]}: there is nothing to fit",
-                remedy="calibrate on rows of at least two classes",
-            )
+        check_two_classes(self, labels)
         return labels
 
     def _find_floor(self, array: FloatArray, labels: IntArray) -> ZeroFloor:
@@ -467,4 +463,15 @@ def is_whole(value: Any, least: int) -> bool:
     """Whether `value` is an integer (and not a bool) of at least `least`."""
     return (
         isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
+    )
+
+
+def check_two_classes(recalibrator: Any, labels: IntArray, names: Sequence[str] = ()) -> None:
+    """Raise InputError, with the name of the class if `names` has it, if all rows are of one class and the map needs two."""
+    if not recalibrator._needs_two_classes or not labels.size or labels.min() != labels.max():
+        return
+    name = f"'{shortened(names[labels[0]])}'" if names else str(labels[0])
+    raise InputError(
+        f"all {labels.size:,} calibration rows have 1 class, {name}: there is nothing to fit",
+        remedy="calibrate on rows of at least two classes",
     )

@@ -16,6 +16,7 @@ from calviz.core.errors import InputError
 from calviz.data.formats.csv import table as csv_table
 from calviz.data.formats.npy import stream
 from calviz.data.profiling import sources
+from calviz.recalibrators.maps.loading import load_map
 
 #: More rows than two of the smallest blocks.
 N = 2_500
@@ -315,3 +316,132 @@ def test_dates_that_cannot_be_read_are_not_a_broken_file(tmp_path: Path, dates, 
     pl.DataFrame({"y": np.arange(1_500) % 2, "p": [0.25] * 1_500, "day": dates}).write_parquet(path)
     code, _, wrong = run("profile", path, "--time", "day:month", "--out", tmp_path / "x.parquet")
     assert (code, sentence in wrong, "skip-broken" in wrong) == (2, True, False), wrong
+
+
+def unlabelled(folder: Path, suffix: str) -> tuple[Path, dict[str, list[object]]]:
+    """Write rows without labels; also return their other columns."""
+    p = probabilities()
+    others: dict[str, list[object]] = {
+        "customer": [f"c{i}" for i in range(N)],
+        "region": ["EU"] * N,
+        "amount": (np.arange(N) / 8).tolist(),
+        "n_children": (np.arange(N) % 3).tolist(),
+    }
+    path = folder / f"new{suffix}"
+    frame = pl.DataFrame({**others, **{f"p_{k}": p[:, k] for k in range(3)}})
+    if suffix == ".npz":
+        np.savez(path, probs=p, **{name: np.array(column) for name, column in others.items()})
+    elif suffix == ".csv":
+        frame.write_csv(path)
+    elif suffix == ".parquet":
+        frame.write_parquet(path)
+    elif suffix == ".arrow":
+        frame.write_ipc(path)
+    else:
+        frame.write_ndjson(path)
+    return path, others
+
+
+@pytest.mark.parametrize(
+    ("suffix", "out"),
+    [
+        (suffix, out)
+        for suffix in (".csv", ".parquet", ".arrow", ".jsonl", ".npz")
+        for out in ("out.csv", "out.parquet", "out.npz", "out")
+        if (suffix, out) != (".npz", "out")
+    ],
+)
+def test_rows_without_labels_are_calibrated_with_all_their_columns(
+    tmp_path: Path, suffix: str, out: str
+):
+    path, others = unlabelled(tmp_path, suffix)
+    fitted, target = map_file(tmp_path), tmp_path / out
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", target)
+    assert (code, wrong) == (0, "")
+    if out == "out.npz":
+        arrays = dict(np.load(target))
+        scores = arrays.pop("probs")
+        assert arrays.pop("class_names").tolist() == ["0", "1", "2"]
+        written = {k.removeprefix("group_"): v.astype(str).tolist() for k, v in arrays.items()}
+    else:
+        at = target / "new.parquet" if out == "out" else target
+        frame = pl.read_csv(at) if out == "out.csv" else pl.read_parquet(at)
+        scores = frame.select("p_0", "p_1", "p_2").to_numpy()
+        written = {
+            name: frame[name].cast(pl.String).to_list()
+            for name in frame.columns
+            if not name.startswith("p_")
+        }
+    assert written == {k: [str(v) for v in column] for k, column in others.items()}
+    assert load_map(json.loads(fitted.read_text())).transform(probabilities()) == pytest.approx(
+        scores, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out"])
+def test_labels_that_are_missing_or_of_no_class_stay_as_they_are(tmp_path: Path, out: str):
+    path, fitted = write(tmp_path, ".parquet", probabilities()), map_file(tmp_path)
+    frame = pl.read_parquet(path)
+    for labels in (
+        pl.Series("label", [None, *(np.arange(1, N) % 3)]),
+        pl.Series("label", np.arange(N) % 9),
+        pl.Series("label", [""] * N),
+    ):
+        frame.with_columns(labels).write_parquet(path)
+        code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / out)
+        assert (code, wrong) == (0, "")
+        at = tmp_path / out / "rows.parquet" if out == "out" else tmp_path / out
+        written = pl.read_parquet(at)["label"]
+        numeric = labels.dtype.is_numeric()
+        expected = labels.cast(pl.Float64) if numeric else labels
+        assert (written.cast(expected.dtype, strict=False) if numeric else written).equals(expected)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out"])
+def test_classes_that_a_file_without_labels_does_not_name_are_those_of_the_map(
+    tmp_path: Path, out: str
+):
+    p = (np.arange(200) + 0.5) / 200
+    pairs = np.column_stack([1 - p, p])
+    fitted = tmp_path / "map.json"
+    record = (
+        calviz.recalibrators.IsotonicRecalibrator()
+        .fit(pairs, (np.arange(200) % 3 == 2).astype(int))
+        .to_dict()
+    )
+    fitted.write_text(json.dumps(record | {"class_names": ["benign", "malignant"]}))
+    for column in ("p", "p_malignant", "p_benign"):
+        path = tmp_path / "new.csv"
+        pl.DataFrame({"case": np.arange(200), column: p}).write_csv(path)
+        code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / out)
+        refused = column == "p_benign"
+        assert (code, "another order of them" in wrong) == ((2, True) if refused else (0, False))
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out"])
+def test_confidences_of_unknown_outcome_are_calibrated(tmp_path: Path, out: str):
+    p = (np.arange(200) + 0.5) / 200
+    pairs = np.column_stack([1 - p, p])
+    fitted, path = tmp_path / "map.json", tmp_path / "new.csv"
+    scaling = calviz.recalibrators.IsotonicRecalibrator().fit(
+        pairs, (np.arange(200) % 3 == 2).astype(int)
+    )
+    fitted.write_text(json.dumps(scaling.to_dict()))
+    pl.DataFrame({"prediction": ["cat", "dog"] * 100, "confidence": p}).write_csv(path)
+    assert run("apply", path, "--map", fitted, "--out", tmp_path / out)[0] == 0
+    at = tmp_path / out
+    written = pl.read_csv(at) if at.suffix else pl.read_parquet(at / "new.parquet")
+    assert set(written.columns) == {"prediction", "confidence"}
+    assert written["prediction"].to_list() == ["cat", "dog"] * 100
+    expected = scaling.transform(pairs)[:, 1]
+    assert written["confidence"].to_numpy() == pytest.approx(expected, abs=1e-12)
+
+
+def test_only_a_map_does_without_labels(tmp_path: Path):
+    path, _ = unlabelled(tmp_path, ".npz")
+    for command in (
+        ["audit"],
+        ["recalibrate", "--method", "temperature", "--out", tmp_path / "o.csv"],
+    ):
+        code, _, wrong = run(command[0], path, *command[1:])
+        assert code == 2, wrong

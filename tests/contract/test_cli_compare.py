@@ -315,3 +315,64 @@ def test_parameters_that_there_are_not_are_one_sentence(file, tmp_path, option, 
     assert message in out.stderr
     assert "Traceback" not in out.stderr
     assert not (tmp_path / "o.csv").exists()
+
+
+@pytest.mark.parametrize("methods", ["temperature", "temperature,beta"])
+def test_parameters_of_a_method_that_is_not_compared_are_refused(file, methods):
+    out = run("compare", file, "--methods", methods, "--option", "isotonic.cap=1")
+    used = "method is 'temperature'" if methods == "temperature" else f"methods are {methods}"
+    sentence = f"calviz: --option names 'isotonic', but the {used}.\n"
+    assert (out.exit_code, out.stderr) == (2, sentence.replace(",beta", ", beta"))
+
+
+def test_a_class_that_is_alone_is_named(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("label,p_cat,p_dog\n" + "dog,0.25,0.75\n" * 40)
+    out = run("recalibrate", path, "--method", "platt", "--out", tmp_path / "out.csv")
+    assert out.exit_code == 2
+    assert "one.csv: all 20 calibration rows have 1 class, 'dog'" in out.stderr
+    out = run("compare", path, "--methods", "platt")
+    assert "all 20 calibration rows have 1 class, 'dog'" in out.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare", "--eval-split", "x"],
+        ["compare", "--model", "x"],
+        ["recalibrate", "--method", "temperature", "--fit-split", "x", "--out", "out.csv"],
+        ["over-time"],
+        ["over-time", "--model", "x"],
+        ["sets", "--fit-split", "x"],
+    ],
+)
+def test_errors_after_reading_name_the_file(file, arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    out = run(arguments[0], file, *arguments[1:])
+    assert out.exit_code == 2
+    assert out.stderr.count("predictions.npz: ") == 1, out.stderr
+
+
+def test_a_map_that_does_not_fit_names_the_file(file, tmp_path):
+    record = calviz.recalibrators.TemperatureScaling().fit(np.full((20, 2), 0.5), np.arange(20) % 2)
+    (tmp_path / "map.json").write_text(json.dumps(record.to_dict()))
+    out = run("apply", file, "--map", tmp_path / "map.json", "--out", tmp_path / "out.csv")
+    assert (out.exit_code, out.stderr[:63]) == (
+        2,
+        "calviz: predictions.npz: the map is for 2 classes, these data h",
+    )
+
+
+def test_a_file_that_is_named_twice_is_noticed(file):
+    again = file.parent / ".." / file.parent.name / file.name
+    out = run("compare-models", file, again, "--resamples", "20")
+    assert out.exit_code == 0
+    assert f"{again} is named twice, so its models are compared with themselves." in out.stderr
+
+
+def test_labels_that_count_from_one_name_the_option(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("label,p_a,p_b\n1,0.5,0.5\n2,0.5,0.5\n")
+    out = run("audit", path)
+    assert (out.exit_code, "(label base 1, --label-base 1)" in out.stderr) == (2, True)
+    assert run("audit", path, "--label-base", "1").exit_code == 0

@@ -66,6 +66,12 @@ def test_what_does_not_fit_together_is_a_sentence(days: Path):
     one = profiled(days, 0)
     code, _, text = outcome("merge", one, days / "day1.parquet", "--out", days / "x.parquet")
     assert (code, "day1.parquet: this is not a profile" in text) == (2, True)
+    code, _, text = outcome("merge", one, one, "--out", days / "x.parquet")
+    assert (code, "is named twice: its rows would be counted twice" in text) == (2, True)
+    before = one.read_bytes()
+    code, _, text = outcome("merge", one, "--out", one)
+    assert (code, "would replace the file that is read" in text) == (2, True)
+    assert one.read_bytes() == before
     code, _, text = outcome("profile", days / "day1.parquet", "--out", days / "x.csv")
     assert (code, "a profile is a .parquet file" in text) == (2, True)
     code, _, text = outcome("profile", days / "none*.parquet", "--out", days / "x.parquet")

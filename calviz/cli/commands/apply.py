@@ -12,6 +12,7 @@ from calviz.cli.fit_row_options import one_model
 from calviz.cli.group import FINE
 from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import reading_options
+from calviz.cli.text import naming
 from calviz.core.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
 def command(
     sources: tuple[str, ...], map_path: str, out: str, model: str | None, reading: ReadingOptions
 ) -> int:
-    """Apply a saved recalibration map to the predictions in FILE.
+    """Apply a saved recalibration map to the predictions in FILE, which need no labels.
 
     If --out is a folder, files of any size are written to it as Parquet, block by block, with calibrated scores and all other
     columns unchanged.
     """
     from calviz.cli.audit_text import print_recognition
-    from calviz.comparison.saved_maps import apply_map
+    from calviz.comparison.saved_maps import apply_map, reading_for_map
     from calviz.data import read
     from calviz.data.profiling.sources import why_out_of_core
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
@@ -59,9 +60,11 @@ def command(
     check_target(out)
     check_output("--out", out)
     record = _record(map_path)
-    loaded = read(file, options=reading)
+    loaded = read(file, options=reading_for_map(record, reading))
     print_recognition(file, loaded)
-    write_predictions(apply_map(one_model(loaded, model), record), out)
+    with naming(file):
+        calibrated = apply_map(one_model(loaded, model), record)
+    write_predictions(calibrated, out, labelled=bool(loaded.recognition.label_form))
     return FINE
 
 

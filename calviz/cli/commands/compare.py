@@ -9,13 +9,13 @@ import click
 
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
-from calviz.cli.method_options import method_options, parse
+from calviz.cli.method_options import check_named, method_options, parse
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.row_sampling import draw_rows, judge_option, sample_option, say_drawn, why_drawn
 from calviz.cli.sample_options import bins_option, reduction_option
-from calviz.cli.text import say
+from calviz.cli.text import naming, say
 from calviz.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -82,6 +82,9 @@ def command(
     from calviz.data import read
 
     parameters = parse(options)
+    names = tuple(name.strip() for name in methods.split(","))
+    if methods != "all":
+        check_named(parameters, names)
     check_output("--json", json_path)
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
@@ -93,7 +96,8 @@ def command(
                 "write --json instead" if sample is None else "leave out --sample, or write --json"
             )
             raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
-        rows = draw_rows(file, sample, judge_sample, model, reading, division)
+        with naming(file):
+            rows = draw_rows(file, sample, judge_sample, model, reading, division)
         division = replace(division, fit_split=None, eval_split=None)
         if not quiet:
             say_drawn(file, why, rows)
@@ -108,7 +112,6 @@ def command(
         state = "" if result.ok else f": {result.reason}"
         say(f"[{done}/{total}] {result.key}{state}")
 
-    names = tuple(name.strip() for name in methods.split(","))
     plan = Plan(
         methods="all" if methods == "all" else names,
         division=division,
@@ -117,9 +120,10 @@ def command(
         refits=refits,
         options=parameters,
     )
-    data = one_model(loaded, model) if loaded is not None else rows
-    assert data is not None
-    comparison = carry_out(plan, data, progress=progress)
+    with naming(file):
+        data = one_model(loaded, model) if loaded is not None else rows
+        assert data is not None
+        comparison = carry_out(plan, data, progress=progress)
     if not quiet:
         print_comparison(comparison)
     if json_path is not None:

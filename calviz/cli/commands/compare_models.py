@@ -14,6 +14,7 @@ from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.sample_options import bins_option, reduction_option, resamples_option, seed_option
+from calviz.cli.text import named_twice, say
 from calviz.core.errors import InputError, NotAvailable, OptionError
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def command(
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     quiet = only_one_output(json_path, documents)
+    if (twice := named_twice(files)) is not None:
+        say(f"{twice} is named twice, so its models are compared with themselves.")
     loaded: list[Loaded] = []
     for file in files:
         try:

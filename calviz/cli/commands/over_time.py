@@ -11,6 +11,7 @@ from calviz.cli.group import FINE
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.sample_options import bins_option, reduction_option, seed_option
+from calviz.cli.text import naming
 
 if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
@@ -82,17 +83,18 @@ def command(
     quiet = json_path == "-"
     if not quiet:
         print_recognition(file, loaded)
-    result = over_time(
-        one_model(loaded, model),
-        metric,
-        every=_EVERY.get(every or "", every),  # type: ignore[arg-type]
-        parts=parts,
-        method=None if method == "none" else method,
-        split=split,
-        reduction=reduction,
-        bins=bins,
-        seed=seed,
-    )
+    with naming(file):
+        result = over_time(
+            one_model(loaded, model),
+            metric,
+            every=_EVERY.get(every or "", every),  # type: ignore[arg-type]
+            parts=parts,
+            method=None if method == "none" else method,
+            split=split,
+            reduction=reduction,
+            bins=bins,
+            seed=seed,
+        )
     if not quiet:
         print_over_time(result)
     if json_path is not None:

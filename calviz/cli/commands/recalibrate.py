@@ -10,11 +10,11 @@ import click
 
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
-from calviz.cli.method_options import method_options, parse
+from calviz.cli.method_options import check_named, method_options, parse
 from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.row_sampling import draw_options, sample_option, say_drawn, why_drawn
-from calviz.cli.text import say
+from calviz.cli.text import naming, say
 from calviz.core.atomic_files import write_output
 from calviz.core.errors import OptionError
 from calviz.core.options import DEFAULT_SAMPLE_ROWS
@@ -80,14 +80,14 @@ def command(
     from calviz.data.writing import check_target, write_predictions
 
     parameters = parse(options)
-    if others := [name for name in parameters if name != method]:
-        raise OptionError(f"--option names '{others[0]}', but the method is '{method}'.")
+    check_named(parameters, [method])
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
     if why := why_drawn(file, sample, labels):
-        recalibrated = _block_by_block(
-            file, method, why, out, sample, model, reading, division, parameters
-        )
+        with naming(file):
+            recalibrated = _block_by_block(
+                file, method, why, out, sample, model, reading, division, parameters
+            )
         _save(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet)
         return FINE
     check_target(out)
@@ -96,8 +96,9 @@ def command(
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
     loaded = read(file, options=reading, labels=labels)
     print_recognition(file, loaded)
-    data = one_model(loaded, model)
-    result = calibrate(data, method, **division.given, **parameters.get(method, {}))
+    with naming(file):
+        data = one_model(loaded, model)
+        result = calibrate(data, method, **division.given, **parameters.get(method, {}))
     if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
         say(f"{method}: {remark}")
     for sentence in result.warnings:

@@ -12,7 +12,7 @@ from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
-from calviz.cli.text import cell, console, short_name
+from calviz.cli.text import cell, console, naming, short_name
 
 if TYPE_CHECKING:
     from calviz.comparison.rows import Division
@@ -56,10 +56,11 @@ def command(
 
     check_output("--json", json_path)
     loaded = read(file, options=reading)
-    data = one_model(loaded, model)
-    sets = prediction_sets(
-        data, method=method, coverage=coverage, seed=division.seed, division=division
-    )
+    with naming(file):
+        data = one_model(loaded, model)
+        sets = prediction_sets(
+            data, method=method, coverage=coverage, seed=division.seed, division=division
+        )
     if json_path is not None:
         write_json(_record(sets), json_path)
     if json_path == "-":

@@ -23,7 +23,7 @@ from calviz.data.building.column_values import as_numbers, joint_classes, one_di
 from calviz.data.building.logit_agreement import disagreement
 from calviz.data.building.times import as_times
 from calviz.data.file_errors import no_rows
-from calviz.data.loaded import DROP_MISSING, ReadingOptions, short, span
+from calviz.data.loaded import DROP_MISSING, ReadingForMap, ReadingOptions, short, span
 from calviz.data.notices import Notice
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
 from calviz.data.recognition.layout import ColumnRoles, Confidence, ScoreColumns
@@ -49,6 +49,18 @@ class Built:
     repairs: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, eq=False)
+class _Right:
+    """Whether each prediction was right, shape (n,), how the file says so, and the classes if it names them."""
+
+    correct: BoolArray
+    missing: BoolArray
+    form: str
+    truth: IntArray | None = None
+    predicted: IntArray | None = None
+    class_names: tuple[str, ...] = ()
+
+
 def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Built:
     """Fetch the columns of a layout and make predictions from them."""
     return _Builder(table, layout, options, name).build()
@@ -69,7 +81,14 @@ class _Builder:
 
     def build(self) -> Built:
         layout = self.layout
-        roles = (layout.label, layout.split, layout.id, *layout.groups, *layout.numbers)
+        roles = (
+            layout.label,
+            layout.split,
+            layout.id,
+            *layout.groups,
+            *layout.numbers,
+            *layout.kept,
+        )
         roles = (*roles, layout.cluster, layout.weight, layout.time)
         singles = {c for c in roles if c is not None}
         singles |= set(layout.one_hot)
@@ -88,7 +107,10 @@ class _Builder:
     def _predictions(self, fetched: Fetched) -> Built:
         first = self.layout.scores[0]
         k = max(2, first.width)
-        decoded = self._labels(fetched, first, k)
+        if isinstance(self.options, ReadingForMap):
+            decoded = self._labels_if_any(fetched, first, k, self.options)
+        else:
+            decoded = self._labels(fetched, first, k)
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
         keep = self._rows_to_keep(list(arrays), decoded.missing)
@@ -212,6 +234,34 @@ class _Builder:
 
     # Labels and classes
 
+    def _labels_if_any(
+        self, fetched: Fetched, first: ScoreColumns, k: int, options: ReadingForMap
+    ) -> labels.Labels:
+        """Class 0 for all rows, in no form, unless all have a label that can be read; other labels are kept as they are."""
+        n = fetched.scores[0].shape[0]
+        if not n:
+            raise no_rows()
+        if self.layout.label is not None or self.layout.one_hot:
+            try:
+                decoded = self._labels(fetched, first, k)
+                if not decoded.missing.any():
+                    return decoded
+            except InputError:
+                pass
+            self._keep_labels()
+        given = options.class_names or self.table.class_names
+        self._check_class_names(given, k)
+        # Columns without names are named by their numbers.
+        named = given or (first.class_names if self.table.named else ())
+        names = options.names_of_classes(named, k)
+        return labels.Labels(np.zeros(n, dtype=np.int32), "", names)
+
+    def _keep_labels(self) -> None:
+        """Treat the columns of labels as columns without a role."""
+        columns = (self.layout.label, *self.layout.one_hot)
+        kept = (c for c in columns if c is not None and (self.table[c].width or 1) == 1)
+        self.layout = replace(self.layout, label=None, one_hot=(), kept=(*self.layout.kept, *kept))
+
     def _labels(self, fetched: Fetched, first: ScoreColumns, k: int) -> labels.Labels:
         layout, line = self.layout, self.table.line
         if layout.one_hot:
@@ -233,11 +283,7 @@ class _Builder:
             names = first.class_names
             if len(names) == 1:
                 names = self._names_of_one(names[0], values)
-        if names and len(names) != k:
-            raise InputError(
-                f"there are {len(names):,} class names for {k:,} classes",
-                remedy="give one name per class, in the order of the scores",
-            )
+        self._check_class_names(names, k)
         decoded = labels.decode(
             values,
             k,
@@ -250,6 +296,14 @@ class _Builder:
         if decoded.notice:
             self.notices.append(Notice.LABEL_VALUES.finding("info", decoded.notice))
         return decoded
+
+    @staticmethod
+    def _check_class_names(names: tuple[str, ...], k: int) -> None:
+        if names and len(names) != k:
+            raise InputError(
+                f"there are {len(names):,} class names for {k:,} classes",
+                remedy="give one name per class, in the order of the scores",
+            )
 
     @staticmethod
     def _names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
@@ -323,6 +377,8 @@ class _Builder:
             few = len(factor.levels) <= GROUP_LEVELS and (len(factor.levels) < n or n <= 2)
             if layout.groups_chosen or (varied and few):
                 groups[name] = factor
+            elif isinstance(self.options, ReadingForMap):
+                texts[name] = factor
             else:
                 count = len(factor.levels)
                 if count > 1 and self.table[name].type == "text":
@@ -349,8 +405,27 @@ class _Builder:
             name: as_numbers(one_dimensional(fetched.columns[name]), name)
             for name in layout.numbers
         }
+        for name in layout.kept:
+            self._keep(name, one_dimensional(fetched.columns[name]), columns, n)
         columns |= self._clusters_weights_times(fetched)
         return columns, tuple(columns["groups"])
+
+    def _keep(
+        self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any], n: int
+    ) -> None:
+        """Add a column without a role to the texts or, if it holds fractions, to the numbers."""
+        shown = self._shown(name)
+        if len(values) != n:
+            text = f"'{short(name)}' is left out: it has {len(values):,} values for {n:,} rows"
+            self.notices.append(Notice.LEFT_OUT.finding("warning", text))
+            return
+        if self.table[name].type == "number":
+            try:
+                columns["numbers"][shown] = as_numbers(values, name)
+                return
+            except InputError:
+                pass
+        columns["texts"][shown] = Factor.of(values)
 
     def _shown(self, name: str) -> str:
         """Name of a column of groups or texts; arrays are named ``group_<name>``, so that they are not taken for something else."""
@@ -390,8 +465,46 @@ class _Builder:
 
     def _confidence(self, fetched: Fetched, layout: Confidence) -> Built:
         score = fetched.scores[0][:, 0]
-        n, line = score.shape[0], self.table.line
+        if isinstance(self.options, ReadingForMap):
+            right = self._right_if_any(fetched, layout)
+        else:
+            right = self._right(fetched, layout)
+        correct, truth, predicted = right.correct, right.truth, right.predicted
         columns, groups = self._columns(fetched)
+        keep = self._rows_to_keep([fetched.scores[0]], right.missing)
+        if keep is not None:
+            score, correct = score[keep], correct[keep]
+            truth = None if truth is None else truth[keep]
+            predicted = None if predicted is None else predicted[keep]
+            columns = _rows_taken(columns, keep)
+        scores = ScoreColumns((layout.score,), (), "probabilities", 1)
+        if layout.log:
+            score = np.exp(score)
+            text = (
+                f"'{short(layout.score)}' holds logarithms: the confidences are their exponentials"
+            )
+            self.notices.append(Notice.CONVERTED.finding("info", text))
+        elif "percent" not in self.options.repair and are_percentages(score):
+            score = score / 100
+            self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
+        _, array = self._repaired(scores, score[:, None])
+        problem = diagnose.Problem(self.table, scores, array, lambda row: row)
+        try:
+            data = ConfidencePredictions(
+                confidence=array[:, 0],
+                correct=correct,
+                labels=truth,
+                predicted=predicted,
+                class_names=right.class_names,
+                name=self.name,
+                **columns,
+            )
+        except InputError as error:
+            raise problem.explain(error) from None
+        return self._built({self.name: data}, "confidence", right.form, right.class_names, groups)
+
+    def _right(self, fetched: Fetched, layout: Confidence) -> _Right:
+        n, line = len(fetched.scores[0]), self.table.line
         truth = predicted = None
         names: tuple[str, ...] = ()
         missing = np.zeros(n, dtype=bool)
@@ -417,37 +530,23 @@ class _Builder:
             assert truth is not None
             assert predicted is not None
             correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
-        keep = self._rows_to_keep([fetched.scores[0]], missing)
-        if keep is not None:
-            score, correct = score[keep], correct[keep]
-            truth = None if truth is None else truth[keep]
-            predicted = None if predicted is None else predicted[keep]
-            columns = _rows_taken(columns, keep)
-        scores = ScoreColumns((layout.score,), (), "probabilities", 1)
-        if layout.log:
-            score = np.exp(score)
-            text = (
-                f"'{short(layout.score)}' holds logarithms: the confidences are their exponentials"
-            )
-            self.notices.append(Notice.CONVERTED.finding("info", text))
-        elif "percent" not in self.options.repair and are_percentages(score):
-            score = score / 100
-            self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
-        _, array = self._repaired(scores, score[:, None])
-        problem = diagnose.Problem(self.table, scores, array, lambda row: row)
-        try:
-            data = ConfidencePredictions(
-                confidence=array[:, 0],
-                correct=correct,
-                labels=truth,
-                predicted=predicted,
-                class_names=names,
-                name=self.name,
-                **columns,
-            )
-        except InputError as error:
-            raise problem.explain(error) from None
-        return self._built({self.name: data}, "confidence", form, names, groups)
+        return _Right(correct, missing, form, truth, predicted, names)
+
+    def _right_if_any(self, fetched: Fetched, layout: Confidence) -> _Right:
+        """No prediction is right, in no form, unless the file says so for all rows; what it says otherwise is kept as it is."""
+        kept = (*self.layout.kept, self.layout.label, layout.predicted)
+        self.layout = replace(self.layout, kept=tuple(c for c in kept if c is not None))
+        if layout.correct is not None or layout.predicted is not None:
+            try:
+                right = self._right(fetched, layout)
+                if not right.missing.any():
+                    return right
+            except InputError:
+                pass
+        if layout.correct is not None:
+            self.layout = replace(self.layout, kept=(*self.layout.kept, layout.correct))
+        none = np.zeros(len(fetched.scores[0]), dtype=bool)
+        return _Right(none, none, "")
 
     def _built(
         self,

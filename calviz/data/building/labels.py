@@ -235,7 +235,7 @@ class _Decoder:
         row = self._first_row(level)
         remedy = "correct the label, or check which columns are the scores"
         if base == 0 and min(values) >= 1 and max(values) == self.k:
-            remedy = "if the labels count from 1, say so (label base 1)"
+            remedy = "if the labels count from 1, say so (label base 1, --label-base 1)"
         return InputError(
             f"label {value} but there are {self.k:,} classes ({base}..{self.k - 1 + base})",
             row=row + 1,

@@ -14,6 +14,7 @@ import numpy as np
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
+from calviz.core.finding import Finding
 from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, check_expansion
 from calviz.data.file_bytes import Source
 from calviz.data.file_errors import damaged
@@ -27,6 +28,7 @@ from calviz.data.formats.npy.stored_array import (
 )
 from calviz.data.formats.npy.stream import Readable, check_size, read_array, read_header
 from calviz.data.loaded import short
+from calviz.data.notices import Notice
 from calviz.data.recognition.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.table import Column, Table
 
@@ -72,14 +74,16 @@ def open_npz(source: Source) -> Table:
     members = {name: m for name, m in members.items() if m.header.shape != ()}
     class_names = _class_names(members)
     paired = _paired(members)
+    notices: list[Finding] = []
     if paired is not None:
         parts, splits = paired
+        notices = list(_left_out(members, parts, splits))
     else:
         parts, splits = {name: [member] for name, member in members.items()}, None
     columns = [column_of(group, name) for name, group in parts.items()]
     if splits is not None:
         columns.append(Column(SPLIT, "text", np.array(list(splits.levels), dtype=object)))
-    notices = [finding for group in parts.values() for finding in half_precision(group)]
+    notices += [finding for group in parts.values() for finding in half_precision(group)]
     return ArrayTable(
         format="NPZ",
         columns=tuple(columns),
@@ -193,6 +197,29 @@ def _paired(members: dict[str, StoredArray]) -> tuple[dict[str, list[StoredArray
     rows = [_rows(roles, scores) for roles in complete.values()]
     codes = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
     return parts, Factor(codes=codes, levels=tuple(complete))
+
+
+def _left_out(
+    members: dict[str, StoredArray], parts: dict[str, list[StoredArray]], splits: Factor
+) -> Iterator[Finding]:
+    """Name the arrays of splits without scores or labels, and those that not every split has."""
+    used = {member.name for group in parts.values() for member in group}
+    incomplete: list[str] = []
+    others: list[str] = []
+    for name in members:
+        if name not in used:
+            pair = _role(name)
+            of_split = pair is not None and pair[0] not in splits.levels
+            (incomplete if of_split else others).append(f"'{short(name)}'")
+    for names, why in (
+        (incomplete, "a split needs scores and labels"),
+        (others, "not every split has such an array"),
+    ):
+        if names:
+            more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+            verb = "is" if len(names) == 1 else "are"
+            text = f"{', '.join(names[:8])}{more} {verb} left out: {why}"
+            yield Notice.LEFT_OUT.finding("warning", text)
 
 
 def _rows(roles: dict[str, StoredArray], scores: set[str]) -> int:

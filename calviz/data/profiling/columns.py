@@ -13,7 +13,7 @@ from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.factor import Factor
 from calviz.data.building import diagnose, labels
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
-from calviz.data.loaded import ReadingOptions, known_columns
+from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
 from calviz.data.recognition import layout as files
 from calviz.data.recognition.recognise import recognise
 from calviz.data.table import SAMPLE_ROWS
@@ -79,7 +79,7 @@ def profile_layout(
                 "confidences do not hold the probabilities of all classes",
                 remedy="leave out the cells of each class (--each-class, each_class=)",
             )
-        return _of_confidence(table, roles.confidence, common)
+        return _of_confidence(table, roles.confidence, options, common)
     layout = _of_scores(table, roles, options, model, common)
     # With two classes, the hit is the true class.
     several_classes = not layout.two_classes
@@ -122,8 +122,12 @@ def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) 
 
 
 def _of_confidence(
-    table: ArrowRows, columns: files.Confidence, common: dict[str, Any]
+    table: ArrowRows, columns: files.Confidence, options: ReadingOptions, common: dict[str, Any]
 ) -> ProfileColumns:
+    if isinstance(options, ReadingForMap) and not columns.log:
+        return ProfileColumns(
+            label="", scores=(columns.score,), classes=(0, 1), confidence=True, **common
+        )
     if columns.correct is None or columns.log:
         raise InputError(
             "a profile of confidences needs a column that says whether each prediction was right",
@@ -148,18 +152,20 @@ def _of_scores(
             "a profile is made of one column per class, and this is a column of lists",
             column=scores.columns[0],
         )
-    if roles.label is None:
-        raise InputError("a profile needs one column with the true class")
     k = max(2, scores.width)
-    classes, names = _classes(table, roles.label, scores, k, options)
+    label = roles.label or ""
+    if isinstance(options, ReadingForMap):
+        classes, names = _classes_if_any(table, label, scores, k, options)
+    elif not label:
+        raise InputError("a profile needs one column with the true class")
+    else:
+        classes, names = _classes(table, label, scores, k, options)
     columns = scores.columns
     if scores.kind == "logits":
         head = table.fetch([columns], []).scores[0]
         diagnose.Problem(table, scores, head, lambda row: row).check_logits()
         common, columns = common | {"logits": columns}, probability_columns(k)
-    return ProfileColumns(
-        label=roles.label, scores=columns, classes=classes, class_names=names, **common
-    )
+    return ProfileColumns(label=label, scores=columns, classes=classes, class_names=names, **common)
 
 
 def _model(scores: Sequence[files.ScoreColumns], model: str | None) -> files.ScoreColumns:
@@ -170,6 +176,19 @@ def _model(scores: Sequence[files.ScoreColumns], model: str | None) -> files.Sco
         return by_model[model]
     wrong = f"there is no model '{shortened(model)}'" if model else "there are several models"
     raise OptionError(f"{wrong}; choose one of: {', '.join(by_model)}.")
+
+
+def _classes_if_any(
+    table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingForMap
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """Return the same as `_classes`, also if there are no labels or they cannot be read."""
+    if label:
+        try:
+            return _classes(table, label, scores, k, options)
+        except InputError:
+            pass
+    named = options.class_names or scores.class_names
+    return tuple(range(k)), options.names_of_classes(named, k)
 
 
 def _classes(

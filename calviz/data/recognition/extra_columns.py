@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from calviz.core.finding import Finding
 from calviz.core.predictions import INTERVAL
 from calviz.data.building.times import may_be_times
+from calviz.data.loaded import short
 from calviz.data.notices import Notice
 from calviz.data.recognition import column_names
 from calviz.data.recognition.table_view import TableView
@@ -139,3 +140,13 @@ def groups(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tuple[str,
     )
     unfit = frozenset(measured)
     return tuple(c.name for c in free if c.name not in unfit), measured
+
+
+def others(view: TableView, used: set[str]) -> tuple[str, ...]:
+    """The columns that have no role, and are written beside calibrated scores; those that cannot be are named in a notice."""
+    free = [c for c in view.table.columns if c.name not in used]
+    lists = [short(c.name) for c in free if c.type == "other" or (c.width or 1) > 1]
+    if lists:
+        text = f"columns without a single number or text per row are left out: {', '.join(lists)}"
+        view.note(Notice.LEFT_OUT, "warning", text)
+    return tuple(c.name for c in free if c.type != "other" and (c.width or 1) == 1)

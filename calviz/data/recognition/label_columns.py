@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calviz.core.errors import InputError
-from calviz.data.loaded import short
+from calviz.data.loaded import ReadingForMap, short
 from calviz.data.notices import Notice
 from calviz.data.recognition import column_names, first_rows
 from calviz.data.recognition.layout import ScoreColumns
@@ -42,10 +42,13 @@ def one_hot(
     return scores, tuple(columns)
 
 
-def label(view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]) -> str:
-    """Find the column with the true class: by its name, or as the only candidate."""
+def label(view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]) -> str | None:
+    """Find the column with the true class: by its name, or as the only candidate; None if a map does not need one."""
+    optional = isinstance(view.options, ReadingForMap)
     named = view.named(column_names.LABELS, used) if view.table.named else None
     if named is not None and view.table[named].type == "other":
+        if optional:
+            return None
         raise InputError(f"cannot be the label: {view.table[named].note}", column=named)
     if named is not None:
         return named
@@ -53,6 +56,8 @@ def label(view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]) -> 
     if event is not None and scores[0].width <= 2 and first_rows.is_zero_one(view.table[event]):
         view.note(Notice.LABEL_COLUMN, "info", f"the column '{short(event)}' is taken as the label")
         return event
+    if optional and view.table.named:
+        return None
     free = [
         c
         for c in view.table.columns
@@ -75,6 +80,8 @@ def label(view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]) -> 
             where = _where(view, chosen.name)
             view.note(Notice.LABEL_COLUMN, "info", f"{where} taken as the label")
             return chosen.name
+    if optional:
+        return None
     plural = "s" if scores[0].width != 1 else ""
     word = "probability" if scores[0].kind == "probabilities" else "logit"
     what = f"{scores[0].width:,} {word} column{plural} found"

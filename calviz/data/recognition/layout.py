@@ -50,7 +50,10 @@ class Confidence:
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """The role of every column; `numbers` are carried along with the scores, `unused` ones hold too many distinct fractions to slice by."""
+    """The role of every column; `numbers` are carried along with the scores, `unused` ones hold too many distinct fractions to slice by.
+
+    `kept` columns, which a map leaves as they are, have no other role.
+    """
 
     scores: tuple[ScoreColumns, ...] = ()
     confidence: Confidence | None = None
@@ -65,4 +68,5 @@ class ColumnRoles:
     weight: str | None = None
     time: str | None = None
     unused: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     notices: tuple[Finding, ...] = field(default=())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from calviz.core.errors import InputError, OptionError
-from calviz.data.loaded import ReadingOptions, known_columns, short
+from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns, short
 from calviz.data.recognition import (
     column_names,
     extra_columns,
@@ -89,7 +89,12 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     # The cluster column may also be sliced by, if it has few values.
     cluster_only = {cluster} if cluster is not None else set[str]()
     groups, unused = extra_columns.groups(view, (used | set(numbers)) - cluster_only)
-    view.notices.extend(extra_columns.cluster_and_weight_hints(view, used | cluster_only))
+    kept: tuple[str, ...] = ()
+    if isinstance(options, ReadingForMap):
+        unused = ()
+        kept = extra_columns.others(view, {*used, *numbers, *groups, *(options.groups or ())})
+    else:
+        view.notices.extend(extra_columns.cluster_and_weight_hints(view, used | cluster_only))
     return ColumnRoles(
         scores=scores,
         confidence=confidence,
@@ -101,6 +106,7 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
         groups_chosen=chosen,
         numbers=numbers,
         unused=() if chosen else unused,
+        kept=kept,
         cluster=cluster,
         weight=weight,
         time=time,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from calviz.core.errors import InputError, OptionError
-from calviz.data.loaded import known_columns, span
+from calviz.data.loaded import ReadingForMap, known_columns, span
 from calviz.data.notices import Notice
 from calviz.data.recognition import column_names, first_rows
 from calviz.data.recognition.layout import Confidence, ScoreColumns, ScoreKind
@@ -237,7 +237,7 @@ def confidence(view: TableView, taken: set[str]) -> Confidence | None:
     label = view.options.label or view.named(column_names.LABELS, taken)
     if predicted is not None and label is not None and predicted != score:
         return Confidence(score, predicted=predicted, log=log)
-    return None
+    return Confidence(score, log=log) if isinstance(view.options, ReadingForMap) else None
 
 
 def _top_of_pipeline(view: TableView, taken: set[str]) -> Confidence | None:

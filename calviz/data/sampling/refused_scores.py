@@ -67,7 +67,7 @@ def _summed(file: TableFiles, layout: ProfileColumns) -> InputError | None:
     import narwhals as nw
 
     # Labels and weights are not used, so only scores can be wrong.
-    layout = replace(layout, count=None, weight=None)
+    layout = replace(layout, label=layout.label or "label", count=None, weight=None)
     frame = nw.from_native(scan(file, "polars", floats=layout.columns)).lazy()
     frame = frame.with_columns(nw.lit(layout.classes[0]).alias(layout.label))
     frame = with_probabilities(frame, layout)

@@ -427,3 +427,15 @@ def test_tables_are_read_without_pandas(tmp_path: Path) -> None:
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(root)},
     )
+
+
+def test_arrays_of_splits_without_labels_are_named(tmp_path: Path) -> None:
+    probs, labels = np.full((4, 2), 0.5), np.arange(4) % 2
+    path = tmp_path / "x.npz"
+    np.savez(path, val_probs=probs, val_labels=labels, test_probs=probs, epoch=np.arange(2))
+    loaded = read(path)
+    assert loaded.first.n == 4
+    assert [f.message for f in loaded.notices if f.code == "DATA015"] == [
+        "'test_probs' is left out: a split needs scores and labels",
+        "'epoch' is left out: not every split has such an array",
+    ]

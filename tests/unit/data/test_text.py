@@ -210,3 +210,30 @@ def test_folders_and_absent_files(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent.csv", str(tmp_path / "a\0b")):
         with pytest.raises(InputError):
             read(path)
+
+
+@pytest.mark.parametrize("block", [64, 1 << 20])
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\n\n"])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("label,text,p_a,p_b", ["0,{},0.5,0.5"]),
+        ("label,p_a,p_b,text", ["0,0.5,0.5,{}"]),  # the rest of the file is one cell
+        ("label,p_a,p_b,text", ["0,0.5,0.5,{}", '0,0.5,0.5,"b"']),  # closed by the next row
+    ],
+)
+def test_a_quotation_mark_that_is_not_closed_is_named(
+    before: str, after: list[str], ends: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_format, "BLOCK_BYTES", block)
+    rows = ["1" + after[0][1:].format('"x\ny"')] * 3 + [after[0].format('"a')]
+    text = ends.join([before, *rows, *(row.format("b") for row in after[1:] or after)]) + "\n"
+    line = text[: text.index('"a')].count("\n") + 1
+    error = refused(text)
+    assert f"the quotation mark that opens a cell in line {line} is not closed" in str(error)
+
+
+def test_quotation_marks_within_a_cell_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_format, "BLOCK_BYTES", 64)
+    rows = ['0,0.5,0.5,5" pipe', '1,0.5,0.5,"a ""b"" c"', '0,0.5,0.5,"f"g']
+    assert predictions("\n".join(["label,p_a,p_b,text", *rows])).n == 3

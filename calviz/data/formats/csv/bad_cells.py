@@ -54,6 +54,16 @@ class ProblemCells:
         )
 
 
+def unclosed_error(line: int) -> InputError:
+    """Return the error about the line in which a row begins with a quoted cell that does not end."""
+    return InputError(
+        f"the quotation mark that opens a cell in line {line:,} is not closed",
+        line=line,
+        remedy="close it, or write two of them for one that belongs to the text",
+        placed=True,
+    )
+
+
 def ragged_error(lines: list[tuple[int, int]], expected: int) -> InputError:
     """Return the error about lines whose number of cells differs from that of the header."""
     shown = [

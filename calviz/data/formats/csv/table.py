@@ -146,7 +146,10 @@ class CsvTable(Table):
         return int(1.02 * packed * self.source.size / self.bytes_per_row) + 16
 
     def _blocks(self) -> Iterator[bytes]:
-        return record_blocks(self.source, self.dialect.encoding, self.dialect.skip, BLOCK_BYTES)
+        dialect = self.dialect
+        return record_blocks(
+            self.source, dialect.encoding, dialect.skip, BLOCK_BYTES, dialect.separator
+        )
 
 
 def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_LINE
 from calviz.data.file_bytes import Source
+from calviz.data.formats.csv.bad_cells import unclosed_error
 from calviz.data.formats.csv.dialect import decode
 
 T = TypeVar("T")
@@ -53,13 +54,15 @@ class OtherEncoding(Exception):
     """Raised if the bytes are not in the encoding that the beginning of the file suggested."""
 
 
-def record_blocks(source: Source, encoding: str, skip: int, size: int) -> Iterator[bytes]:
+def record_blocks(
+    source: Source, encoding: str, skip: int, size: int, separator: str
+) -> Iterator[bytes]:
     """Yield the records of a file as UTF-8, in blocks of about `size` bytes, without the first `skip` lines.
 
     Raises
     ------
     InputError
-        If there are NUL bytes, or a line is too long.
+        If there are NUL bytes, a line is too long, or a quoted cell does not end.
     OtherEncoding
         If the bytes are not UTF-8 after all.
     """
@@ -91,6 +94,11 @@ def record_blocks(source: Source, encoding: str, skip: int, size: int) -> Iterat
                     f"environment variable {MAX_LINE.variable}",
                 )
     if rest.strip() and not skip:
+        odd = rest.count(b'"') % 2
+        if odd and (row := _row_not_closed(rest, separator)) is not None:
+            with source.open() as stream:
+                ends = sum(block.count(b"\n") for block in _utf8(stream, encoding, size))
+            raise unclosed_error(ends - rest.count(b"\n") + row + 1)
         yield rest
 
 
@@ -104,6 +112,23 @@ def _read_lines(stream: Any, size: int) -> bytes:
     stream.seek(start)
     end = tail.rfind(b"\n") + 1 if len(tail) == _TAIL else 0
     return cast(bytes, stream.read(size - _TAIL + end if end else size))
+
+
+def _row_not_closed(block: bytes, separator: str) -> int | None:
+    """Return the number of lines before the row with a quoted cell that does not end, or ends within another cell; None if there is none."""
+    lines = io.StringIO(block.decode(errors="replace"), newline="")
+    blank = separator == " "
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=blank, strict=True)
+    while True:
+        start = reader.line_num
+        try:
+            next(reader)
+        except StopIteration:
+            return None
+        except csv.Error as error:
+            # Other errors within one line are harmless: text after the end of a quoted cell.
+            if reader.line_num - start > 1 or "end of data" in str(error):
+                return start
 
 
 def _line_of_nul(source: Source, encoding: str, size: int) -> int:
