@@ -28,7 +28,7 @@ Engine = Literal["auto", "polars", "duckdb"]
 #: The engine behind "auto" (ARCHITECTURE.md has the measurement).
 DEFAULT = "polars"
 
-#: TableFiles are processed in parts of about this many bytes; parts that are finished when the work is stopped are not repeated.
+#: Files are processed in parts of about this many bytes; parts that are finished when the work is stopped are not repeated.
 PART_BYTES = 256 << 20
 #: Approximate memory needed to evaluate a file, as a multiple of its size.
 _EXPANDS = 12
@@ -46,7 +46,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class TableFiles:
-    """TableFiles of one kind that form one table.
+    """Files of one kind that form one table.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ def _csv(paths: Sequence[Path], floats: Sequence[str], careful: bool) -> Any:
     names = first.dialect.names
     alike = [path for path in paths if _begins_like(path, paths[0], first.dialect.skip)]
     frame = _csv_frame(alike, first, floats, careful)
-    # TableFiles with columns in another order or with another separator are read one by one.
+    # Files with columns in another order or with another separator are read one by one.
     others = [path for path in paths if path not in set(alike)]
     frames = [_csv_frame([path], _text_table(path), floats, careful) for path in others]
     for path, other in zip(others, frames, strict=True):
