@@ -6,7 +6,7 @@ difference to be that gap; in a table, whose columns are of one width, they get 
 
 from __future__ import annotations
 
-from calviz.text.words import decimal, percent
+from calviz.text.words import decimal, percent, points
 
 #: Differences and errors below this are called slight, and are written with one more digit.
 SLIGHT = 0.01
@@ -43,8 +43,9 @@ def share_decimals(score: float, hits: float, written: int | None = None, least:
     gap = score - hits
     written = gap_decimals(gap) if written is None else written
     for decimals in range(max(least, min(written, _MOST)), _MOST):
-        shown = round(100 * score, decimals) - round(100 * hits, decimals)
-        if f"{abs(shown):.{written}f}" == f"{abs(100 * gap):.{written}f}":
+        high, low = (round(100 * round(share, decimals + 2), decimals) for share in (score, hits))
+        shown = high - low
+        if f"{abs(shown):.{written}f}" == points(abs(gap), written):
             return decimals
     return _MOST
 
