@@ -343,7 +343,8 @@ class Traces:
                 f"{score} {mean}",
                 f"{hit} {observed}",
                 f"Exact {self._level} interval {_range(f.interval, m)}",
-                f"Gap {decimal(abs(gap), 2 + gap_decimals(gap))}" + (f", {high if gap > 0 else low}" if gap else ""),
+                f"Gap {decimal(abs(gap), 2 + gap_decimals(gap))}"
+                + (f", {high if gap > 0 else low}" if gap else ""),
             ]
             if f.band is not None:
                 lines.append(f"If calibrated: {_range(band, m)}")

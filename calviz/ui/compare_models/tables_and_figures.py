@@ -94,7 +94,9 @@ def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
                 "model": name,
                 "picture": picture,
                 METRICS[metric].label: written.of(result.value),
-                "95 % interval": written.interval(result.interval).removeprefix("95\u00a0% interval "),
+                "95 % interval": written.interval(result.interval).removeprefix(
+                    "95\u00a0% interval "
+                ),
                 "difference": "reference" if difference is None else figure.text(difference),
                 "beyond noise": "" if difference is None else figure.side(difference),
                 "best in": 100 * comparison[name].best_share[metric],
