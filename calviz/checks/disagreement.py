@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from calviz.checks.support.one_vs_rest import one_vs_rest
 from calviz.checks.verdict.evidence import MIN_ROWS, Evidence, collect_evidence
 from calviz.core.finding import Finding
-from calviz.results.gaps import SLIGHT
 from calviz.sample.false_alarm_levels import FILE
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
+from calviz.text.gaps import SLIGHT
 from calviz.text.words import p_value as p_words
 from calviz.text.words import points, points_decimals, score_and_hit
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from calviz.checks.verdict.evidence import MIN_ROWS, Evidence, collect_evidence
 from calviz.checks.verdict.sentence import nothing_found, strongest
 from calviz.core.finding import Finding
-from calviz.results.gaps import SLIGHT, gap_decimals, share_decimals
 from calviz.results.verdict import mcs_decimals
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
+from calviz.text.gaps import SLIGHT, gap_decimals, share_decimals
 from calviz.text.words import (
     counted,
     p_value,

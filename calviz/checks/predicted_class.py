@@ -9,11 +9,11 @@ import numpy as np
 from calviz.checks.support.class_sides import most_if_several, named_sides
 from calviz.core.errors import NotAvailable
 from calviz.core.finding import Finding
-from calviz.results.gaps import share_decimals
 from calviz.sample.class_ranges import class_ranges
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
+from calviz.text.gaps import share_decimals
 from calviz.text.words import counted, listed, outside_range, percent
 
 

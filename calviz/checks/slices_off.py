@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from calviz.checks.verdict.evidence import MIN_ROWS
 from calviz.core.finding import Finding
-from calviz.results.gaps import SLIGHT, gap_decimals, share_decimals
 from calviz.results.slices import where_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 from calviz.specs.check import CHECKS, Check
+from calviz.text.gaps import SLIGHT, gap_decimals, share_decimals
 from calviz.text.words import counted, listed, percent, points, score_and_hit
 
 

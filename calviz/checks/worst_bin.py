@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from calviz.checks.verdict.evidence import MIN_ROWS, collect_evidence
 from calviz.core.finding import Finding
-from calviz.results.gaps import gap_decimals
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
+from calviz.text.gaps import gap_decimals
 from calviz.text.words import counted, percent, points, score_and_hit
 
 

@@ -110,8 +110,8 @@ def _table(levels: Levels, column: str, risk: float) -> Table:
         texts = (
             s.where[0][1],
             f"{s.rows:,}",
-            percent(s.score),
-            percent(s.hits),
+            percent(s.score, 2),
+            percent(s.hits, 2),
             points(s.gap, plus=True),
             levels.word(s),
             *above_threshold,

@@ -85,6 +85,11 @@ class HundredSquares(Figure):
             )
         return cls(Reduction.of(verdict.reduction), tuple(panels))
 
+    @property
+    def decimals(self) -> int:
+        """Decimals in percent that suit the numbers of all panels."""
+        return max(panel.decimals for panel in self.panels)
+
     def columns(self) -> Mapping[str, Any]:
         """One row per panel."""
         return {

@@ -26,6 +26,7 @@ from calviz.sample.error_bars import Redrawing, interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.specs.figure import Theme, figure
 from calviz.specs.metric import METRICS
+from calviz.text.gaps import two_shares
 from calviz.text.words import (
     SINGLE_ROW,
     bins_words,
@@ -33,7 +34,6 @@ from calviz.text.words import (
     decimal,
     decimals_for,
     level_text,
-    percent,
     points,
     points_decimals,
     range_ends,
@@ -370,9 +370,10 @@ class Reliability(Figure):
         if self.n == 1:
             outcome = "a hit" if self.overall_observed > 0 else "no hit"
             return f"{head}1 row with a score of {decimal(self.overall_score)}, {outcome}. {SINGLE_ROW}"
+        mean, observed = two_shares(self.overall_score, self.overall_observed)
         parts = [
             f"{head}{counted(self.n, 'row')} in {self.bins_words}, {self.bin.size:,} of them with rows.",
-            f"The {score} is {percent(self.overall_score)}, the {hit} {percent(self.overall_observed)}; "
+            f"The {score} is {mean}, the {hit} {observed}; "
             f"the expected calibration error is {points(self.ece, points_decimals(self.ece))} points.",
             self._largest_gap(),
         ]

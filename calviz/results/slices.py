@@ -141,8 +141,8 @@ class Slices(Displayed):
                 (
                     s.name,
                     f"{s.rows:,}",
-                    percent(s.score),
-                    percent(s.hits),
+                    percent(s.score, 2),
+                    percent(s.hits, 2),
                     points(s.gap),
                     "yes" if s in self.off else "",
                 )

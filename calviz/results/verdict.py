@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from calviz.results.evaluation import Interval, NoiseFloor
-from calviz.results.gaps import SLIGHT, gap_decimals, share_decimals
+from calviz.text.gaps import SLIGHT, gap_decimals, share_decimals
 from calviz.text.words import decimals_for, range_ends
 
 VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undecided"]

@@ -161,10 +161,12 @@ def range_end(value: float) -> str:
 def points(value: float, decimals: int = 1, *, plus: bool = False) -> str:
     """Write a difference of probabilities in percentage points, without the unit.
 
-    >>> points(0.0607), points(-0.0107), points(0.0607, plus=True)
-    ('6.1', '−1.1', '+6.1')
+    It is rounded as a fraction is, so that 0.79125 is 0.7913 and 79.13.
+
+    >>> points(0.0607), points(-0.0107), points(0.0607, plus=True), points(0.79125, 2)
+    ('6.1', '−1.1', '+6.1', '79.13')
     """
-    return decimal(100 * value, decimals, plus=plus)
+    return decimal(100 * round(float(value), decimals + 2), decimals, plus=plus)
 
 
 def points_cell(value: float, decimals: int = 1, *, plus: bool = False) -> str:

@@ -40,6 +40,9 @@ def test_the_best_model_is_named_with_those_that_tie():
     nll = [float(re.sub(r"[^\d.]", "", v.replace("&#46;", "."))) for v in table[heading]]
     assert table[heading].iloc[int(np.argmin(nll))].startswith("**")
     assert "identifiers of all 285 rows are the same" in text_of(app)
+    # The ranking has the digits of the table.
+    ranked = app.dataframe[0].value
+    assert sorted(map(float, ranked["NLL"])) == sorted(nll)
 
 
 def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():

@@ -3,13 +3,15 @@
 import re
 from urllib.parse import unquote
 
+import plotly.graph_objects as go
 import pytest
 
 from calviz.figures.drawing import bullet as drawing
+from calviz.figures.drawing.sheet import Sheet
 from calviz.figures.drawing.style import PALETTES
 from calviz.results.evaluation import Interval, MetricResult, NoiseFloor
 from calviz.ui.session.navigation import PAGES
-from calviz.ui.widgets import bullet
+from calviz.ui.widgets import browser, bullet, diagram
 
 
 def places(result):
@@ -86,3 +88,16 @@ def test_every_page_but_the_first_leads_somewhere_that_exists():
     for page in PAGES[1:]:
         assert page.leads_to
         assert {key for key, _ in page.leads_to} <= known - {page.key}
+
+
+def test_a_wide_page_reserves_no_line_that_its_legend_does_not_need(monkeypatch):
+    names = [f"A series with a name, {i}" for i in range(4)]
+    sheet = Sheet(PALETTES["light"])
+
+    def height(size):
+        monkeypatch.setattr(browser, "size", lambda: size)
+        traces = [{"type": "scatter", "x": [0], "y": [0], "name": name} for name in names]
+        drawing = go.Figure(sheet.picture(traces, inner=300, margins=(60, 20, 20, 50)))
+        return diagram.as_wide_as_the_page(drawing).layout.height
+
+    assert height("wide") < height("usual")

@@ -10,6 +10,9 @@ from calviz.report.document import compose
 from calviz.report.subject import Subject
 from calviz.sample.sample import Sample
 
+#: Lines of a number, and whether it is wider than its card.
+_LINES = """cards => cards.map((e) => [e.offsetHeight / parseFloat(getComputedStyle(e).lineHeight),
+    e.scrollWidth > e.clientWidth])"""
 HTML = "<img src=x onerror=alert(1)>"
 
 
@@ -49,6 +52,21 @@ def test_it_works_from_disk_without_a_network(browser, file):
     outside = [url for url in asked if not url.startswith(("data:", "blob:"))]
     assert outside == [file.as_uri()]
     assert messages == []
+    context.close()
+
+
+def test_a_number_and_its_unit_are_on_one_line(browser, file):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    # On the screen, on paper, and on a phone; fonts that stand in for others are wide.
+    for width in (1440, 690, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        for font in ("inherit", "DejaVu Sans, Verdana, sans-serif"):
+            page.evaluate("font => document.body.style.fontFamily = font", font)
+            cards = page.locator(".cards dd.value").evaluate_all(_LINES)
+            assert len(cards) > 3
+            assert all(lines < 2 and not wide for lines, wide in cards), (width, font, cards)
     context.close()
 
 

@@ -8,10 +8,10 @@ from calviz.checks.verdict.evidence import MIN_ROWS, Evidence, collect_evidence
 from calviz.checks.verdict.joint_tests import tested_views
 from calviz.core.reduction import Reduction
 from calviz.metrics.binned import ece
-from calviz.results.gaps import share_decimals
 from calviz.sample.error_bars import resampled
 from calviz.sample.false_alarm_levels import OVERALL
 from calviz.sample.sample import Sample, chosen_bins, event_sums
+from calviz.text.gaps import share_decimals
 from calviz.text.words import counted, percent, points, points_decimals, score_and_hit
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from calviz.checks.verdict.evidence import MIN_ROWS
 from calviz.checks.verdict.sentence import rows_words
 from calviz.core.reduction import Reduction
-from calviz.results.gaps import SLIGHT, share_decimals
 from calviz.results.slices import Slice
 from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
+from calviz.text.gaps import SLIGHT, share_decimals
 from calviz.text.words import SINGLE_ROW, counted, decimal, points_decimals, range_ends, shorten
 
 #: Shares are given per hundred rows, as people understand them best.

@@ -8,12 +8,12 @@ from calviz.checks.verdict.class_sentences import classes_off, classes_unseen
 from calviz.checks.verdict.evidence import MIN_ROWS, Evidence, collect_evidence
 from calviz.checks.verdict.other_view import other_view
 from calviz.core.reduction import Reduction
-from calviz.results.gaps import SLIGHT
 from calviz.results.slices import Slices
 from calviz.results.verdict import CalibrationTest, Verdict, VerdictDirection, mcs_decimals
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 from calviz.specs.metric import METRICS, takes_weights
+from calviz.text.gaps import SLIGHT
 from calviz.text.words import (
     SINGLE_ROW,
     counted,

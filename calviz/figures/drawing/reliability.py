@@ -23,7 +23,8 @@ from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.small_panels import diagonal, square
 from calviz.figures.drawing.style import Palette, axis, layout
 from calviz.text.escape import plotly_text
-from calviz.text.words import counted, decimal, points, score_and_hit, with_short_class
+from calviz.text.gaps import two_fractions
+from calviz.text.words import counted, points, score_and_hit, with_short_class
 
 if TYPE_CHECKING:
     from calviz.figures.kernels.overlays import ReliabilityOverlay
@@ -111,9 +112,10 @@ class _Surroundings:
         """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
         f, p = self.figure, self.palette
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
+        mean, observed = two_fractions(f.overall_score, f.overall_observed)
         return [
-            (f.overall_score, f"{score} {decimal(f.overall_score)}", p.ink, "5px,3px"),
-            (f.overall_observed, f"{hit} {decimal(f.overall_observed)}", p.blue, "solid"),
+            (f.overall_score, f"{score} {mean}", p.ink, "5px,3px"),
+            (f.overall_observed, f"{hit} {observed}", p.blue, "solid"),
         ]
 
     def mean_lines(self) -> Iterator[dict[str, Any]]:

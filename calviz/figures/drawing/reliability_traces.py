@@ -14,6 +14,7 @@ from calviz.figures.drawing.parts import UNFADED, Trace, hatched, line, markers,
 from calviz.figures.drawing.style import Palette
 from calviz.sample.bin_gaps import FEW_ROWS
 from calviz.text.escape import plotly_text
+from calviz.text.gaps import gap_decimals, two_fractions
 from calviz.text.words import (
     counted,
     decimal,
@@ -335,13 +336,15 @@ class Traces:
         for m, index in enumerate(f.bin):
             start, stop = range_ends(float(f.low[m]), float(f.high[m]))
             gap = float(f.gap[m])
+            mean, observed = two_fractions(float(f.mean_score[m]), float(f.observed[m]))
             lines = [
                 f"<b>Bin {index + 1:,} of {bins:,}</b>: {start} to {stop}",
                 f"{counted(int(f.count[m]), 'row')} ({percent(float(f.share[m]))})",
-                f"{score} {decimal(float(f.mean_score[m]))}",
-                f"{hit} {decimal(float(f.observed[m]))}",
+                f"{score} {mean}",
+                f"{hit} {observed}",
                 f"Exact {self._level} interval {_range(f.interval, m)}",
-                f"Gap {decimal(abs(gap))}" + (f", {high if gap > 0 else low}" if gap else ""),
+                f"Gap {decimal(abs(gap), 2 + gap_decimals(gap))}"
+                + (f", {high if gap > 0 else low}" if gap else ""),
             ]
             if f.band is not None:
                 lines.append(f"If calibrated: {_range(band, m)}")

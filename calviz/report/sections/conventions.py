@@ -43,7 +43,7 @@ def make(subject: Subject) -> Iterator[Block]:
             "library": [f"{v.convention.library} {v.convention.version}" for v in available],
             "function": [v.convention.call for v in available],
             "ECE (points)": [points_cell(v.value, 2) for v in available],
-            "minus calviz's": [signed_points(v.value - values.ece) for v in available],
+            "minus calviz's": [signed_points(v.value - values.ece, 2) for v in available],
             "why": [v.convention.why for v in available],
         }
     )

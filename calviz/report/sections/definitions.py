@@ -20,7 +20,7 @@ def make(subject: Subject) -> Iterator[Block]:
         tuple(
             Term(
                 m.label,
-                m.summary,
+                m.summary.replace("``", ""),
                 m.formula,
                 m.reference,
                 f"better: {DIRECTION_WORDS[m.direction]}; range {range_end(m.bounds[0])} to {range_end(m.bounds[1])}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from calviz import analysis
 from calviz.figures import HundredSquares
@@ -17,16 +18,18 @@ def make(subject: Subject) -> Iterator[Block]:
     """Yield the meaning of the verdict, what to do, and what is promised for a hundred rows."""
     yield Text(" ".join(analysis.explain(subject.sample)))
     if subject.verdict.rows > 1:
+        figure = HundredSquares.compute(subject.verdict)
+        share = partial(percent, decimals=figure.decimals)
         yield chart(
-            HundredSquares.compute(subject.verdict),
+            figure,
             key="of-a-hundred",
             title="Of a hundred rows",
             caption=caption(subject, "Of a hundred rows"),
             formats={
                 "rows_of": ("Which rows", str),
                 "rows": ("Rows", whole),
-                "promised": ("Promised", percent),
-                "happened": ("Happened", percent),
+                "promised": ("Promised", share),
+                "happened": ("Happened", share),
             },
             width=WIDTH,
         )

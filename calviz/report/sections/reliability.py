@@ -11,11 +11,11 @@ from calviz.report.blocks import Block, CellFormat, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
+from calviz.text.gaps import share_cell, two_shares
 from calviz.text.words import (
     counted,
     decimal,
     level_text,
-    percent,
     points,
     points_decimals,
     score_and_hit,
@@ -28,8 +28,8 @@ COLUMNS: dict[str, tuple[str, CellFormat]] = {
     "low": ("above", decimal),
     "high": ("up to", decimal),
     "rows": ("rows", whole),
-    "mean_score": ("mean score", decimal),
-    "observed": ("observed", decimal),
+    "mean_score": ("mean score", share_cell),
+    "observed": ("observed", share_cell),
     "ci_low": ("95 % CI from", decimal),
     "ci_high": ("to", decimal),
     "band_low": ("calibrated from", decimal),
@@ -69,9 +69,10 @@ def make(subject: Subject) -> Iterator[Block]:
 
 def _words(diagram: Reliability) -> str:
     score, hit = score_and_hit(diagram.reduction)
+    mean, observed = two_shares(diagram.overall_score, diagram.overall_observed)
     decimals = points_decimals(diagram.ece)
     text = (
-        f"The {score} is {percent(diagram.overall_score)}, the {hit} {percent(diagram.overall_observed)}; the "
+        f"The {score} is {mean}, the {hit} {observed}; the "
         f"expected calibration error is {points(diagram.ece, decimals)} points"
     )
     if diagram.ece_interval is not None:

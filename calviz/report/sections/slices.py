@@ -12,9 +12,9 @@ from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.results.slices import Slices
 from calviz.sample.slices import usual_slices
+from calviz.text.gaps import share_cell
 from calviz.text.words import (
     counted,
-    decimal,
     p_number,
     percent,
     points,
@@ -26,8 +26,8 @@ from calviz.text.words import (
 _COLUMNS: dict[str, tuple[str, CellFormat]] = {
     "slice": ("slice", lambda name: shorten(name, 80)),
     "rows": ("rows", whole),
-    "score": ("mean score", decimal),
-    "hits": ("hits", decimal),
+    "score": ("mean score", share_cell),
+    "hits": ("hits", share_cell),
     "gap": ("gap (points)", signed_points),
     "low": ("95 % CI from", signed_points),
     "high": ("to", signed_points),

@@ -82,9 +82,10 @@ def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
     """Draw rank, value, difference to the reference and share of resamples in which a model is best, model by model."""
     rows, ranks = [], comparison.ranks(metric)
     pictures = bullet.column(Bullet.column(comparison[name].metrics[metric] for name in ranks))
+    # The same digits as in the table of all metrics, from which readers take the differences.
+    written = Written.column(comparison[name].metrics[metric] for name in ranks)
     for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
-        written = Written(comparison[name].metrics[metric])
-        interval = comparison[name].metrics[metric].interval
+        result = comparison[name].metrics[metric]
         difference = comparison.difference(metric, name, reference) if name != reference else None
         figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
         rows.append(
@@ -92,8 +93,10 @@ def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
                 "rank": rank,
                 "model": name,
                 "picture": picture,
-                METRICS[metric].label: written.value,
-                "95 % interval": written.interval(interval).removeprefix("95\u00a0% interval "),
+                METRICS[metric].label: written.of(result.value),
+                "95 % interval": written.interval(result.interval).removeprefix(
+                    "95\u00a0% interval "
+                ),
                 "difference": "reference" if difference is None else figure.text(difference),
                 "beyond noise": "" if difference is None else figure.side(difference),
                 "best in": 100 * comparison[name].best_share[metric],

@@ -12,6 +12,7 @@ import streamlit as st
 from calviz.core.errors import CalvizError
 from calviz.sample.subset_summary import PartNumbers, part_numbers
 from calviz.text.export import csv_bytes
+from calviz.text.gaps import share_cell
 from calviz.text.words import capitalised, counted, percent, points, score_and_hit
 from calviz.ui.selection import selected_rows, state
 from calviz.ui.selection.rules import SelectionRule
@@ -146,8 +147,8 @@ def table(
         line = {
             "": name,
             "rows": f"{part.rows:,}",
-            score: f"{part.score:.3f}",
-            hit: f"{part.observed:.3f}",
+            score: share_cell(part.score),
+            hit: share_cell(part.observed),
             "gap, points": points(part.gap, plus=True),
             "exact 95 % interval": ""
             if interval is None or name in bare

@@ -34,8 +34,8 @@ def draw(settings: Settings, indices: IntArray) -> None:
                 column_config={
                     "of the selection": st.column_config.NumberColumn(format="%.1f %%"),
                     "of all rows": st.column_config.NumberColumn(format="%.1f %%"),
-                    "mean score": st.column_config.NumberColumn(format="%.3f"),
-                    "observed": st.column_config.NumberColumn(format="%.3f"),
+                    "mean score": st.column_config.NumberColumn(format="%.4f"),
+                    "observed": st.column_config.NumberColumn(format="%.4f"),
                     "gap": st.column_config.NumberColumn(
                         format="%+.1f", help="Mean score minus observed, in points."
                     ),

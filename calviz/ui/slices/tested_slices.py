@@ -18,7 +18,8 @@ from calviz.figures.slice_gaps import SliceGaps
 from calviz.results.slices import Against, Slice, Slices, where_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import FEW_VALUES, USUAL_RATE
-from calviz.text.words import counted, decimal, p_number, points, shorten
+from calviz.text.gaps import share_cell
+from calviz.text.words import counted, p_number, points, shorten
 from calviz.ui.pinned import on_page
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import SliceRule
@@ -278,8 +279,8 @@ def _column(width: int, help: str | None = None) -> Any:
 
 _COLUMNS = {
     "rows": st.column_config.NumberColumn(width=58, format="localized"),
-    "score": _column(54, "Mean score."),
-    "hits": _column(50, "Share of hits."),
+    "score": _column(60, "Mean score."),
+    "hits": _column(60, "Share of hits."),
     "gap": _column(54, "Score minus hits, in points."),
     "pinned": _column(64, "The gap in the pinned state, in points."),
     bullet.COLUMN: bullet.config("The gap and its interval; the thin line is at 0."),
@@ -351,7 +352,7 @@ def _styled_table(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     if pinned is not None:
         frame.insert(5, "pinned", pinned.content[:MOST])
     formats: Any = {
-        **dict.fromkeys(("score", "hits"), decimal),
+        **dict.fromkeys(("score", "hits"), share_cell),
         **dict.fromkeys(("gap", "ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), p_number),
     }

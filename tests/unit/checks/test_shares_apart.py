@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.results.gaps import share_decimals
+from calviz.figures import HundredSquares, Reliability
+from calviz.report.document import compose
+from calviz.report.subject import Subject
+from calviz.sample.sample import Sample
+from calviz.text.gaps import share_decimals, two_fractions, two_shares
+from calviz.text.words import decimal, points
 
 #: A mean score and a share of hits, and after or before them what lies between.
 AFTER = r"([\d.]+) % but [a-z ]+?([\d.]+) %.*?(?:difference of |, )[−]?([\d.]+) points"
@@ -23,6 +28,17 @@ def test_shares_as_written_differ_by_the_gap_as_written(written):
         wrong += f"{abs(apart):.{written}f}" != f"{abs(100 * (score - hits)):.{written}f}"
     # Where a gap is next to half a digit three decimals may not do; with one decimal it is one in four.
     assert wrong <= (0.01 if written == 1 else 0.05) * 5_000
+
+
+def test_a_share_has_the_same_digits_in_percent_as_in_a_fraction():
+    # Half a digit, which rounds either way once it has been multiplied by 100.
+    for hits in range(1, 4_000, 2):
+        share = hits / 4_000
+        assert round(float(points(share, 2)) / 100, 4) == float(decimal(share, 4)), hits
+    mean, observed = two_fractions(0.91456, 0.79125)
+    assert [f"{100 * float(x):.2f} %" for x in (mean, observed)] == list(
+        two_shares(0.91456, 0.79125)
+    )
 
 
 def files():
@@ -61,3 +77,32 @@ def test_sentences_do_the_sum():
             pair = re.search(r"([\d.]+) % against [a-z ]+?([\d.]+) %", head).groups()
             assert all(f"{share} percent" in explained for share in pair), (head, explained)
     assert {"CAL002", "CAL020", "other view"} <= checked
+
+
+def far_apart_where_rounded():
+    """Rows whose mean confidence is 84.44 % and whose accuracy is 73.06 %: with one decimal they would be 11.3 points apart, not 11.4."""
+    n = 10_000
+    hit = np.arange(n) < 7_306
+    scores = np.full(n, 0.8444)
+    return calviz.Predictions(probs=scores, labels=hit.astype(int))
+
+
+def test_a_diagram_its_report_and_its_squares_do_the_sum():
+    sample = Sample(far_apart_where_rounded(), resamples=50)
+    diagram = Reliability.compute(sample)
+    verdict = calviz.verdict(sample)
+    for text in (diagram.describe(), HundredSquares.compute(verdict).describe()):
+        assert "84.44 %" in text
+        assert "73.06 %" in text
+    report = compose(Subject(sample), date="").html()
+    assert "The mean forecast is 84.44" in report
+    assert re.search(r"<td[^>]*>84\.44.%</td>\s*<td[^>]*>73\.06.%</td>", report)
+    assert re.search(r"<td[^>]*>0\.8444</td>\s*<td[^>]*>0\.7306</td>", report)
+    drawn = diagram.plot()
+    label = next(a.text for a in drawn.layout.annotations if a.text and "Frequency" in a.text)
+    assert "0.8444" in label
+    assert "0.7306" in label
+    hover = next(t.hovertext for t in drawn.data if t.hovertext is not None)[0]
+    assert "0.8444" in hover
+    assert "0.7306" in hover
+    assert "Gap 0.114" in hover

@@ -277,6 +277,7 @@ def test_several_models_are_several_parts_with_anchors_of_their_own(subject):
     assert {"part-1-reliability", "part-2-reliability", "definitions"} <= set(anchors)
     assert {"01-reliability", "02-reliability"} <= {name for name, _ in report.tables()}
     assert other.verdict.sentence in shown(page)
+    assert "``" not in shown(page)
 
 
 @pytest.mark.slow
@@ -357,7 +358,12 @@ def test_the_conventions_are_those_of_the_library_function(report, subject):
     numbers = tables["conventions"].numbers.set_index("convention")
     for v in conventions:
         np.testing.assert_equal(numbers.loc[v.convention.key, "value"], v.value)
-    assert len(tables["conventions"].shown) == sum(v.available for v in conventions) > 1
+    shown = tables["conventions"].shown
+    assert len(shown) == sum(v.available for v in conventions) > 1
+    # Values and differences do the sum.
+    values, apart = (shown[c].str.replace("−", "-") for c in ("ECE (points)", "minus calviz's"))
+    off = values.astype(float) - apart.astype(float) - 100 * conventions.ece
+    assert off.abs().max() < 0.011
 
 
 def test_a_single_row_has_no_error_bars():
