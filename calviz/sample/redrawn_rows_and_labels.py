@@ -36,7 +36,7 @@ class Redraws:
     def __init__(self, data: Dataset) -> None:
         self.data = data
 
-    def weights(self, rng: np.random.Generator, resamples: int) -> Iterator[FloatArray]:
+    def weights(self, rng: np.random.Generator, resamples: int) -> Iterator[npt.NDArray[np.uint8]]:
         """Number of times each row occurs in each sample drawn with replacement, in blocks of shape (n, b)."""
         n = self.data.n
         blocks: Iterable[npt.NDArray[np.uint8]] = row_counts(rng, n, resamples)
@@ -47,7 +47,7 @@ class Redraws:
         for block in blocks:
             checkpoint(f"resampling the rows: {done:,} of {resamples:,}")
             done += block.shape[0]
-            yield block.T.astype(np.float32, order="C")
+            yield block.T
 
     def labels(self, rng: np.random.Generator, resamples: int) -> Iterator[IntArray]:
         """Labels drawn from the rows' own probabilities, in blocks of shape (b, n).

@@ -85,7 +85,7 @@ def test_ks_of_resamples(tied, group, dtype, monkeypatch):
     values = {"labels": [], "weights": []}
     for ranked in classwise_ks._ranked_groups(d.probs):
         values["labels"].append(ranked.errors(labels))
-        intervals = classwise_ks._Intervals.of(ranked, d.labels)
+        intervals = classwise_ks._Intervals(d, ranked.first)
         values["weights"].append(intervals.errors(w.astype(np.float32)))
     for mine, y in zip(np.concatenate(values["labels"], axis=1), labels, strict=True):
         plain = ks_view(Sample(Predictions(probs=d.probs, labels=y))).errors

@@ -1,0 +1,90 @@
+"""Sums over rows of sparse tables times weights of the rows, some rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.progress import checkpoint
+from calviz.numerics.runs import runs
+from calviz.sample.row_draws import GroupWeights, RowWeights
+
+#: Rows whose tables are made at a time.
+TABLE_ROWS = 1 << 15
+#: Tables of up to this many entries in all are kept for the next weights.
+KEPT_ENTRIES = 1 << 19
+
+#: Values per row, shape (C, b): sparse, or dense.
+Table = csc_array | FloatArray
+
+
+class RowTables:
+    """Tables with a column per row, shape (C, n) each; those of a large sample are never all in memory.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    make : callable
+        ``make(rows)`` returns the tables of a slice of the rows, shape (C, b) each.
+    entries : int
+        Largest number of entries of a table, or of several that are needed together.
+    length : int
+        Number of rows whose tables are made at a time.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        make: Callable[[slice], tuple[Table, ...]],
+        *,
+        entries: int,
+        length: int = TABLE_ROWS,
+    ) -> None:
+        self._n, self._make, self._length = n, make, length
+        self._kept: list[tuple[slice, tuple[Table, ...]]] | None = None
+        self._is_small = entries <= KEPT_ENTRIES
+
+    def products(self, weights: RowWeights) -> list[FloatArray]:
+        """``table @ weights`` for each table, shape (C, b), with weights of shape (n, b)."""
+        is_grouped = isinstance(weights, GroupWeights)
+        totals: list[FloatArray] = []
+        for rows, tables in self._blocks():
+            checkpoint()
+            if isinstance(weights, GroupWeights):
+                sums = [weights.of_groups(table, rows) for table in tables]
+                totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
+                continue
+            of_rows = weights[rows]
+            if of_rows.dtype == np.uint8:  # numbers of draws
+                of_rows = of_rows.astype(np.float32, order="C")
+            sums = [np.asarray(table @ of_rows) for table in tables]
+            if totals:
+                # Sums of blocks are added in double precision.
+                totals = [np.asarray(total, dtype=np.float64) for total in totals]
+                for total, more in zip(totals, sums, strict=True):
+                    total += more
+            else:
+                totals = sums
+            del sums
+        return [np.asarray(t @ weights.times) for t in totals] if is_grouped else totals
+
+    def _blocks(self) -> Iterator[tuple[slice, tuple[Table, ...]]]:
+        if self._kept is not None:
+            return iter(self._kept)
+        blocks = ((rows, self._make(rows)) for rows in runs(0, self._n, self._length))
+        if self._is_small:
+            self._kept = list(blocks)
+            return iter(self._kept)
+        return blocks
+
+
+def table_of_rows(values: FloatArray, cell: IntArray, cells: int) -> csc_array:
+    """Sparse table, shape (cells, b), with the same number of entries in each row of the sample: `values` and `cell` have shape (b,) or (b, g)."""
+    rows = values.shape[0]
+    starts = np.arange(rows + 1, dtype=np.int32) * np.int32(values.size // max(rows, 1))
+    entries = values.ravel(), cell.astype(np.int32, copy=False).ravel(), starts
+    return csc_array(entries, shape=(cells, rows))
