@@ -158,7 +158,7 @@ class BinnedColumns:
     def weighted_gaps(self, weights: RowWeights) -> tuple[FloatArray, FloatArray]:
         """Sums of probability minus hit per class and bin, (K, M, b), and numbers of binned probabilities per class, (K, b)."""
         k, m = self.scores.shape
-        gaps, listed, *total = self._tables.products(weights)
+        gaps, listed, *total = self._tables.products(self._tables_of, weights)
         gaps = gaps.reshape(k, m, -1)
         if total:
             # Only the entries above the first bin are listed: the first bin is the remainder.
@@ -172,25 +172,24 @@ class BinnedColumns:
 
     @cached_property
     def _tables(self) -> RowTables:
-        """Tables of the listed probabilities, which are those above the first bin, or above the threshold.
+        return RowTables(self.data.n, entries=self.data.probs.size)
 
-        Probability minus hit per cell, shape (K * M, n), and indicators, shape (K, n): with a threshold, of the classes of the
-        listed probabilities, and otherwise of the labels. Without a threshold, the probabilities follow, shape (K, n).
+    def _tables_of(self, rows: slice) -> tuple[Table, ...]:
+        """Tables of the listed probabilities of some rows, which are those above the first bin, or above the threshold.
+
+        Probability minus hit per cell, shape (K * M, b), and indicators, shape (K, b): with a threshold, of the classes of the
+        listed probabilities, and otherwise of the labels. Without a threshold, the probabilities follow, shape (K, b).
         """
-        data, above, (k, m) = self.data, self.class_bins.above, self.scores.shape
-
-        def make(rows: slice) -> tuple[Table, ...]:
-            probs, labels = data.probs[rows], data.labels[rows]
-            parts = [self._listed(part, rows.start) for part in row_blocks(probs)]
-            cell, value, count = (np.concatenate(column) for column in zip(*parts, strict=True))
-            starts = np.append(0, np.cumsum(count, dtype=np.float64)).astype(np.int32)
-            residuals = csc_array((value, cell, starts), shape=(k * m, labels.size))
-            ones = np.ones_like(value, shape=labels.size if above is None else value.size)
-            if above is None:
-                return residuals, table_of_rows(ones, labels, k), probs.T
-            return residuals, csc_array((ones, cell // m, starts), shape=(k, labels.size))
-
-        return RowTables(data.n, make, entries=data.probs.size)
+        above, (k, m) = self.class_bins.above, self.scores.shape
+        probs, labels = self.data.probs[rows], self.data.labels[rows]
+        parts = [self._listed(part, rows.start) for part in row_blocks(probs)]
+        cell, value, count = (np.concatenate(column) for column in zip(*parts, strict=True))
+        starts = np.append(0, np.cumsum(count, dtype=np.float64)).astype(np.int32)
+        residuals = csc_array((value, cell, starts), shape=(k * m, labels.size))
+        ones = np.ones_like(value, shape=labels.size if above is None else value.size)
+        if above is None:
+            return residuals, table_of_rows(ones, labels, k), probs.T
+        return residuals, csc_array((ones, cell // m, starts), shape=(k, labels.size))
 
     def _listed(self, part: slice, start: int) -> tuple[IntArray, FloatArray, FloatArray]:
         """Cell and probability minus hit of the listed probabilities of a part of the rows from `start` on, and their number per row."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from calviz.core.arrays import FloatArray, IntArray
@@ -149,13 +150,13 @@ class GroupWeights:
         draws, group = self.rows, self.rows.group
         at = np.arange(draws.n)[rows] if group is None else group[rows]
         own = np.ones(at.size) if draws.weights is None else draws.weights[rows]
-        members = csr_array((own, at, np.arange(at.size + 1)), shape=(at.size, draws.groups))
+        members: Any = csr_array((own, at, np.arange(at.size + 1)), shape=(at.size, draws.groups))
         # A sparse array on the left keeps a plain table from being copied.
         return table @ members if issparse(table) else (members.T @ table.T).T
 
 
-#: Weights of rows, shape (n, b).
-RowWeights = FloatArray | GroupWeights
+#: Weights of rows, or numbers of times that each is drawn, shape (n, b).
+RowWeights = FloatArray | npt.NDArray[np.uint8] | GroupWeights
 
 
 def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:

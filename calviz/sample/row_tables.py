@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -19,6 +20,7 @@ KEPT_ENTRIES = 1 << 19
 
 #: Values per row, shape (C, b): sparse, or dense.
 Table = csc_array | FloatArray
+TableMaker = Callable[[slice], tuple[Table, ...]]
 
 
 class RowTables:
@@ -28,54 +30,54 @@ class RowTables:
     ----------
     n : int
         Number of rows.
-    make : callable
-        ``make(rows)`` returns the tables of a slice of the rows, shape (C, b) each.
     entries : int
         Largest number of entries of a table, or of several that are needed together.
     length : int
         Number of rows whose tables are made at a time.
     """
 
-    def __init__(
-        self,
-        n: int,
-        make: Callable[[slice], tuple[Table, ...]],
-        *,
-        entries: int,
-        length: int = TABLE_ROWS,
-    ) -> None:
-        self._n, self._make, self._length = n, make, length
+    def __init__(self, n: int, *, entries: int, length: int = TABLE_ROWS) -> None:
+        self._n, self._length = n, length
         self._kept: list[tuple[slice, tuple[Table, ...]]] | None = None
         self._is_small = entries <= KEPT_ENTRIES
 
-    def products(self, weights: RowWeights) -> list[FloatArray]:
-        """``table @ weights`` for each table, shape (C, b), with weights of shape (n, b)."""
-        is_grouped = isinstance(weights, GroupWeights)
+    def products(self, make: TableMaker, weights: RowWeights) -> list[FloatArray]:
+        """``table @ weights`` for each table, shape (C, b), with weights of shape (n, b).
+
+        ``make(rows)`` returns the tables of a slice of the rows, shape (C, m) each; it is always the same function. It is not
+        an attribute, as it may hold the object that holds these tables, which would then not be freed at once.
+        """
+        if isinstance(weights, GroupWeights):
+            return self._products_of_groups(make, weights)
         totals: list[FloatArray] = []
-        for rows, tables in self._blocks():
+        for rows, tables in self._blocks(make):
             checkpoint()
-            if isinstance(weights, GroupWeights):
-                sums = [weights.of_groups(table, rows) for table in tables]
-                totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
-                continue
             of_rows = weights[rows]
             if of_rows.dtype == np.uint8:  # numbers of draws
                 of_rows = of_rows.astype(np.float32, order="C")
             sums = [np.asarray(table @ of_rows) for table in tables]
-            if totals:
-                # Sums of blocks are added in double precision.
-                totals = [np.asarray(total, dtype=np.float64) for total in totals]
-                for total, more in zip(totals, sums, strict=True):
-                    total += more
-            else:
+            if not totals:
                 totals = sums
+                continue
+            # Sums of blocks are added in double precision.
+            totals = [np.asarray(total, dtype=np.float64) for total in totals]
+            for total, more in zip(totals, sums, strict=True):
+                total += more
             del sums
-        return [np.asarray(t @ weights.times) for t in totals] if is_grouped else totals
+        return totals
 
-    def _blocks(self) -> Iterator[tuple[slice, tuple[Table, ...]]]:
+    def _products_of_groups(self, make: TableMaker, weights: GroupWeights) -> list[FloatArray]:
+        totals: list[Any] = []
+        for rows, tables in self._blocks(make):
+            checkpoint()
+            sums = [weights.of_groups(table, rows) for table in tables]
+            totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
+        return [np.asarray(total @ weights.times) for total in totals]
+
+    def _blocks(self, make: TableMaker) -> Iterator[tuple[slice, tuple[Table, ...]]]:
         if self._kept is not None:
             return iter(self._kept)
-        blocks = ((rows, self._make(rows)) for rows in runs(0, self._n, self._length))
+        blocks = ((rows, make(rows)) for rows in runs(0, self._n, self._length))
         if self._is_small:
             self._kept = list(blocks)
             return iter(self._kept)

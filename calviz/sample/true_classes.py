@@ -68,7 +68,7 @@ class TrueClassErrors:
         if isinstance(s, CellSource):
             return self._with(s.bootstrap(rng, resamples))
         resamples = affordable(resamples, (ROW_COST + 5) * s.score.size, size=s.size)
-        drawn = [s.weighted_errors(w) for w in s.draws.weights(rng, resamples)]
+        drawn = list(map(s.weighted_errors, s.draws.weights(rng, resamples)))
         return self._with(drawn)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -138,7 +138,7 @@ class _Source:
 
     def weighted_gaps(self, weights: RowWeights) -> tuple[FloatArray, FloatArray]:
         """Sums of score minus hit per class and bin, (K, M, b), and numbers of rows per class, (K, b)."""
-        gaps, rows = self._tables.products(weights)
+        gaps, rows = self._tables.products(self._tables_of, weights)
         return gaps.reshape(self.n_classes, self.bins, -1), rows
 
     def errors_of(self, gaps: FloatArray, rows: FloatArray) -> tuple[FloatArray, ...]:
@@ -148,16 +148,15 @@ class _Source:
 
     @cached_property
     def _tables(self) -> RowTables:
-        """Score minus hit by class and bin, shape (K * M, n), and indicators of the classes, shape (K, n)."""
+        return RowTables(self.score.size, entries=self.score.size)
+
+    def _tables_of(self, rows: slice) -> tuple[Table, ...]:
+        """Score minus hit by class and bin, shape (K * M, b), and indicators of the classes, shape (K, b), of some rows."""
         k, m = self.n_classes, self.bins
-
-        def make(rows: slice) -> tuple[Table, ...]:
-            labels = self.labels[rows]
-            gap = self.score[rows].astype(np.float64) - self.hit[rows]
-            cell = labels * np.intp(m) + self.bin_of[rows]
-            return table_of_rows(gap, cell, k * m), table_of_rows(np.ones(gap.size), labels, k)
-
-        return RowTables(self.score.size, make, entries=self.score.size)
+        labels = self.labels[rows]
+        gap = self.score[rows].astype(np.float64) - self.hit[rows]
+        cell = labels * np.intp(m) + self.bin_of[rows]
+        return table_of_rows(gap, cell, k * m), table_of_rows(np.ones(gap.size), labels, k)
 
 
 def _bin_of(score: FloatArray, bins: int) -> IntArray:

@@ -69,8 +69,8 @@ class ClasswiseKS:
         cost = ROW_COST * data.n + 0.5 * data.probs.size + 10.0 * data.n
         resamples = affordable(resamples, cost, start=100.0 * data.probs.size)
         errors_of = _weighted_errors_of(data)
-        drawn = [errors_of(weights) for weights in self.draws.weights(rng, resamples)]
-        return type(self)(np.concatenate(drawn), data, self.draws)
+        drawn = map(errors_of, self.draws.weights(rng, resamples))
+        return type(self)(np.concatenate(list(drawn)), data, self.draws)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Redraw labels from the rows' own probabilities."""
@@ -219,7 +219,7 @@ class _Intervals:
         for j, column in enumerate(columns):
             checkpoint()
             self._cut(column, j)
-        self._tables = RowTables(n, self._residuals, entries=data.probs.size, length=INTERVAL_ROWS)
+        self._tables = RowTables(n, entries=data.probs.size, length=INTERVAL_ROWS)
 
     def _cut(self, column: FloatArray, j: int) -> None:
         """Cut a column before and after each tie group with a hit, which is an interval of its own."""
@@ -255,7 +255,7 @@ class _Intervals:
         return np.concatenate(parts)
 
     def _errors(self, weights: RowWeights) -> FloatArray:
-        (sums,) = self._tables.products(weights)
+        (sums,) = self._tables.products(self._residuals, weights)
         out = np.zeros((sums.shape[1], self._interval.shape[1]))
         for largest, first, last in zip(out.T, self._starts, self._starts[1:], strict=False):
             carried = np.zeros(sums.shape[1])
