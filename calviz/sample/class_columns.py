@@ -24,7 +24,7 @@ from calviz.numerics.quotients import denominators
 from calviz.numerics.runs import run_totals, runs
 from calviz.sample.redrawn_rows_and_labels import FEW_CLASSES
 from calviz.sample.row_draws import RowWeights
-from calviz.sample.row_tables import RowTables, Table, table_of_rows
+from calviz.sample.row_tables import RowTable, RowTables, table_of_rows
 
 #: Parts of the rows that are summed separately, and probabilities binned at a time.
 PARTS, WAITING_ENTRIES = 8, 1 << 15
@@ -174,7 +174,7 @@ class BinnedColumns:
     def _tables(self) -> RowTables:
         return RowTables(self.data.n, entries=self.data.probs.size)
 
-    def _tables_of(self, rows: slice) -> tuple[Table, ...]:
+    def _tables_of(self, rows: slice) -> tuple[RowTable, ...]:
         """Tables of the listed probabilities of some rows, which are those above the first bin, or above the threshold.
 
         Probability minus hit per cell, shape (K * M, b), and indicators, shape (K, b): with a threshold, of the classes of the

@@ -162,7 +162,8 @@ RowWeights = FloatArray | npt.NDArray[np.uint8] | GroupWeights
 def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
     """The weights of the rows numbered `rows`, shape (m,), in each resample, shape (m, b)."""
     if not isinstance(weights, GroupWeights):
-        return weights[rows]
+        chosen: FloatArray = np.asarray(weights[rows])
+        return chosen
     draws = weights.rows
     every = weights.times[rows if draws.group is None else draws.group[rows]]
     return every if draws.weights is None else every * draws.weights[rows, None]

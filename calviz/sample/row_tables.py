@@ -19,8 +19,8 @@ TABLE_ROWS = 1 << 15
 KEPT_ENTRIES = 1 << 19
 
 #: Values per row, shape (C, b): sparse, or dense.
-Table = csc_array | FloatArray
-TableMaker = Callable[[slice], tuple[Table, ...]]
+RowTable = csc_array | FloatArray
+TableMaker = Callable[[slice], tuple[RowTable, ...]]
 
 
 class RowTables:
@@ -38,7 +38,7 @@ class RowTables:
 
     def __init__(self, n: int, *, entries: int, length: int = TABLE_ROWS) -> None:
         self._n, self._length = n, length
-        self._kept: list[tuple[slice, tuple[Table, ...]]] | None = None
+        self._kept: list[tuple[slice, tuple[RowTable, ...]]] | None = None
         self._is_small = entries <= KEPT_ENTRIES
 
     def products(self, make: TableMaker, weights: RowWeights) -> list[FloatArray]:
@@ -74,7 +74,7 @@ class RowTables:
             totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
         return [np.asarray(total @ weights.times) for total in totals]
 
-    def _blocks(self, make: TableMaker) -> Iterator[tuple[slice, tuple[Table, ...]]]:
+    def _blocks(self, make: TableMaker) -> Iterator[tuple[slice, tuple[RowTable, ...]]]:
         if self._kept is not None:
             return iter(self._kept)
         blocks = ((rows, make(rows)) for rows in runs(0, self._n, self._length))

@@ -25,7 +25,7 @@ from calviz.sample.redrawn_rows_and_labels import (
 )
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.row_draws import RowWeights
-from calviz.sample.row_tables import RowTables, Table, table_of_rows
+from calviz.sample.row_tables import RowTable, RowTables, table_of_rows
 from calviz.sample.sample import Sample
 from calviz.sample.true_class_cells import CellSource, cell_source
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by, takes_weights
@@ -150,7 +150,7 @@ class _Source:
     def _tables(self) -> RowTables:
         return RowTables(self.score.size, entries=self.score.size)
 
-    def _tables_of(self, rows: slice) -> tuple[Table, ...]:
+    def _tables_of(self, rows: slice) -> tuple[RowTable, ...]:
         """Score minus hit by class and bin, shape (K * M, b), and indicators of the classes, shape (K, b), of some rows."""
         k, m = self.n_classes, self.bins
         labels = self.labels[rows]

@@ -37,7 +37,9 @@ def once_per_view(function: Callable[Concatenate[V, P], R]) -> Callable[Concaten
         result: R = kept.get(key, _MISSING)
         if result is _MISSING:
             result = function(view, *args, **kwargs)
-            if result is view:  # which a reference to itself would keep from being freed at once
+            # A view that held itself would not be freed at once.
+            is_view = result is view
+            if is_view:
                 return result
             kept[key] = result
             sizes = {other: _size(value) for other, value in list(kept.items())}

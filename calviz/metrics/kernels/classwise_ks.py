@@ -34,7 +34,7 @@ from calviz.sample.redrawn_rows_and_labels import (
     redraws,
 )
 from calviz.sample.row_draws import RowWeights
-from calviz.sample.row_tables import RowTables, Table, table_of_rows
+from calviz.sample.row_tables import RowTable, RowTables, table_of_rows
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -238,7 +238,7 @@ class _Intervals:
         self._interval[order, j] = number
         self._starts.append(int(number[-1]) + 1)
 
-    def _residuals(self, rows: slice) -> tuple[Table]:
+    def _residuals(self, rows: slice) -> tuple[RowTable]:
         """Probability minus hit of some rows, by interval."""
         interval = self._interval[rows]
         last = self._first + interval.shape[1]
