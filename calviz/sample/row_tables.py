@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array
+from scipy.sparse import csc_array, issparse
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.progress import checkpoint
@@ -15,6 +15,8 @@ from calviz.sample.row_draws import GroupWeights, RowWeights
 
 #: Rows whose tables are made at a time.
 TABLE_ROWS = 1 << 15
+#: Rows of dense tables that are summed in single precision, if there are many rows.
+SUMMED_ROWS = 1 << 9
 #: Tables of up to this many entries in all are kept for the next weights.
 KEPT_ENTRIES = 1 << 19
 
@@ -55,7 +57,7 @@ class RowTables:
             of_rows = weights[rows]
             if of_rows.dtype == np.uint8:  # numbers of draws
                 of_rows = of_rows.astype(np.float32, order="C")
-            sums = [np.asarray(table @ of_rows) for table in tables]
+            sums = [self._product(table, of_rows) for table in tables]
             if not totals:
                 totals = sums
                 continue
@@ -65,6 +67,13 @@ class RowTables:
                 total += more
             del sums
         return totals
+
+    def _product(self, table: RowTable, weights: FloatArray) -> FloatArray:
+        if issparse(table) or self._n <= self._length:
+            return np.asarray(table @ weights)
+        # Long sums in single precision would lose several digits.
+        parts = [table[:, rows] @ weights[rows] for rows in runs(0, weights.shape[0], SUMMED_ROWS)]
+        return np.sum(parts, axis=0, dtype=np.float64)
 
     def _products_of_groups(self, make: TableMaker, weights: GroupWeights) -> list[FloatArray]:
         totals: list[Any] = []
