@@ -54,7 +54,7 @@ class RowTables:
         totals: list[FloatArray] = []
         for rows, tables in self._blocks(make):
             checkpoint()
-            of_rows = weights[rows]
+            of_rows: Any = weights[rows]
             if of_rows.dtype == np.uint8:  # numbers of draws
                 of_rows = of_rows.astype(np.float32, order="C")
             sums = [self._product(table, of_rows) for table in tables]
@@ -73,7 +73,7 @@ class RowTables:
             return np.asarray(table @ weights)
         # Long sums in single precision would lose several digits.
         parts = [table[:, rows] @ weights[rows] for rows in runs(0, weights.shape[0], SUMMED_ROWS)]
-        return np.sum(parts, axis=0, dtype=np.float64)
+        return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
 
     def _products_of_groups(self, make: TableMaker, weights: GroupWeights) -> list[FloatArray]:
         totals: list[Any] = []
