@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import THREADED_BYTES, for_row_blocks, map_threads, row_blocks
@@ -21,9 +21,10 @@ from calviz.numerics.edges import (
     weighted_mass_edges,
 )
 from calviz.numerics.quotients import denominators
-from calviz.numerics.runs import run_totals
+from calviz.numerics.runs import run_totals, runs
 from calviz.sample.redrawn_rows_and_labels import FEW_CLASSES
-from calviz.sample.row_draws import RowWeights, products
+from calviz.sample.row_draws import RowWeights
+from calviz.sample.row_tables import RowTable, RowTables, table_of_rows
 
 #: Parts of the rows that are summed separately, and probabilities binned at a time.
 PARTS, WAITING_ENTRIES = 8, 1 << 15
@@ -106,17 +107,25 @@ class BinnedColumns:
 
     def hits(self, labels: IntArray) -> Iterator[IntArray]:
         """Count rows by label and by bin of the label's probability, shape (K, M), for each row of other labels, shape (b, n)."""
-        small = self.data.probs.size <= TABLE_ENTRIES and self.class_bins.bins <= TABLE_BINS
-        small = small and self.weights is None
-        hits_of = self._hits_by_table if small and labels.shape[0] > 1 else self.plain_hits
-        return map(hits_of, labels)
+        by_table = self._has_table and self.weights is None and labels.shape[0] > 1
+        return map(self._hits_by_table if by_table else self.plain_hits, labels)
+
+    @property
+    def _has_table(self) -> bool:
+        return self.data.probs.size <= TABLE_ENTRIES and self.class_bins.bins <= TABLE_BINS
 
     def _hits_by_table(self, labels: IntArray) -> IntArray:
         k, m = self.scores.shape
-        # An extra bin in every class, for probabilities that are left out.
-        cells = labels * np.intp(m + 1)
-        cells += self._table[self._first_of_row + labels]
-        return np.bincount(cells, minlength=k * (m + 1)).reshape(k, m + 1)[:, :m]
+        first = np.arange(min(labels.size, HIT_ROWS)) * np.intp(k)
+        hits = np.zeros(k * (m + 1), dtype=np.intp)
+        for rows in runs(0, labels.size, HIT_ROWS):
+            y = labels[rows]
+            # An extra bin in every class, for probabilities that are left out.
+            cells = y * np.intp(m + 1)
+            cells += self._table[rows].ravel()[first[: y.size] + y]
+            hits += np.bincount(cells, minlength=hits.size)
+        of_bins: IntArray = hits.reshape(k, m + 1)[:, :m]
+        return of_bins
 
     def plain_hits(self, labels: IntArray) -> IntArray:
         """Count rows by label and by bin of the label's probability, shape (K, M)."""
@@ -131,12 +140,8 @@ class BinnedColumns:
         return of_bins
 
     @cached_property
-    def _first_of_row(self) -> IntArray:
-        return np.arange(self.data.n) * np.intp(self.data.n_classes)
-
-    @cached_property
     def _table(self) -> IntArray:
-        """The bin of every probability, row by row, M where it is left out; shape (n * K,)."""
+        """The bin of every probability, row by row, M where it is left out; shape (n, K)."""
         probs = self.data.probs
         out = np.empty(probs.shape, dtype=np.uint8)
 
@@ -144,7 +149,7 @@ class BinnedColumns:
             out[rows] = self.class_bins.bins_of(probs[rows])
 
         for_row_blocks(probs, work)
-        return out.ravel()
+        return out
 
     def weighted_errors(self, weights: RowWeights) -> FloatArray:
         """Mean absolute gap per class, shape (b, K), where row i counts ``weights[i]`` times, shape (n, b)."""
@@ -153,58 +158,63 @@ class BinnedColumns:
     def weighted_gaps(self, weights: RowWeights) -> tuple[FloatArray, FloatArray]:
         """Sums of probability minus hit per class and bin, (K, M, b), and numbers of binned probabilities per class, (K, b)."""
         k, m = self.scores.shape
-        gaps = products(self._residuals, weights).reshape(k, m, -1)
-        if self.class_bins.above is None:
+        gaps, listed, *total = self._tables.products(self._tables_of, weights)
+        gaps = gaps.reshape(k, m, -1)
+        if total:
             # Only the entries above the first bin are listed: the first bin is the remainder.
-            left = products(self.data.probs.T, weights) - products(self._listed, weights)
-            gaps[:, 0] += left - gaps.sum(axis=1)
+            gaps[:, 0] += total[0] - listed - gaps.sum(axis=1)
             return gaps, np.broadcast_to(weights.sum(axis=0, dtype=np.float64), gaps[:, 0].shape)
-        return gaps, products(self._listed, weights)
+        return gaps, listed
 
     def errors_of(self, gaps: FloatArray, count: FloatArray) -> FloatArray:
         """Mean absolute gap per class, shape (b, K), from the results of `weighted_gaps`."""
         return np.asarray(np.abs(gaps).sum(axis=1) / denominators(count)).T
 
     @cached_property
-    def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Row, cell and value of the listed probabilities: those above the first bin, or above the threshold."""
-        data, k = self.data, self.data.n_classes
-        least = self.class_bins.above
+    def _tables(self) -> RowTables:
+        return RowTables(self.data.n, entries=self.data.probs.size)
+
+    def _tables_of(self, rows: slice) -> tuple[RowTable, ...]:
+        """Tables of the listed probabilities of some rows, which are those above the first bin, or above the threshold.
+
+        Probability minus hit per cell, shape (K * M, b), and indicators, shape (K, b): with a threshold, of the classes of the
+        listed probabilities, and otherwise of the labels. Without a threshold, the probabilities follow, shape (K, b).
+        """
+        above, (k, m) = self.class_bins.above, self.scores.shape
+        probs, labels = self.data.probs[rows], self.data.labels[rows]
+        parts = [self._listed(part, rows.start) for part in row_blocks(probs)]
+        cell, value, count = (np.concatenate(column) for column in zip(*parts, strict=True))
+        starts = np.append(0, np.cumsum(count, dtype=np.float64)).astype(np.int32)
+        residuals = csc_array((value, cell, starts), shape=(k * m, labels.size))
+        ones = np.ones_like(value, shape=labels.size if above is None else value.size)
+        if above is None:
+            return residuals, table_of_rows(ones, labels, k), probs.T
+        return residuals, csc_array((ones, cell // m, starts), shape=(k, labels.size))
+
+    def _listed(self, part: slice, start: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Cell and probability minus hit of the listed probabilities of a part of the rows from `start` on, and their number per row."""
+        rows = slice(part.start + start, part.stop + start)
+        above, (k, m) = self.class_bins.above, self.scores.shape
+        block = np.ascontiguousarray(self.data.probs[rows])
+        labels = self.data.labels[rows]
+        own = np.arange(labels.size), labels
+        value = block.astype(np.float32)
+        least = above
         if least is None:
-            least = float(self.class_bins.inner[0]) if self.class_bins.bins > 1 else np.inf
-        rows, cells, scores = [], [], []
-        for block_rows in row_blocks(data.probs):
-            block = np.ascontiguousarray(data.probs[block_rows])
-            at = np.flatnonzero(block > block.dtype.type(least))
-            score = block.ravel()[at]
-            row, column = np.divmod(at, k)
-            rows.append(row + block_rows.start)
-            cells.append(self.class_bins.cells(score, column, k))
-            scores.append(score)
-        return np.concatenate(rows), np.concatenate(cells), np.concatenate(scores)
-
-    @cached_property
-    def _residuals(self) -> csr_array:
-        """Probability minus hit, as a matrix of cells by rows: its product with weights is a sum per cell."""
-        n, (k, m) = self.data.n, self.scores.shape
-        row, cell, score = self._entries
-        labels = self.data.labels
-        hit = self.class_bins.cells(self.data.probs[np.arange(n), labels], labels, k)
-        binned = np.flatnonzero(hit < k * m)
-        values = np.concatenate([score, np.full(binned.size, -1, dtype=score.dtype)])
-        where = np.concatenate([cell, hit[binned]]), np.concatenate([row, binned])
-        return csr_array((values.astype(np.float32), where), shape=(k * m, n))
-
-    @cached_property
-    def _listed(self) -> csr_array:
-        """Indicators, as a matrix of classes by rows: of the labels, or with a threshold of the entries above it."""
-        n, k = self.data.n, self.data.n_classes
-        if self.class_bins.above is None:
-            where: tuple[IntArray, IntArray] = self.data.labels, np.arange(n)
+            least = self.class_bins.inner[0] if m > 1 else np.inf
+        listed = block > block.dtype.type(least)
+        if above is None:
+            # A hit is listed in any case; in the first bin, its probability is part of the remainder.
+            value[own] *= listed[own]
+            listed[own] = True
+        value[own] -= 1
+        at = np.flatnonzero(listed)  # much faster than a mask
+        if self._has_table:
+            cell = (np.arange(0, k * m, m, dtype=np.int32) + self._table[rows]).ravel()[at]
         else:
-            row, cell, _ = self._entries
-            where = cell // self.class_bins.bins, row
-        return csr_array((np.ones(where[0].size, dtype=np.float32), where), shape=(k, n))
+            cell = self.class_bins.cells(block.ravel()[at], at % k, k).astype(np.int32)
+        count = listed.astype(np.float32) @ np.ones(k, dtype=np.float32)  # fast and exact
+        return cell, value.ravel()[at], count
 
 
 def _column_sums(block: FloatArray) -> FloatArray:

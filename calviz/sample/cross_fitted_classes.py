@@ -404,8 +404,11 @@ def _sums_of_cubes(data: Predictions) -> FloatArray:
 
 
 def _in_order(first: FloatArray, others: Callable[[IntArray], tuple[FloatArray, ...]]) -> IntArray:
-    """``np.lexsort((..., others[0], first))`` of keys of shape (n,); sorts `first` in place and calls `others` only for its ties."""
-    order = np.argsort(first)
+    """``np.lexsort((..., others[0], first))`` of keys of shape (n,); sorts `first` in place and calls `others` only for its ties.
+
+    Rows that tie in all keys stay in their order.
+    """
+    order = np.argsort(first)  # unstable, and so in another order of ties on other processors
     first.sort()
     tied = np.zeros(first.size, dtype=np.bool_)
     for part in runs(1, first.size):
@@ -415,7 +418,7 @@ def _in_order(first: FloatArray, others: Callable[[IntArray], tuple[FloatArray, 
         tied[part] |= same
     first = first[tied]  # frees the others, if the caller does not keep them
     rows = order[tied]
-    order[tied] = rows[np.lexsort([*reversed(others(rows)), first])]
+    order[tied] = rows[np.lexsort([rows, *reversed(others(rows)), first])]
     return order
 
 

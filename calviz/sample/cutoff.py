@@ -72,12 +72,16 @@ class CutoffCounts:
         assert self.events is not None
         view = make_steps(self.events)
         first = int(np.searchsorted(view.score, least_score(self.events, self.params["cutoff"])))
-        hits, rows = [], []
-        for side in (slice(first), slice(first, None)):
-            part = Steps(view.score[side], view.count[side], view.hits[side])
-            rows.append(float(part.n))
-            drawn = part.under_calibration(rng, resamples) if part.size else None
-            hits.append(np.zeros(resamples) if drawn is None else drawn.n_hits)
+
+        def drawn(side: slice) -> tuple[FloatArray, float]:
+            """Hits in each resample, shape (resamples,), and rows."""
+            columns = view.score[side], view.count[side], view.hits[side]
+            part = Steps(*columns, whole=view)
+            if not part.size:
+                return np.zeros(resamples), 0.0
+            return part.under_calibration(rng, resamples).n_hits, float(part.n)
+
+        hits, rows = zip(*map(drawn, (slice(first), slice(first, None))), strict=True)
         return CutoffCounts(hits[1], rows[1] - hits[1], hits[0], rows[0] - hits[0], self.params)
 
     @property

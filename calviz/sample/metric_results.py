@@ -24,10 +24,15 @@ from calviz.sample import error_bars
 from calviz.sample.cell_bounds import Precision, precision
 from calviz.sample.error_bars import Draw, needs_calibrated, usable
 from calviz.sample.sample import Sample, metric_options
+from calviz.sample.steps import Steps
+from calviz.sample.view_caches import held_bytes
 from calviz.specs.metric import METRICS, IntervalMethod, Metric, is_of_rows, takes_weights
 
 #: Details in closed form that hold only for independent rows.
 _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
+
+#: From this many rows on, a view is dropped after its error bars if it alone holds more than this many bytes.
+MANY_ROWS, KEPT_VIEW_BYTES = 1 << 17, 1 << 22
 
 #: Method of the intervals: the metric's own, or one for all metrics.
 IntervalChoice = Literal["own", "percentile", "basic"]
@@ -173,9 +178,15 @@ def measured_with_error_bars(
         if values[m.key].available and not bars[m.key].keys() >= resampling.wanted:
             view = sample.view(m.view, **dict(requests[m.key].params))
             sharing.setdefault(id(view), (view, []))[1].append(m)
-    for view, family in sharing.values():
+    # Views of the same steps share their draws, which come last so that they are not held beside those of single rows.
+    families = sorted(sharing.values(), key=lambda family: _holds_steps(family[0]))
+    del sharing
+    while families:
+        view, family = families.pop(0)
         for m, drawn in _error_bars(sample, view, family, values, bars, resampling):
             bars[m.key] = sample.cache[places[m.key]] = bars[m.key] | drawn
+        if sample.data.n >= MANY_ROWS:
+            _let_go_of(sample, view, [other for other, _ in families])
     wanted = {
         key: {name: bar for kind in resampling.wanted for name, bar in drawn.get(kind, {}).items()}
         for key, drawn in bars.items()
@@ -187,6 +198,19 @@ def measured_with_error_bars(
         key: _with_note(result, sample, resampling, drawn="interval" in wanted[key])
         for key, result in results.items()
     }
+
+
+def _holds_steps(view: Any) -> bool:
+    return isinstance(view, Steps) or isinstance(getattr(view, "steps", None), Steps)
+
+
+def _let_go_of(sample: Sample, view: Any, needed: Sequence[Any]) -> None:
+    """Drop a view from the cache if it holds much that neither the rest of the cache nor the `needed` views hold."""
+    at = [key for key, value in list(sample.cache.items()) if value is view]
+    others = [value for key, value in list(sample.cache.items()) if key not in at]
+    if held_bytes(view, beside=[others, needed]) > KEPT_VIEW_BYTES:
+        for key in at:
+            sample.cache.pop(key, None)
 
 
 def _with_note(

@@ -83,8 +83,8 @@ class ClassErrors:
             start=60 * listed,
             size=self._size,
         )
-        drawn = [self.columns.weighted_errors(w) for w in self.draws.weights(rng, resamples)]
-        return type(self)(np.concatenate(drawn), self.columns, self.draws, self.params)
+        drawn = map(self.columns.weighted_errors, self.draws.weights(rng, resamples))
+        return type(self)(np.concatenate(list(drawn)), self.columns, self.draws, self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Labels redrawn from the rows' own probabilities; the bins stay."""

@@ -36,7 +36,7 @@ class Redraws:
     def __init__(self, data: Dataset) -> None:
         self.data = data
 
-    def weights(self, rng: np.random.Generator, resamples: int) -> Iterator[FloatArray]:
+    def weights(self, rng: np.random.Generator, resamples: int) -> Iterator[npt.NDArray[np.uint8]]:
         """Number of times each row occurs in each sample drawn with replacement, in blocks of shape (n, b)."""
         n = self.data.n
         blocks: Iterable[npt.NDArray[np.uint8]] = row_counts(rng, n, resamples)
@@ -44,10 +44,15 @@ class Redraws:
             drawn = blocks
             blocks = kept_draw(self, f"rows {resamples}", rng, lambda: list(drawn))
         done = 0
-        for block in blocks:
+
+        def by_rows(block: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+            nonlocal done
             checkpoint(f"resampling the rows: {done:,} of {resamples:,}")
             done += block.shape[0]
-            yield block.T.astype(np.float32, order="C")
+            return block.T
+
+        # Unlike a loop, `map` does not hold a block while the next one is drawn.
+        return map(by_rows, blocks)
 
     def labels(self, rng: np.random.Generator, resamples: int) -> Iterator[IntArray]:
         """Labels drawn from the rows' own probabilities, in blocks of shape (b, n).
@@ -91,6 +96,7 @@ def row_counts(rng: np.random.Generator, n: int, resamples: int) -> Iterator[npt
             # More than 255 draws of one row are impossible up to 255 rows, and practically never happen beyond.
             counts[:] = np.minimum(np.bincount(random_rows(rng, n, n), minlength=n), 255)
         yield out
+        del out, counts  # before the next block is made
 
 
 def redrawn_labels(probs: FloatArray, rng: np.random.Generator, resamples: int) -> IntArray:

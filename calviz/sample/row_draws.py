@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+import numpy.typing as npt
+from scipy.sparse import csr_array, issparse
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.sample.budget import FEWEST_RESAMPLES
@@ -144,33 +145,25 @@ class GroupWeights:
         assert axis == 0
         return np.asarray(self.of_groups(np.ones((1, self.rows.n)))[0] @ self.times, dtype=dtype)
 
-    def of_groups(self, table: FloatArray | csr_array) -> FloatArray | csr_array:
-        """Sums of a table per row, shape (C, n), over the rows of each group with their own weights, shape (C, G)."""
-        n, group = self.rows.n, self.rows.group
-        own = np.ones(n) if self.rows.weights is None else self.rows.weights
-        at = np.arange(n) if group is None else group
-        members = csr_array((own, at, np.arange(n + 1)), shape=(n, self.rows.groups))
+    def of_groups(self, table: Any, rows: slice = slice(None)) -> Any:
+        """Sums of a table, shape (C, m), of the rows in a slice over those of each group with their own weights, shape (C, G)."""
+        draws, group = self.rows, self.rows.group
+        at = np.arange(draws.n)[rows] if group is None else group[rows]
+        own = np.ones(at.size) if draws.weights is None else draws.weights[rows]
+        members: Any = csr_array((own, at, np.arange(at.size + 1)), shape=(at.size, draws.groups))
         # A sparse array on the left keeps a plain table from being copied.
-        sums: Any = table @ members if isinstance(table, csr_array) else (members.T @ table.T).T
-        of_groups: FloatArray | csr_array = sums
-        return of_groups
+        return table @ members if issparse(table) else (members.T @ table.T).T
 
 
-#: Weights of rows, shape (n, b).
-RowWeights = FloatArray | GroupWeights
-
-
-def products(table: FloatArray | csr_array, weights: RowWeights) -> FloatArray:
-    """``table @ weights``, shape (C, b), for a table per row, shape (C, n), and weights of shape (n, b)."""
-    if isinstance(weights, GroupWeights):
-        return np.asarray(weights.of_groups(table) @ weights.times)
-    return np.asarray(table @ weights)
+#: Weights of rows, or numbers of times that each is drawn, shape (n, b).
+RowWeights = FloatArray | npt.NDArray[np.uint8] | GroupWeights
 
 
 def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
     """The weights of the rows numbered `rows`, shape (m,), in each resample, shape (m, b)."""
     if not isinstance(weights, GroupWeights):
-        return weights[rows]
+        chosen: FloatArray = np.asarray(weights[rows])
+        return chosen
     draws = weights.rows
     every = weights.times[rows if draws.group is None else draws.group[rows]]
     return every if draws.weights is None else every * draws.weights[rows, None]

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import NotAvailable
@@ -25,7 +24,8 @@ from calviz.sample.redrawn_rows_and_labels import (
     redraws,
 )
 from calviz.sample.reduce import predicted_classes
-from calviz.sample.row_draws import RowWeights, products
+from calviz.sample.row_draws import RowWeights
+from calviz.sample.row_tables import RowTable, RowTables, table_of_rows
 from calviz.sample.sample import Sample
 from calviz.sample.true_class_cells import CellSource, cell_source
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by, takes_weights
@@ -68,7 +68,7 @@ class TrueClassErrors:
         if isinstance(s, CellSource):
             return self._with(s.bootstrap(rng, resamples))
         resamples = affordable(resamples, (ROW_COST + 5) * s.score.size, size=s.size)
-        drawn = [s.weighted_errors(w) for w in s.draws.weights(rng, resamples)]
+        drawn = list(map(s.weighted_errors, s.draws.weights(rng, resamples)))
         return self._with(drawn)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -138,8 +138,8 @@ class _Source:
 
     def weighted_gaps(self, weights: RowWeights) -> tuple[FloatArray, FloatArray]:
         """Sums of score minus hit per class and bin, (K, M, b), and numbers of rows per class, (K, b)."""
-        gaps = products(self._residuals, weights).reshape(self.n_classes, self.bins, -1)
-        return gaps, products(self._indicator, weights)
+        gaps, rows = self._tables.products(self._tables_of, weights)
+        return gaps.reshape(self.n_classes, self.bins, -1), rows
 
     def errors_of(self, gaps: FloatArray, rows: FloatArray) -> tuple[FloatArray, ...]:
         """Rows, ECE and MCS per class, shape (b, K) each, from the results of `weighted_gaps`."""
@@ -147,16 +147,16 @@ class _Source:
         return rows.T, (np.abs(gaps).sum(axis=1) / count).T, (gaps.sum(axis=1) / count).T
 
     @cached_property
-    def _residuals(self) -> csr_array:
-        cell = self.labels * np.intp(self.bins) + self.bin_of
-        shape = (self.n_classes * self.bins, cell.size)
-        gap = self.score.astype(np.float64) - self.hit
-        return csr_array((gap, (cell, np.arange(cell.size))), shape=shape)
+    def _tables(self) -> RowTables:
+        return RowTables(self.score.size, entries=self.score.size)
 
-    @cached_property
-    def _indicator(self) -> csr_array:
-        n = self.labels.size
-        return csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.n_classes, n))
+    def _tables_of(self, rows: slice) -> tuple[RowTable, ...]:
+        """Score minus hit by class and bin, shape (K * M, b), and indicators of the classes, shape (K, b), of some rows."""
+        k, m = self.n_classes, self.bins
+        labels = self.labels[rows]
+        gap = self.score[rows].astype(np.float64) - self.hit[rows]
+        cell = labels * np.intp(m) + self.bin_of[rows]
+        return table_of_rows(gap, cell, k * m), table_of_rows(np.ones(gap.size), labels, k)
 
 
 def _bin_of(score: FloatArray, bins: int) -> IntArray:

@@ -36,7 +36,12 @@ def once_per_view(function: Callable[Concatenate[V, P], R]) -> Callable[Concaten
         key = (name, *args, *kwargs.items())
         result: R = kept.get(key, _MISSING)
         if result is _MISSING:
-            result = kept[key] = function(view, *args, **kwargs)
+            result = function(view, *args, **kwargs)
+            # A view that held itself would not be freed at once.
+            is_view = result is view
+            if is_view:
+                return result
+            kept[key] = result
             sizes = {other: _size(value) for other, value in list(kept.items())}
             for other in list(sizes)[:-1]:
                 if sum(sizes.values()) <= KEPT_RESULT_BYTES:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import NotAvailable
@@ -21,6 +20,7 @@ from calviz.core.predictions import Predictions
 from calviz.core.progress import checkpoint
 from calviz.metrics.kernels.cumulative_gap import extremes
 from calviz.numerics.columns import column_group, for_columns, group_starts, rows_by_class
+from calviz.numerics.runs import runs
 from calviz.sample import cell_bounds
 from calviz.sample.budget import affordable
 from calviz.sample.losses import full_predictions
@@ -33,7 +33,8 @@ from calviz.sample.redrawn_rows_and_labels import (
     redrawn_labels,
     redraws,
 )
-from calviz.sample.row_draws import RowWeights, products
+from calviz.sample.row_draws import RowWeights
+from calviz.sample.row_tables import RowTable, RowTables, table_of_rows
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -43,6 +44,9 @@ from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 SORTED_HITS = 1 << 16
 #: Number of scores whose cumulative sums are computed at a time.
 SUMMED_ROWS = 1 << 16
+#: Number of rows whose sums per interval are computed at a time, which takes a pass over all intervals, and number of such
+#: sums in all resamples of a pass.
+INTERVAL_ROWS, INTERVAL_SUMS = 1 << 18, 1 << 20
 _Side = Literal["left", "right"]
 _SIDES: tuple[tuple[_Side, _Side], ...] = (("left", "right"), ("right", "left"))
 
@@ -64,12 +68,9 @@ class ClasswiseKS:
         data = self.data
         cost = ROW_COST * data.n + 0.5 * data.probs.size + 10.0 * data.n
         resamples = affordable(resamples, cost, start=100.0 * data.probs.size)
-        groups = [_Intervals.of(group, data.labels) for group in _ranked_groups(data.probs)]
-        drawn = [
-            np.concatenate([g.errors(weights) for g in groups], axis=1)
-            for weights in self.draws.weights(rng, resamples)
-        ]
-        return type(self)(np.concatenate(drawn), data, self.draws)
+        errors_of = _weighted_errors_of(data)
+        drawn = map(errors_of, self.draws.weights(rng, resamples))
+        return type(self)(np.concatenate(list(drawn)), data, self.draws)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Redraw labels from the rows' own probabilities."""
@@ -195,46 +196,81 @@ def _sorted(columns: FloatArray) -> tuple[IntArray, FloatArray]:
     return order, both.astype(np.uint32).view(np.float32)
 
 
-class _Intervals(NamedTuple):
-    """Sums over the rows between the hits of each column of a group.
+class _Intervals:
+    """The rows between the hits of each column of a group.
 
     The hits of a bootstrap resample are among those of the sample itself, so its cumulative gap is
     needed only there.
+
+    Parameters
+    ----------
+    data : Predictions
+    first : int
+        The first column of the group.
     """
 
-    residuals: csr_array
-    ends: IntArray
+    def __init__(self, data: Predictions, first: int) -> None:
+        columns = column_group(data.probs, first)
+        self._data, self._first = data, first
+        g, n = columns.shape
+        #: The interval of each row in each column, numbered through the columns.
+        self._interval = np.empty((n, g), dtype=np.int32)
+        self._starts = [0]
+        for j, column in enumerate(columns):
+            checkpoint()
+            self._cut(column, j)
+        self._tables = RowTables(n, entries=data.probs.size, length=INTERVAL_ROWS)
 
-    @classmethod
-    def of(cls, group: _RankedColumns, labels: IntArray) -> _Intervals:
-        """Cut each column before and after each of its hits."""
-        g, n = group.order.shape
-        hit = labels[group.order] == np.arange(group.first, group.first + g)[:, None]
-        start = np.ones((g, n), dtype=np.bool_)
-        start[:, 1:] = group.score[:, 1:] != group.score[:, :-1]
-        # A tie group with a hit is an interval of its own.
-        step = np.cumsum(start.ravel()) - 1
-        special = np.bincount(step, weights=hit.ravel()) > 0
-        alone = special[step].reshape(g, n)
-        cut = start & alone
-        cut[:, 1:] |= start[:, 1:] & alone[:, :-1]
-        cut[:, 0] = True
-        values = (group.score - hit).astype(np.float32).ravel()
-        # The entries are already in the order of their intervals.
-        starts = np.append(np.flatnonzero(cut), g * n)
-        residuals = csr_array((values, group.order.ravel(), starts), shape=(starts.size - 1, n))
-        return cls(residuals, np.cumsum(cut.sum(axis=1)) - 1)
+    def _cut(self, column: FloatArray, j: int) -> None:
+        """Cut a column before and after each tie group with a hit, which is an interval of its own."""
+        (order,), (score,) = _sorted(column[None])
+        score = tied_scores(score)
+        hit = (self._data.labels == self._first + j)[order]
+        start = np.append(True, score[1:] != score[:-1])
+        starts = np.flatnonzero(start)
+        alone = np.logical_or.reduceat(hit, starts)
+        cut = alone.copy()
+        cut[1:] |= alone[:-1]
+        cut[0] = True
+        start[starts] = cut
+        number = np.cumsum(start, dtype=np.int32)
+        number += self._starts[-1] - 1
+        self._interval[order, j] = number
+        self._starts.append(int(number[-1]) + 1)
+
+    def _residuals(self, rows: slice) -> tuple[RowTable]:
+        """Probability minus hit of some rows, by interval."""
+        interval = self._interval[rows]
+        last = self._first + interval.shape[1]
+        value = self._data.probs[rows, self._first : last].astype(np.float32)
+        column = self._data.labels[rows].astype(np.intp) - self._first
+        inside = np.flatnonzero((column >= 0) & (column < value.shape[1]))
+        value[inside, column[inside]] -= 1
+        return (table_of_rows(value, interval, self._starts[-1]),)
 
     def errors(self, weights: RowWeights) -> FloatArray:
         """Errors if row i counts ``weights[i]`` times; weights of shape (n, b) give errors of shape (b, g)."""
-        checkpoint()
-        sums = products(self.residuals, weights).astype(np.float64)
-        starts = np.append(0, self.ends[:-1] + 1)
-        out = np.empty((sums.shape[1], self.ends.size))
-        for j, (first, last) in enumerate(zip(starts, self.ends, strict=True)):
-            upto = np.cumsum(sums[first : last + 1], axis=0)
-            out[:, j] = np.abs(upto, out=upto).max(axis=0)
+        step = max(1, INTERVAL_SUMS // self._starts[-1])
+        parts = [self._errors(weights[:, some]) for some in runs(0, weights.shape[1], step)]
+        return np.concatenate(parts)
+
+    def _errors(self, weights: RowWeights) -> FloatArray:
+        (sums,) = self._tables.products(self._residuals, weights)
+        out = np.zeros((sums.shape[1], self._interval.shape[1]))
+        for largest, first, last in zip(out.T, self._starts, self._starts[1:], strict=False):
+            carried = np.zeros(sums.shape[1])
+            for part in runs(first, last):
+                upto = np.cumsum(sums[part], axis=0, dtype=np.float64)
+                upto += carried
+                carried = upto[-1].copy()
+                np.maximum(largest, np.abs(upto, out=upto).max(axis=0), out=largest)
         return np.asarray(out / weights.sum(axis=0, dtype=np.float64)[:, None])
+
+
+def _weighted_errors_of(data: Predictions) -> Callable[[RowWeights], FloatArray]:
+    """Function of weights, shape (n, b), that returns the errors of all columns, shape (b, K)."""
+    groups = [_Intervals(data, first) for first in group_starts(data.probs)]
+    return lambda weights: np.concatenate([group.errors(weights) for group in groups], axis=1)
 
 
 def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
@@ -302,11 +338,10 @@ def _weighted_errors(probs: FloatArray, labels: IntArray, weights: FloatArray) -
 
 def _reweighted(_: Sample, view: ClasswiseKS) -> Reweighted:
     """See `Reweighting`."""
-    data = view.data
-    groups = [_Intervals.of(group, data.labels) for group in _ranked_groups(data.probs)]
+    errors_of = _weighted_errors_of(view.data)
 
     def resampled(weights: RowWeights) -> Callable[[float | None], ClasswiseKS]:
-        errors = np.concatenate([group.errors(weights) for group in groups], axis=1)
+        errors = errors_of(weights)
         return lambda _: replace(view, errors=errors)
 
     return resampled

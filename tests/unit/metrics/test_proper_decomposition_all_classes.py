@@ -10,6 +10,7 @@ from scipy.special import log_softmax, softmax
 import calviz
 from benchmarks.record_refinement import RECORDED, cases
 from calviz.core.clusters_and_weights import with_rows
+from calviz.core.predictions import Predictions
 from calviz.sample import cross_fitted_classes
 from calviz.sample.cross_fitted_classes import FOLDS, fit_folds, folds
 from calviz.sample.sample import Sample
@@ -173,8 +174,39 @@ def test_rows_are_put_in_order_by_the_first_key_that_differs():
     first, *others = keys
     order = cross_fitted_classes._in_order(first.copy(), lambda rows: tuple(k[rows] for k in others))  # fmt: skip
     expected = np.lexsort(keys[::-1])
-    for key in keys:
-        np.testing.assert_array_equal(key[order], key[expected])
+    # `lexsort` is stable: rows that tie in all keys stay in their order, whatever the sort of the first key does with ties.
+    np.testing.assert_array_equal(order, expected)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_folds_of_rows_that_tie_do_not_depend_on_the_sort(seed, monkeypatch):
+    rng = np.random.default_rng(10)
+    probs = rng.dirichlet(np.ones(4), 50).astype(np.float32)[rng.integers(50, size=4_000)]
+    data = Predictions(probs=probs, labels=rng.integers(4, size=4_000))
+    fold = cross_fitted_classes._fold_of_rows(data)
+    sort = np.argsort
+
+    def other_order(values):
+        # Also sorts correctly, but takes ties in another order.
+        turn = np.random.default_rng(seed).permutation(values.size)
+        return turn[sort(values[turn], kind="stable")]
+
+    monkeypatch.setattr(cross_fitted_classes.np, "argsort", other_order)
+    np.testing.assert_array_equal(cross_fitted_classes._fold_of_rows(data), fold)
+
+
+def test_each_fold_has_the_same_rows_whatever_their_order():
+    rng = np.random.default_rng(11)
+    one = rng.dirichlet(np.ones(4), 60).astype(np.float32)
+    kind, label_of_kind = rng.integers(60, size=4_000), rng.integers(4, size=60)
+
+    def rows_per_fold(kind):
+        data = Predictions(probs=one[kind], labels=label_of_kind[kind])
+        table = np.zeros((60, FOLDS))
+        np.add.at(table, (kind, cross_fitted_classes._fold_of_rows(data)), 1)
+        return table
+
+    np.testing.assert_array_equal(rows_per_fold(rng.permutation(kind)), rows_per_fold(kind))
 
 
 @pytest.mark.parametrize("most", [1, 7, 1_000, 30_000])

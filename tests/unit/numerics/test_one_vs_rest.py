@@ -8,14 +8,16 @@ from calviz.core.predictions import Predictions
 from calviz.metrics.kernels import classwise_ks
 from calviz.metrics.kernels.classwise_ks import classwise_ks as ks_view
 from calviz.numerics import columns as column_groups
-from calviz.sample import budget
+from calviz.sample import budget, row_tables
 from calviz.sample.one_vs_rest import (
     _class_labels,
     classwise_equal_width,
     classwise_thresholded,
 )
 from calviz.sample.redrawn_rows_and_labels import redrawn_labels, row_counts
+from calviz.sample.row_draws import RowDraws
 from calviz.sample.sample import Sample
+from calviz.sample.true_classes import true_class_errors
 
 
 def data(n=250, k=6, seed=0, tied=False, dtype=np.float64):
@@ -85,7 +87,7 @@ def test_ks_of_resamples(tied, group, dtype, monkeypatch):
     values = {"labels": [], "weights": []}
     for ranked in classwise_ks._ranked_groups(d.probs):
         values["labels"].append(ranked.errors(labels))
-        intervals = classwise_ks._Intervals.of(ranked, d.labels)
+        intervals = classwise_ks._Intervals(d, ranked.first)
         values["weights"].append(intervals.errors(w.astype(np.float32)))
     for mine, y in zip(np.concatenate(values["labels"], axis=1), labels, strict=True):
         plain = ks_view(Sample(Predictions(probs=d.probs, labels=y))).errors
@@ -111,6 +113,32 @@ def test_hits_by_table_are_those_of_each_label(make):
     columns = make(Sample(data(dtype=np.float32)), bins=5).columns
     labels = np.random.default_rng(5).integers(0, 6, 250).astype(np.uint8)
     np.testing.assert_array_equal(columns._hits_by_table(labels), columns.plain_hits(labels))
+
+
+@pytest.mark.parametrize(
+    "make", [classwise_equal_width, classwise_thresholded, ks_view, true_class_errors]
+)
+@pytest.mark.parametrize("kind", ["draws", "groups"])
+def test_rows_in_blocks_sum_to_those_at_once(make, kind, monkeypatch):
+    d = data(dtype=np.float32)
+    w = weights(d.n).astype(np.uint8)
+    if kind == "groups":
+        w = RowDraws(d.n, np.arange(d.n) // 3).counts(np.random.default_rng(2), 5)
+
+    def errors():
+        view = make(Sample(d))
+        if make is ks_view:
+            return classwise_ks._weighted_errors_of(d)(w)
+        return np.stack(
+            (view.columns if hasattr(view, "columns") else view.source).weighted_errors(w)
+        )
+
+    at_once = errors()
+    monkeypatch.setattr(row_tables, "KEPT_ENTRIES", 0)
+    monkeypatch.setattr(row_tables.RowTables.__init__, "__kwdefaults__", {"length": 37})
+    monkeypatch.setattr(classwise_ks, "INTERVAL_ROWS", 41)
+    monkeypatch.setattr(classwise_ks, "INTERVAL_SUMS", 1)
+    np.testing.assert_allclose(errors(), at_once, rtol=0, atol=1e-6)
 
 
 def test_budget():
