@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.core.clusters_and_weights import checked_clusters, checked_weights, repeated
+from calviz.core.clusters_and_weights import repeated
 from calviz.core.errors import InputError, Repair
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
@@ -21,7 +21,7 @@ from calviz.core.row_columns import Kind
 from calviz.data.building import diagnose, labels
 from calviz.data.building.column_values import as_numbers, joint_classes, one_dimensional
 from calviz.data.building.logit_agreement import disagreement
-from calviz.data.building.times import as_times
+from calviz.data.building.other_columns import OtherColumns, in_column, rows_taken
 from calviz.data.file_errors import no_rows
 from calviz.data.loaded import DROP_MISSING, ReadingForMap, ReadingOptions, short, span
 from calviz.data.notices import Notice
@@ -29,8 +29,6 @@ from calviz.data.percentages import PERCENT_WORDS, are_percentages
 from calviz.data.recognition.layout import ColumnRoles, Confidence, ScoreColumns
 from calviz.data.table import Fetched, Table
 
-#: Columns with more distinct values than this are not offered to slice by.
-GROUP_LEVELS = 1_000
 #: Row sums further from 1 than this are accepted with a warning.
 SUM_NOTICE = 1e-4
 
@@ -124,7 +122,7 @@ class _Builder:
             fields = columns
             if keep is not None:
                 array, indices = array[keep], indices[keep]
-                fields = _rows_taken(columns, keep)
+                fields = rows_taken(columns, keep)
             logits = logits_beside[0] if scores.logits else None
             predictions = self._model(scores, array, logits, indices, names, model, fields, keep)
             models[model], kind = predictions, predictions.kind
@@ -366,100 +364,10 @@ class _Builder:
         return keep
 
     def _columns(self, fetched: Fetched) -> tuple[dict[str, Any], tuple[str, ...]]:
-        layout = self.layout
-        n = fetched.scores[0].shape[0]
-        groups: dict[str, Factor] = {}
-        texts: dict[str, Factor] = {}
-        unused = [f"{short(name)} (too many fractions)" for name in layout.unused]
-        for name in layout.groups:
-            factor = Factor.of(one_dimensional(fetched.columns[name]))
-            varied = len(factor.levels) > 1 or n == 1
-            few = len(factor.levels) <= GROUP_LEVELS and (len(factor.levels) < n or n <= 2)
-            if layout.groups_chosen or (varied and few):
-                groups[name] = factor
-            elif isinstance(self.options, ReadingForMap):
-                texts[name] = factor
-            else:
-                count = len(factor.levels)
-                if count > 1 and self.table[name].type == "text":
-                    texts[name] = factor
-                unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
-        if unused:
-            self.notices.append(
-                Notice.UNUSED_GROUPS.finding(
-                    "info",
-                    f"not used as groups because they have one value or too many: {', '.join(unused[:8])}"
-                    + (f" and {len(unused) - 8} more" if len(unused) > 8 else ""),
-                )
-            )
-        columns: dict[str, Any] = {
-            "groups": {self._shown(name): factor for name, factor in groups.items()},
-            "texts": {self._shown(name): factor for name, factor in texts.items()},
-        }
-        if layout.split is not None:
-            columns["splits"] = Factor.of(one_dimensional(fetched.columns[layout.split]))
-        if layout.id is not None:
-            ids = one_dimensional(fetched.columns[layout.id])
-            columns["ids"] = ids.values() if isinstance(ids, Factor) else ids
-        columns["numbers"] = {
-            name: as_numbers(one_dimensional(fetched.columns[name]), name)
-            for name in layout.numbers
-        }
-        for name in layout.kept:
-            self._keep(name, one_dimensional(fetched.columns[name]), columns, n)
-        columns |= self._clusters_weights_times(fetched)
+        others = OtherColumns(self.table, self.layout, self.options, self.notices)
+        columns = others.build(fetched)
+        self.counts = others.counts
         return columns, tuple(columns["groups"])
-
-    def _keep(
-        self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any], n: int
-    ) -> None:
-        """Add a column without a role to the texts or, if it holds fractions, to the numbers."""
-        shown = self._shown(name)
-        if len(values) != n:
-            text = f"'{short(name)}' is left out: it has {len(values):,} values for {n:,} rows"
-            self.notices.append(Notice.LEFT_OUT.finding("warning", text))
-            return
-        if self.table[name].type == "number":
-            try:
-                columns["numbers"][shown] = as_numbers(values, name)
-                return
-            except InputError:
-                pass
-        columns["texts"][shown] = Factor.of(values)
-
-    def _shown(self, name: str) -> str:
-        """Name of a column of groups or texts; arrays are named ``group_<name>``, so that they are not taken for something else."""
-        plain = name.removeprefix("group_")
-        return plain if self.table.arrays and plain not in self.table else name
-
-    def _clusters_weights_times(self, fetched: Fetched) -> dict[str, Any]:
-        """Return clusters, weights and times of the rows; frequency weights are stored in `counts`."""
-        layout = self.layout
-        names = {"clusters": layout.cluster, "weights": layout.weight, "times": layout.time}
-        columns: dict[str, Any] = {
-            "column_names": {k: self._shown(name) for k, name in names.items() if name is not None}
-        }
-        if layout.cluster is not None:
-            clusters = Factor.of(one_dimensional(fetched.columns[layout.cluster]))
-            columns["clusters"] = _in_column(layout.cluster, checked_clusters, clusters)
-        if layout.weight is not None:
-            values = one_dimensional(fetched.columns[layout.weight])
-            weights = as_numbers(values, layout.weight).astype(np.float64)
-            weights = _in_column(layout.weight, checked_weights, weights)
-            if self.options.weight_kind == "frequency":
-                self.counts = weights
-            else:
-                columns["weights"] = weights
-        if layout.time is not None:
-            values = one_dimensional(fetched.columns[layout.time])
-            try:
-                columns["times"] = as_times(values, layout.time)
-            except InputError as error:
-                if self.options.time_column is not None:
-                    raise
-                text = f"'{short(layout.time)}' is not used as times: {error}"
-                self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
-        return columns
 
     # Confidence-only data
 
@@ -476,7 +384,7 @@ class _Builder:
             score, correct = score[keep], correct[keep]
             truth = None if truth is None else truth[keep]
             predicted = None if predicted is None else predicted[keep]
-            columns = _rows_taken(columns, keep)
+            columns = rows_taken(columns, keep)
         scores = ScoreColumns((layout.score,), (), "probabilities", 1)
         if layout.log:
             score = np.exp(score)
@@ -560,7 +468,7 @@ class _Builder:
         if self.counts is not None and column is not None:
             counts = self.counts if self.kept is None else self.counts[self.kept]
             models = {
-                name: _in_column(column, partial(repeated, m), counts) for name, m in models.items()
+                name: in_column(column, partial(repeated, m), counts) for name, m in models.items()
             }
         first = next(iter(models.values()))
         if (counting := first.rows_that_count) is not None:
@@ -573,30 +481,6 @@ class _Builder:
         return Built(models, kind, form, names, groups, self.notices, self.offered, self.repairs)
 
 
-def _in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:
-    try:
-        return check(values)
-    except InputError as error:
-        raise error.in_column(name) from None
-
-
 def two_logits(array: FloatArray) -> FloatArray:
     """Turn the logit z of class 1, shape (n, 1), into the logits (0, z), shape (n, 2)."""
     return np.concatenate([np.zeros_like(array), array], axis=1)
-
-
-def _rows_taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
-    taken = dict(columns)
-    taken["groups"] = {key: factor.take(keep) for key, factor in columns["groups"].items()}
-    taken["texts"] = {key: factor.take(keep) for key, factor in columns["texts"].items()}
-    taken["numbers"] = {key: column[keep] for key, column in columns["numbers"].items()}
-    for key in ("weights", "times"):
-        if key in columns:
-            taken[key] = columns[key][keep]
-    if "clusters" in columns:
-        taken["clusters"] = columns["clusters"].take(keep)
-    if "splits" in columns:
-        taken["splits"] = columns["splits"].take(keep)
-    if "ids" in columns:
-        taken["ids"] = columns["ids"][keep]
-    return taken

@@ -69,7 +69,7 @@ def test_a_folder_of_tasks_is_read_as_one_and_judged_by_task(tmp_path):
     out = run("audit", tmp_path, "--by", "task", "--risk", "0.5")
     assert out.exit_code == 0
     lines = {line.split()[0]: line for line in out.stdout.splitlines() if "_choices  " in line}
-    assert "33.3 %" in lines["four_choices"]  # its accuracy
+    assert "33.33 %" in lines["four_choices"]  # its accuracy
     wrong = run("audit", tmp_path, "--by", "site")
     assert wrong.exit_code == 2
     assert "no group column 'site'; known: task, subject." in wrong.stderr
