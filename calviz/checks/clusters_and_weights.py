@@ -11,7 +11,7 @@ from calviz.sample.sample import Sample, event_sums
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, decimal
 
-#: With fewer clusters than this, resampled clusters vary too little, and intervals cover the truth too rarely.
+#: With fewer clusters than this, intervals are rough although they follow Student's t: they assume that the sums of clusters are normal.
 FEW_CLUSTERS = 20
 
 
@@ -40,7 +40,7 @@ def rows_not_alike(sample: Sample) -> Iterator[Finding]:
         )
         error_bars = "intervals and p-values resample clusters"
         if few:
-            error_bars += f"; with fewer than {FEW_CLUSTERS} clusters, intervals are too narrow"
+            error_bars += f"; with fewer than {FEW_CLUSTERS} clusters, intervals are only rough"
     yield Finding("CAL024", "warning" if few else "info", f"{head}; {error_bars}{tests}.")
 
 

@@ -223,5 +223,7 @@ def _mean(
 ) -> tuple[float, float, float]:
     """Mean, standard error and effective sample size of values of shape (m,); the last is nan with too few clusters."""
     none, one = np.zeros(values.size, dtype=np.bool_), np.zeros(values.size, dtype=np.intp)
-    sums = slice_sums(BinaryEvents(values.astype(np.float64), none), one, 1, cluster, weights)
-    return float(sums.gap[0]), float(sums.spread[0]), float(counts_as(sums)[0])
+    mean = float(np.average(values, weights=weights))
+    # Centred, because clusters of different sizes have different sums of values whose mean is not 0.
+    sums = slice_sums(BinaryEvents(values - mean, none), one, 1, cluster, weights)
+    return mean, float(sums.spread[0]), float(counts_as(sums)[0])

@@ -153,7 +153,7 @@ def fit_split_beside(data: Dataset, eval_split: str | None) -> str | None:
 
     None if there is no other split. If all rows are judged (`eval_split` is None), only a split whose name suggests it.
     """
-    others = [name for name in data.split_names if name != eval_split]
+    others = [name for name in data.that_count().split_names if name != eval_split]
     usual = usual_split(others, FIT_SPLITS)
     if usual is not None or eval_split is None:
         return usual if len(data.split_names) > 1 else None

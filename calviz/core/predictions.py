@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Self, TypeAlias
 
@@ -235,17 +235,17 @@ class ConfidencePredictions(RowColumns):
         return "confidence"
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
-        """Return the data of the selected rows (a boolean mask or indices)."""
-        return replace(
-            self,
-            confidence=self.confidence[rows],
-            correct=self.correct[rows],
-            labels=None if self.labels is None else self.labels[rows],
-            predicted=None if self.predicted is None else self.predicted[rows],
-            class_cells=None if self.class_cells is None else self.class_cells.take(rows),
-            name=name or self.name,
-            **self._columns_at(rows),
-        )
+        """Return the data of the selected rows (a boolean mask or indices), without validating again."""
+        new = self._unchecked()
+        columns = self._columns_at(rows)
+        for key in ("groups", "numbers", "texts"):
+            columns[key] = MappingProxyType(columns[key])
+        for key in ("confidence", "correct", "labels", "predicted"):
+            column = getattr(self, key)
+            columns[key] = None if column is None else read_only(column[rows])
+        columns["class_cells"] = None if self.class_cells is None else self.class_cells.take(rows)
+        new.__dict__.update(columns, name=name or self.name)
+        return new
 
     def _hash_scores(self, digest: Any) -> None:
         digest.update(b"confidence/1")

@@ -187,7 +187,10 @@ class RowColumns:
         data = self if rows is None else self.take(rows)
         if data.weights is None or not data.weights.any() or not _is_constant(data.weights):
             return data
-        return data._with({"weights": None})
+        # Not checked again: of the rows that are left, clusters may be one, or one per row.
+        new = data._unchecked()
+        new.__dict__["weights"] = None
+        return new
 
     @cached_property
     def _all_count(self) -> bool:
@@ -224,11 +227,16 @@ class RowColumns:
 
     def _with(self, columns: Mapping[str, Any]) -> Self:
         """Return the same data with some columns replaced, by attribute."""
+        new = self._unchecked()
+        new.__dict__.update(columns)
+        new._check_columns(new.n)
+        return new
+
+    def _unchecked(self) -> Self:
+        """Return a copy without what was derived from its columns, which may be replaced."""
         new = self.renamed(self.name)
         for cached in ("_fingerprint", "_all_count"):  # the name does not change them, columns do
             new.__dict__.pop(cached, None)
-        new.__dict__.update(columns)
-        new._check_columns(new.n)
         return new
 
     def has_metrics_of(self, other: RowColumns) -> bool:

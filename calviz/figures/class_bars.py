@@ -411,7 +411,8 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
         return sample.view(class_gaps).interval(level)
     view = true_class_errors_of_sample(sample)
     drawn = error_bars.resampled(view, "bootstrap", **sample.redrawing)
-    return _quantiles(drawn.mcs, drawn.rows, level)
+    low, high = _quantiles(drawn.mcs, drawn.rows, level)
+    return error_bars.widened(low, high, level, view, centre=view.mcs, bounds=(-1, 1))
 
 
 def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:

@@ -75,10 +75,10 @@ class CorpDiagram(ScoreFigure):
         first, last, _ = isotonic_curve(view)
         spread = np.linspace(0, base.size - 1, min(base.size, BUCKETS)).astype(np.intp)
         at = np.unique(np.concatenate([_thinned(first), _thinned(last), base.score[spread]]))
-        consistency, confidence = (
-            isotonic_band(resampled(view, how, **sample.redrawing), at, level)
-            for how in ("under_calibration", "bootstrap")
-        )
+        redrawn = resampled(view, "under_calibration", **sample.redrawing)
+        consistency = isotonic_band(redrawn, at, level)
+        drawn = resampled(view, "bootstrap", **sample.redrawing)
+        confidence = isotonic_band(drawn, at, level, view)
         curve = isotonic_at(view, at)
         # The margin absorbs rounding errors.
         off = (curve < consistency[0] - 1e-12) | (curve > consistency[1] + 1e-12)

@@ -220,7 +220,11 @@ class Decision(Figure):
         redrawn_costs = _redrawn_costs(view, rules, costs, redrawing) if n > 1 else None
 
         def interval(values: FloatArray | None) -> Interval | None:
-            return None if values is None else error_bars.interval(values, level, view=view)
+            return (
+                None
+                if values is None
+                else error_bars.interval(values, level, view=view, bounds=(0, math.inf))
+            )
 
         results = [
             RuleResult(
@@ -237,8 +241,9 @@ class Decision(Figure):
         limits = None
         if band and n > 1:
             curves = _redrawn_costs(view, at, costs, redrawing)
-            low, high = np.quantile(curves, error_bars.tails(level, view), axis=0)
-            limits = low, high
+            low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            middle = curves.mean(axis=0)
+            limits = error_bars.widened(low, high, level, view, centre=middle, bounds=(0, math.inf))
         return cls(
             name=sample.data.name,
             split=sample.split,

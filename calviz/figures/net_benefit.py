@@ -129,10 +129,14 @@ class NetBenefit(Figure):
         bands: dict[Shown, Ends] = {}
         if band and view.n > 1:
             redrawn = _all(resampled_between(view, at, sample.redrawing), at)
-            ends_at = error_bars.tails(level, view)
+            tails = [(1 - level) / 2, (1 + level) / 2]
             for shown, values in redrawn.items():
                 if np.isfinite(quantities[shown]).all():
-                    bands[shown] = Ends(*np.nanquantile(values, ends_at, axis=0))
+                    low, high = np.nanquantile(values, tails, axis=0)
+                    observed = quantities[shown]
+                    bands[shown] = Ends(
+                        *error_bars.widened(low, high, level, view, centre=observed)
+                    )
         share = float(view.n_hits / view.n)
         whole = net_benefit_of(share, 1 - share, 1, CUTOFFS)
         return cls(

@@ -176,8 +176,9 @@ class RiskCoverage(Figure):
         if band and n > 1:
             redraws = error_bars.resampled(view, "bootstrap", **sample.redrawing)
             risks = errors_along(redraws, kept) / kept
-            low, high = np.quantile(risks, error_bars.tails(level, view), axis=0)
-            limits = low, high
+            low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            middle = risks.mean(axis=0)
+            limits = error_bars.widened(low, high, level, view, centre=middle, bounds=(0, 1))
         whole = _accuracy_interval(sample, level)
         if limits is not None and whole is not None:
             limits[0][-1], limits[1][-1] = 1 - whole.high, 1 - whole.low
@@ -283,7 +284,9 @@ class RiskCoverage(Figure):
         if self.n == 1:
             return None
         redraws = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
-        return error_bars.interval(coverage_at(redraws, risk), self.level, view=self.steps)
+        return error_bars.interval(
+            coverage_at(redraws, risk), self.level, view=self.steps, bounds=(0, 1)
+        )
 
     def _choice(self, kept: int, threshold: float | None = None) -> ReferralChoice:
         ranking = ranked(self.steps)

@@ -88,7 +88,7 @@ class Roc(ScoreFigure):
             value, ends = float(area(view)), None
             if redraws is not None and math.isfinite(value):
                 values = np.concatenate([area(part) for part in redraws.parts()])
-                ends = interval(values, level, view=view, value=value)
+                ends = interval(values, level, view=view, value=value, bounds=(0, 1))
             areas.append((value, ends))
 
         def share_of(part: FloatArray, whole: FloatArray | float) -> FloatArray:

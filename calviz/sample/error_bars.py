@@ -6,14 +6,15 @@ import math
 from typing import Any, Literal, TypedDict, TypeVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from calviz.core.arrays import FloatArray
 from calviz.results.evaluation import Interval, NoiseFloor
-from calviz.sample.view_caches import latest
+from calviz.sample.view_caches import DRAWN_BY, latest
 from calviz.specs.metric import IntervalMethod, Tail
 
 V = TypeVar("V", bound=Any)
+E = TypeVar("E", float, FloatArray)
 
 Draw = Literal["bootstrap", "under_calibration"]
 
@@ -29,7 +30,6 @@ class Redrawing(TypedDict):
     resamples: int
 
 
-_DRAWN_BY = "_drawn_by"
 #: Resampled views up to this size, in bytes, are cached.
 KEPT_RESAMPLE_BYTES = 1 << 22
 
@@ -65,12 +65,12 @@ def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
 
 def drawn_by(view: Any) -> Any:
     """How a view of weighted or clustered rows is drawn (`calviz.sample.clusters_and_weights.Drawing`); None for other views."""
-    return None if view is None else view.__dict__.get(_DRAWN_BY)
+    return None if view is None else view.__dict__.get(DRAWN_BY)
 
 
 def set_drawn_by(view: Any, drawing: Any) -> None:
     """Tell a view how it is drawn, unless it was told."""
-    view.__dict__.setdefault(_DRAWN_BY, drawing)
+    view.__dict__.setdefault(DRAWN_BY, drawing)
 
 
 def redraw(view: V, draw: Draw, rng: np.random.Generator, resamples: int) -> V:
@@ -82,13 +82,37 @@ def redraw(view: V, draw: Draw, rng: np.random.Generator, resamples: int) -> V:
     return drawn
 
 
-def tails(level: float, view: Any = None) -> tuple[float, float]:
-    """Quantiles of resamples at which an interval ends; further out if the view draws few clusters (see `widening_of`)."""
+def widened(
+    low: E,
+    high: E,
+    level: float,
+    view: Any,
+    *,
+    centre: FloatArray | float,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+) -> tuple[E, E]:
+    """Move the ends of an interval of resampled values away from its centre if the view that was drawn has few clusters.
+
+    Parameters
+    ----------
+    low, high : float or ndarray, shape (...)
+        Quantiles of the resampled values.
+    level : float
+    view : View or None
+        What was drawn.
+    centre : float or ndarray, shape (...)
+        The observed value, or the mean of the resamples.
+    bounds : (float, float)
+        Limits of what was resampled.
+    """
     own = drawn_by(view)
     if own is None or own.rows.cluster is None:
-        return (1 - level) / 2, (1 + level) / 2
-    low = float(ndtr(ndtri((1 - level) / 2) * widening_of(own.rows.groups, level)))
-    return low, 1 - low
+        return low, high
+    wider = widening_of(own.rows.groups, level)
+    # The type of the ends is that of `low` and `high`, which mypy does not know of clip.
+    one: Any = np.clip(centre + wider * (low - centre), *bounds)
+    other: Any = np.clip(centre + wider * (high - centre), *bounds)
+    return one, other
 
 
 def widening_of(clusters: int, level: float = LEVEL) -> float:
@@ -125,7 +149,7 @@ def interval(
         The metric of samples drawn with replacement.
     level : float
     view : View, optional
-        The view that was drawn: intervals of clustered rows are wider (`tails`), and those that would be inverted are half-inverted
+        The view that was drawn: intervals of few clusters are wider (`widened`), and those that would be inverted are half-inverted
         (`suited`).
     value : float, optional
         The metric of the sample itself; only the percentile method can do without.
@@ -171,29 +195,37 @@ def interval(
     values = values[np.isfinite(values)]
     if values.size == 0:
         return None
-    ends_at = tails(level, view)
-    low, high = percentiles = np.quantile(values, ends_at).tolist()
+    tails = [(1 - level) / 2, (1 + level) / 2]
+
+    def wide(drawn: FloatArray, centre: float) -> tuple[float, float]:
+        low, high = np.quantile(drawn, tails).tolist()
+        low, high = widened(low, high, level, view, centre=centre)
+        return float(low), float(high)
+
+    low, high = percentiles = wide(values, float(values.mean()) if value is None else value)
     if not low < high:
         return None
     if value is None:
-        return Interval(low, high)
+        return Interval(*np.clip([low, high], *bounds).tolist())
     method = usable(suited(method, view), calibrated)
     if method == "basic":
         low, high = 2 * value - high, 2 * value - low
     elif method == "held-out" and calibrated is not None:
         drawn = calibrated[np.isfinite(calibrated)]
-        still, lost = np.quantile(drawn, ends_at).tolist(), float(drawn.mean())
+        lost = float(drawn.mean())
+        still = wide(drawn, lost)
         low = max(0.0, min(value - still[1], low - lost))
         high = max(0.0, value - still[0], high - lost)
     elif method != "percentile" and calibrated is not None:
-        still = np.quantile(calibrated[np.isfinite(calibrated)], ends_at).tolist()
+        usual = calibrated[np.isfinite(calibrated)]
+        still = wide(usual, float(usual.mean()))
         error = float(values.mean()) if method == "inverted-unbiased" else value
         low, upper = _reached(value, error, still[1], high), _reached(value, error, still[0], low)
         high = high if method == "half-inverted" else min(upper, high)
     low, high = np.clip([low, high], *bounds).tolist()
     # Inverted ends may coincide, as at a value of 0, which needs no error at all: then the percentiles are used.
-    ends = (low, high, value) if min(low, value) < max(high, value) else (*percentiles, value)
-    return Interval(min(ends), max(ends))
+    spread = (low, high, value) if min(low, value) < max(high, value) else (*percentiles, value)
+    return Interval(*np.clip([min(spread), max(spread)], *bounds).tolist())
 
 
 def suited(method: IntervalMethod, view: Any) -> IntervalMethod:

@@ -16,6 +16,8 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 
+#: Attribute that says how a view of weighted or clustered rows is drawn (`calviz.sample.error_bars.drawn_by`).
+DRAWN_BY = "_drawn_by"
 #: If the cached results of a view exceed this many bytes together, the oldest large ones are dropped: metrics that share a
 #: result are computed one after the other.
 KEPT_RESULT_BYTES = 1 << 24
@@ -73,7 +75,8 @@ def held_bytes(value: Any, *, beside: Any = None) -> int:
         if isinstance(part, tuple | list):
             return sum(map(bytes_of, part))
         parts = part if isinstance(part, Mapping) else getattr(part, "__dict__", {})
-        return sum(map(bytes_of, list(parts.values())))
+        # The drawing of a view leads to its sample, which holds all other views.
+        return sum(bytes_of(value) for name, value in list(parts.items()) if name != DRAWN_BY)
 
     bytes_of(beside)
     return bytes_of(value)

@@ -172,7 +172,7 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
         p_value(calibrated, error),
     )
     mcs_drawn = mcs(resampled(whole, "bootstrap", **sample.redrawing))
-    mcs_interval = interval(mcs_drawn, view=whole, value=difference)
+    mcs_interval = interval(mcs_drawn, view=whole, value=difference, bounds=METRICS["mcs"].bounds)
     key = sample.reduction.key
     high = low = beyond = False
     if tests is not None:

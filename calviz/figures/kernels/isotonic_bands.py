@@ -8,6 +8,7 @@ from scipy.optimize import isotonic_regression
 from calviz.core.arrays import FloatArray
 from calviz.core.progress import checkpoint
 from calviz.numerics.isotonic_fits import isotonic_fits
+from calviz.sample.error_bars import widened
 from calviz.sample.steps import Steps
 
 
@@ -19,8 +20,10 @@ def isotonic_at(view: Steps, score: FloatArray) -> FloatArray:
     return np.interp(score, view.score[used], fitted.x)
 
 
-def isotonic_band(drawn: Steps, score: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Pointwise quantiles of the curves of all resamples at scores (P,), shape (P,) each."""
+def isotonic_band(
+    drawn: Steps, score: FloatArray, level: float, view: Steps | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Pointwise ends of the curves of all resamples of a view at scores (P,), shape (P,) each; see `widened`."""
     curves = np.empty((drawn.count.shape[0], score.size))
     # Fractional positions of the scores among the steps, valid if all steps have rows.
     place = np.interp(score, drawn.score, np.arange(drawn.size))
@@ -40,4 +43,4 @@ def isotonic_band(drawn: Steps, score: FloatArray, level: float) -> tuple[FloatA
         ):
             curve[:] = np.interp(score, drawn.score[used], own)
     low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return low, high
+    return widened(low, high, level, view, centre=curves.mean(axis=0), bounds=(0, 1))

@@ -20,7 +20,8 @@ from calviz.sample.binning import effective_rows
 from calviz.sample.error_bars import resampled
 from calviz.sample.row_draws import RowDraws
 from calviz.sample.row_sums import HitSums
-from calviz.sample.sample import Sample, event_sums, metric_view
+from calviz.sample.sample import SMALL, Sample, event_sums, metric_view
+from calviz.sample.view_caches import held_bytes
 from calviz.specs.metric import METRICS, reweighting_of
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.metric_values import missing, remarks
@@ -454,17 +455,50 @@ def test_errors_of_clustered_rows_reach_as_far_up_as_their_resamples():
     assert evaluate(two_classes(), ["ece"], ci=True)["ece"].interval_method == "inverted"
 
 
-@pytest.mark.parametrize("clusters", [6, 10, 100])
+@pytest.mark.parametrize("clusters", [2, 6, 10, 100])
 def test_intervals_of_few_clusters_are_wider_by_students_t(clusters):
     data = dependent(clusters, 5)
     metric = evaluate(data, ["mcs"], ci=True, resamples=400)["mcs"]
     sample = Sample(data, resamples=400)
     drawn = mcs(resampled(sample.view(event_sums), "bootstrap", **sample.redrawing))
-    # The normal quantile of the interval is that of t, for a variance with the divisor G - 1.
-    end = stats.t.ppf(0.975, clusters - 1) * math.sqrt(clusters / (clusters - 1))
-    expected = np.quantile(drawn, [stats.norm.cdf(-end), stats.norm.cdf(end)])
+    low, high = np.quantile(drawn, [0.025, 0.975]) - metric.value
+    # The normal quantile is replaced by that of t, for a variance with the divisor G - 1.
+    wider = stats.t.ppf(0.975, clusters - 1) / stats.norm.ppf(0.975)
+    wider *= math.sqrt(clusters / (clusters - 1))
+    expected = np.clip(metric.value + wider * np.array([low, high]), -1, 1)
     np.testing.assert_allclose(metric.interval, expected)
-    assert metric.interval.low < np.quantile(drawn, 0.025)
+    assert calviz.verdict(data).interval == evaluate(data, ["mcs"], ci=True)["mcs"].interval
+
+
+def test_rows_that_are_left_may_be_one_cluster_or_one_per_row():
+    data = dependent(30, 2)
+    singles = with_rows(data, weights=np.tile([0.0, 2.0], 30))
+    assert evaluate(singles, ["nll"], ci=True)["nll"].interval is not None
+    sites = {"site": np.repeat(["a", "b"], 30)}
+    weights = np.where(np.arange(60) < 30, 1.0, 2.0)
+    two = calviz.ConfidencePredictions(
+        confidence=data.probs[:, 1],
+        correct=data.labels == 1,
+        clusters=np.repeat([0, 1], 30),
+        weights=weights,
+        groups=sites,
+    )
+    sample = Sample.of(two, where=(("site", "a"),))
+    assert sample.data.n == 30
+    assert evaluate(sample, ["mcs"], ci=True)["mcs"].interval is None
+
+
+@pytest.mark.parametrize("columns", [{"weights": True}, {"clusters": True}])
+def test_views_of_rows_that_are_not_alike_do_not_count_the_sample(columns):
+    n = 40_000
+    own = {
+        "weights": np.linspace(1, 2, n) if "weights" in columns else None,
+        "clusters": np.arange(n) // 4 if "clusters" in columns else None,
+    }
+    sample = Sample(two_classes(n, **own))
+    whole = sample.view(event_sums)
+    assert sample.scored.score.nbytes > SMALL
+    assert held_bytes(whole) < SMALL
 
 
 def test_a_single_cluster_has_no_paired_differences():
