@@ -84,8 +84,6 @@ def _columns(data: Dataset, labelled: bool) -> dict[str, Any]:
         columns["id"] = data.ids
     if data.splits is not None:
         columns["split"] = data.splits.values().astype(str)
-    columns |= {name: group.values().astype(str) for name, group in data.groups.items()}
-    columns |= {name: text.values() for name, text in data.texts.items() if name not in columns}
     scores: dict[str, Any] = {}
     if isinstance(data, Predictions):
         if labelled:
@@ -96,8 +94,20 @@ def _columns(data: Dataset, labelled: bool) -> dict[str, Any]:
         scores["confidence"] = data.confidence
         if labelled:
             scores["correct"] = data.correct.astype(np.int8)
-    scores |= data.numbers
+    # Columns of the file may have the names of those that are written.
+    written = {*columns, *scores}
+    of_rows = {name: group.values().astype(str) for name, group in data.groups.items()}
+    of_rows |= {name: text.values() for name, text in data.texts.items() if name not in of_rows}
+    columns |= {_free(name, written): values for name, values in of_rows.items()}
+    scores |= {_free(name, written): values for name, values in data.numbers.items()}
     return columns | _of_rows(data, {*columns, *scores}) | scores
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with as many underscores as it takes to be none of those that are taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _arrays(data: Dataset, labelled: bool) -> dict[str, npt.NDArray[Any]]:
@@ -134,10 +144,8 @@ def _of_rows(data: Dataset, taken: Collection[str]) -> dict[str, npt.NDArray[Any
         if values is not None:
             name = data.column_names.get(key, "")
             is_shared = name in data.groups or name in data.texts
-            name = name or key.removesuffix("s")
-            while name in columns or (name in taken and not is_shared):
-                name += "_"
-            columns[name] = values
+            others = columns if is_shared else {*columns, *taken}
+            columns[_free(name or key.removesuffix("s"), others)] = values
     return columns
 
 

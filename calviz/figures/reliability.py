@@ -171,7 +171,8 @@ class Reliability(Figure):
         if split is not None:
             assert whole.splits is not None
             selected = np.flatnonzero(whole.splits.mask(split))
-            whole = whole.split(split)
+            if whole.weights is not None:
+                whole = whole.split(split)
         if (counting := whole.rows_that_count) is not None:
             selected = counting if selected is None else selected[counting]
         sums = chosen_bins(sample)

@@ -6,6 +6,8 @@ difference to be that gap; in a table, whose columns are of one width, they get 
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from calviz.text.words import decimal, percent, points
 
 #: Differences and errors below this are called slight, and are written with one more digit.
@@ -43,11 +45,16 @@ def share_decimals(score: float, hits: float, written: int | None = None, least:
     gap = score - hits
     written = gap_decimals(gap) if written is None else written
     for decimals in range(max(least, min(written, _MOST)), _MOST):
-        high, low = (round(100 * round(share, decimals + 2), decimals) for share in (score, hits))
-        shown = high - low
-        if f"{abs(shown):.{written}f}" == points(abs(gap), written):
+        high, low = (_number(points(share, decimals)) for share in (score, hits))
+        # With more decimals than the gap, the difference may lie anywhere in what is rounded to it.
+        off = abs(abs(high - low) - _number(points(abs(gap), written)))
+        if off < Decimal(5).scaleb(-written - 1):
             return decimals
     return _MOST
+
+
+def _number(text: str) -> Decimal:
+    return Decimal(text.replace("−", "-").replace(",", ""))
 
 
 def two_shares(score: float, hits: float) -> tuple[str, str]:

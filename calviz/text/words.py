@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from calviz.core.reduction import Reduction
 
@@ -126,7 +127,12 @@ def whole(value: float) -> str:
     return f"{round(value):,}"
 
 
-def decimal(value: float, decimals: int = 3, *, plus: bool = False) -> str:
+def _exact(value: float | Decimal) -> Decimal:
+    """The number as it would be written in full. Ties of decimals go to the even digit, so that shares of a whole still add up."""
+    return value if isinstance(value, Decimal) else Decimal(repr(float(value)))
+
+
+def decimal(value: float | Decimal, decimals: int = 3, *, plus: bool = False) -> str:
     """Write a number with a true minus sign, and optionally with a plus sign.
 
     >>> decimal(-0.0537), decimal(-0.0001), decimal(2.5, 1, plus=True)
@@ -134,7 +140,7 @@ def decimal(value: float, decimals: int = 3, *, plus: bool = False) -> str:
     """
     if math.isnan(value):
         return "–"
-    text = "∞" if math.isinf(value) else f"{abs(value):,.{decimals}f}"
+    text = "∞" if math.isinf(value) else f"{abs(_exact(value)):,.{decimals}f}"
     if not text.strip("0.,"):
         return text
     return f"−{text}" if value < 0 else f"+{text}" if plus else text
@@ -161,12 +167,14 @@ def range_end(value: float) -> str:
 def points(value: float, decimals: int = 1, *, plus: bool = False) -> str:
     """Write a difference of probabilities in percentage points, without the unit.
 
-    It is rounded as a fraction is, so that 0.79125 is 0.7913 and 79.13.
+    It is rounded as a fraction is: 0.79125 is 0.7912 and 79.12.
 
     >>> points(0.0607), points(-0.0107), points(0.0607, plus=True), points(0.79125, 2)
-    ('6.1', '−1.1', '+6.1', '79.13')
+    ('6.1', '−1.1', '+6.1', '79.12')
     """
-    return decimal(100 * round(float(value), decimals + 2), decimals, plus=plus)
+    if not math.isfinite(value):
+        return decimal(value, decimals, plus=plus)
+    return decimal(100 * _exact(value), decimals, plus=plus)
 
 
 def points_cell(value: float, decimals: int = 1, *, plus: bool = False) -> str:

@@ -445,3 +445,40 @@ def test_only_a_map_does_without_labels(tmp_path: Path):
     ):
         code, _, wrong = run(command[0], path, *command[1:])
         assert code == 2, wrong
+
+
+@pytest.mark.parametrize("groups", [(), ("--group", "site"), ("--group", "")])
+def test_columns_without_a_role_are_written_as_they_are(tmp_path: Path, groups: tuple[str, ...]):
+    scores = probabilities()[:50]
+    others = {
+        "site": ["north", "south"] * 25,
+        "time": [f"2024-03-{1 + i % 28:02d}T00:00:00+02:00" for i in range(50)],
+        "comment": [f"text {i}" for i in range(50)],
+    }
+    frame = pl.DataFrame({**others, **{f"p_{k}": scores[:, k] for k in range(3)}})
+    frame.write_csv(tmp_path / "new.csv")
+    out = tmp_path / "out.csv"
+    code, _, error = run(
+        "apply", tmp_path / "new.csv", "--map", map_file(tmp_path), "--out", out, *groups
+    )
+    assert code == 0, error
+    written = pl.read_csv(out, try_parse_dates=False)
+    for name, values in others.items():
+        assert written[name].to_list() == values
+
+
+def test_columns_with_the_names_of_what_is_written_keep_their_values(tmp_path: Path):
+    scores = probabilities()[:50]
+    others = {"split": ["x", "y"] * 25, "fold": ["u"] * 25 + ["v"] * 25}
+    pl.DataFrame({**others, **{f"p_{k}": scores[:, k] for k in range(3)}}).write_csv(
+        tmp_path / "new.csv"
+    )
+    out = tmp_path / "out.csv"
+    code, _, error = run(
+        *("apply", tmp_path / "new.csv", "--map", map_file(tmp_path)),
+        *("--out", out, "--split-column", "fold"),
+    )
+    assert code == 0, error
+    written = pl.read_csv(out)
+    assert written["split"].to_list() == others["fold"]
+    assert written["split_"].to_list() == others["split"]

@@ -51,6 +51,8 @@ class OtherColumns:
         texts: dict[str, Factor] = {}
         unused = [f"{short(name)} (too many fractions)" for name in layout.unused]
         for name in layout.groups:
+            if isinstance(self.options, ReadingForMap) and self._is_left_out(name, fetched, n):
+                continue
             factor = Factor.of(one_dimensional(fetched.columns[name]))
             varied = len(factor.levels) > 1 or n == 1
             few = len(factor.levels) <= GROUP_LEVELS and (len(factor.levels) < n or n <= 2)
@@ -85,19 +87,22 @@ class OtherColumns:
             for name in layout.numbers
         }
         for name in layout.kept:
-            self._keep(name, one_dimensional(fetched.columns[name]), columns, n)
+            if not self._is_left_out(name, fetched, n):
+                self._keep(name, one_dimensional(fetched.columns[name]), columns)
         columns |= self._clusters_weights_times(fetched)
         return columns
 
-    def _keep(
-        self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any], n: int
-    ) -> None:
+    def _is_left_out(self, name: str, fetched: Fetched, n: int) -> bool:
+        """Whether a column, such as an array, has not one value per row; a notice says so."""
+        values = len(fetched.columns[name])
+        if values != n:
+            text = f"'{short(name)}' is left out: it has {values:,} values for {n:,} rows"
+            self.notices.append(Notice.LEFT_OUT.finding("warning", text))
+        return values != n
+
+    def _keep(self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any]) -> None:
         """Add a column without a role to the texts or, if it holds fractions, to the numbers."""
         shown = self._shown(name)
-        if len(values) != n:
-            text = f"'{short(name)}' is left out: it has {len(values):,} values for {n:,} rows"
-            self.notices.append(Notice.LEFT_OUT.finding("warning", text))
-            return
         if self.table[name].type == "number":
             try:
                 columns["numbers"][shown] = as_numbers(values, name)

@@ -83,7 +83,11 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     used |= {c for c in (label, *one_hot) if c}
     chosen = options.groups is not None
     numbers = extra_columns.numbers(view, used | set(options.groups or ()))
-    time = extra_columns.time(view, used)
+    if isinstance(options, ReadingForMap):
+        # Times that nobody asked for stay the texts that they are.
+        time = options.time_column or None
+    else:
+        time = extra_columns.time(view, used)
     if time is not None:
         used.add(time)
     # The cluster column may also be sliced by, if it has few values.
@@ -92,7 +96,8 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     kept: tuple[str, ...] = ()
     if isinstance(options, ReadingForMap):
         unused = ()
-        kept = extra_columns.others(view, {*used, *numbers, *groups, *(options.groups or ())})
+        sliced = options.groups if options.groups is not None else groups
+        kept = extra_columns.others(view, {*used, *numbers, *sliced})
     else:
         view.notices.extend(extra_columns.cluster_and_weight_hints(view, used | cluster_only))
     return ColumnRoles(

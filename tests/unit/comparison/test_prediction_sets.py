@@ -182,3 +182,18 @@ def test_intervals_of_clustered_rows_are_wider():
         assert (wide.high - wide.low) / (ends.high - ends.low) == pytest.approx(10**0.5, rel=0.1)
     few = with_rows(d, clusters=np.repeat(np.arange(4), 500))
     assert calviz.prediction_sets(few, fit_split="fit").overall.coverage_interval == (0, 1)
+
+
+def test_clusters_of_independent_rows_hardly_change_the_intervals_whatever_their_sizes():
+    rows = data(2_000)
+    rng = np.random.default_rng(4)
+    sizes = rng.geometric(0.1, 400)
+    clusters = np.repeat(np.arange(400), sizes)[: rows.n]
+    plain = calviz.prediction_sets(rows, fit_split="fit", eval_split="judge").overall
+    clustered = calviz.prediction_sets(
+        with_rows(rows, clusters=clusters), fit_split="fit", eval_split="judge"
+    ).overall
+    for name in ("coverage_interval", "size_interval"):
+        low, high = getattr(plain, name)
+        wide = getattr(clustered, name)
+        assert wide.high - wide.low < 1.5 * (high - low)
