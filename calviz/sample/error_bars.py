@@ -224,8 +224,9 @@ def interval(
         high = high if method == "half-inverted" else min(upper, high)
     low, high = np.clip([low, high], *bounds).tolist()
     # Inverted ends may coincide, as at a value of 0, which needs no error at all: then the percentiles are used.
-    spread = (low, high, value) if min(low, value) < max(high, value) else (*percentiles, value)
-    return Interval(*np.clip([min(spread), max(spread)], *bounds).tolist())
+    if not min(low, value) < max(high, value):
+        low, high = np.clip(percentiles, *bounds).tolist()
+    return Interval(min(low, high, value), max(low, high, value))
 
 
 def suited(method: IntervalMethod, view: Any) -> IntervalMethod:
