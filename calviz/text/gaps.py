@@ -6,7 +6,7 @@ difference to be that gap; in a table, whose columns are of one width, they get 
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 from calviz.text.words import decimal, percent, points
 
@@ -46,9 +46,9 @@ def share_decimals(score: float, hits: float, written: int | None = None, least:
     written = gap_decimals(gap) if written is None else written
     for decimals in range(max(least, min(written, _MOST)), _MOST):
         high, low = (_number(points(share, decimals)) for share in (score, hits))
-        # With more decimals than the gap, the difference may lie anywhere in what is rounded to it.
-        off = abs(abs(high - low) - _number(points(abs(gap), written)))
-        if off < Decimal(5).scaleb(-written - 1):
+        # As a reader rounds the difference: 11.35 is 11.4.
+        shown = abs(high - low).quantize(Decimal(1).scaleb(-written), ROUND_HALF_UP)
+        if shown == _number(points(abs(gap), written)):
             return decimals
     return _MOST
 
