@@ -15,7 +15,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -265,8 +265,13 @@ def _outcomes(
         initializer=_begin,
         initargs=(rules, finished),
     )
+
+    def submit(source: Playable) -> Future[SourceOutcome]:
+        with _interrupts_held_back():
+            return processes.submit(_play, source)
+
     try:
-        yield from _in_turn(lambda source: processes.submit(_play, source), sources, workers, stop)
+        yield from _in_turn(submit, sources, workers, stop)
         processes.shutdown(wait=True)
     except BrokenProcessPool:
         raise CalvizError(
@@ -324,6 +329,23 @@ def _in_turn(
             for future in waiting:
                 future.cancel()
             waiting = {future for future in waiting if not future.cancelled()}
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Start worker processes without Ctrl+C, which would end in a traceback before they ignore it; it reaches this process afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    # Its start would lift the block.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _RULES: Rules = Rules()
