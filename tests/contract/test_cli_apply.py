@@ -1,22 +1,21 @@
 """`calviz apply`: bad rows are named as `calviz audit` names them, and what is written is read back as it was."""
 
-import gzip
 import json
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import calviz
-from calviz.cli import main
 from calviz.comparison import apply_to_files
 from calviz.core.errors import InputError
 from calviz.data.formats.csv import table as csv_table
 from calviz.data.formats.npy import stream
 from calviz.data.profiling import sources
 from calviz.recalibrators.maps.loading import load_map
+from tests.inputs.command_line import outcome as run
+from tests.inputs.table_files import write_table
 
 #: More rows than two of the smallest blocks.
 N = 2_500
@@ -28,11 +27,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apply_to_files, "BLOCK", 1)
     monkeypatch.setattr(csv_table, "BLOCK_BYTES", 4_000)
     monkeypatch.setattr(stream, "_BLOCK_BYTES", 4_000)
-
-
-def run(*arguments: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(main, [str(a) for a in arguments])
-    return result.exit_code, result.stdout, result.stderr
 
 
 def probabilities() -> np.ndarray:
@@ -58,18 +52,7 @@ def write(folder: Path, suffix: str, scores: np.ndarray, name: str = "p") -> Pat
         return path
     columns = {f"{name}_{k}": scores[:, k] for k in range(scores.shape[1])}
     frame = pl.DataFrame({"label": y, **columns})
-    if suffix == ".csv":
-        frame.write_csv(path)
-    elif suffix == ".tsv":
-        frame.write_csv(path, separator="\t")
-    elif suffix == ".parquet":
-        frame.write_parquet(path)
-    elif suffix == ".arrow":
-        frame.write_ipc(path)
-    elif suffix == ".jsonl":
-        frame.write_ndjson(path)
-    else:
-        path.write_bytes(gzip.compress(frame.write_csv().encode()))
+    write_table(frame, path)
     return path
 
 
@@ -331,14 +314,8 @@ def unlabelled(folder: Path, suffix: str) -> tuple[Path, dict[str, list[object]]
     frame = pl.DataFrame({**others, **{f"p_{k}": p[:, k] for k in range(3)}})
     if suffix == ".npz":
         np.savez(path, probs=p, **{name: np.array(column) for name, column in others.items()})
-    elif suffix == ".csv":
-        frame.write_csv(path)
-    elif suffix == ".parquet":
-        frame.write_parquet(path)
-    elif suffix == ".arrow":
-        frame.write_ipc(path)
     else:
-        frame.write_ndjson(path)
+        write_table(frame, path)
     return path, others
 
 

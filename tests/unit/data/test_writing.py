@@ -10,6 +10,7 @@ import pytest
 import calviz
 from calviz.data import writing
 from calviz.data.writing import write_predictions
+from tests.inputs.table_files import write_table
 
 N = 60
 SUFFIXES = (".csv", ".parquet", ".npz")
@@ -37,13 +38,7 @@ def source(folder: Path, suffix: str, *, hours: bool = False) -> Path:
         arrays["group_site"], arrays["group_note"] = arrays.pop("site"), arrays.pop("note")
         np.savez(path, **arrays, probs=np.stack([1 - p, p], axis=1), class_names=["no", "yes"])
         return path
-    frame = pl.DataFrame(columns)
-    if suffix == ".csv":
-        frame.write_csv(path)
-    elif suffix == ".jsonl":
-        frame.write_ndjson(path)
-    else:
-        frame.write_parquet(path)
+    write_table(pl.DataFrame(columns), path)
     return path
 
 
