@@ -170,10 +170,12 @@ def decidable(sample: Sample) -> Sample:
     hits, n = int(np.count_nonzero(sample.scored.hit)), sample.data.n
     if hits in (0, n):
         name = shortened(data.class_names[sample.reduction.class_index(data)])
-        rows = f"{data.rows:,} rows"
-        how_many = f"none of the {rows}" if hits == 0 else f"every one of the {rows}"
+        if data.rows == 1:
+            has = "the only row does not have" if hits == 0 else "the only row has"
+        else:
+            has = f"{'none' if hits == 0 else 'every one'} of the {data.rows:,} rows has"
         raise NotAvailable(
-            f"{how_many} has the class '{name}': without both outcomes there is nothing to tell apart; choose other rows, or all splits."
+            f"{has} the class '{name}': without both outcomes there is nothing to tell apart; choose other rows, or all splits."
         )
     return sample
 

@@ -123,6 +123,10 @@ def test_what_cannot_be_decided_on():
         NotAvailable, match="none of the 2 rows has the class '1': without both outcomes"
     ):
         decidable(Sample.of(none))
+    for label, words in ((0, "does not have"), (1, "has")):
+        one = calviz.Predictions(probs=np.array([0.7]), labels=np.array([label]))
+        with pytest.raises(NotAvailable, match=f"the only row {words} the class '1'"):
+            decidable(Sample.of(one))
     top = calviz.ConfidencePredictions(confidence=np.array([0.6]), correct=np.array([True]))
     with pytest.raises(NotAvailable, match="confidence-only"):
         decidable(Sample.of(top))
