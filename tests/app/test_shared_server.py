@@ -238,6 +238,15 @@ def test_a_server_removes_its_folder_and_those_of_killed_servers_but_no_other(tm
     assert [p.name for p in tmp_path.iterdir()] == ["calviz-server-link"]
 
 
+def test_two_servers_may_remove_the_same_leftover(tmp_path):
+    gone, left = tmp_path / "calviz-server-gone", tmp_path / "calviz-server-left"
+    left.mkdir()
+    (left / temporary_folder.LOCK).touch()
+    # The other server removed the first one after this one had listed both.
+    temporary_folder.remove_leftovers(SimpleNamespace(glob=lambda _: [gone, left]))
+    assert not left.exists()
+
+
 # ---------------------------------------------------------------- caches
 
 #: What belongs to everybody: the bundled samples, and the simulated models that Learn draws.

@@ -40,9 +40,12 @@ def make_folder(base: Path) -> Path:
     """Create a folder that only this user may enter, removed when the process ends; leftovers are removed first."""
     remove_leftovers(base)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
-    # The lock is held until the process ends, however it ends.
-    lock = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    # The lock is held until the process ends, however it ends. It gets its name once it is held, since
+    # another server removes a folder whose lock is free.
+    unnamed = folder / "new"
+    lock = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
+    unnamed.rename(folder / LOCK)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -50,7 +53,10 @@ def make_folder(base: Path) -> Path:
 def remove_leftovers(base: Path) -> None:
     """Remove the folders of this user's servers that no longer run."""
     for folder in base.glob(f"{PREFIX}*"):
-        status = folder.lstat()
+        try:
+            status = folder.lstat()
+        except OSError:  # another server has removed it since it was listed
+            continue
         if status.st_uid == os.getuid() and not folder.is_symlink() and not _in_use(folder, status):
             shutil.rmtree(folder, ignore_errors=True)
 
