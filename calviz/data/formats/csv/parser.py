@@ -76,24 +76,23 @@ class BlockParser:
             self.slow_blocks += 1
             self.plain = self.plain and self.slow_blocks < 3
             frame = self._careful(block)
-        # An expression that selects them would join the chunks of each column, a copy.
-        floats = frame[self._number_names] if self.numbers else None
-        if floats is not None:
-            self._note_missing(floats)
+        rows = frame.height
+        # Taking the other columns out leaves the numbers without a copy; selecting them takes longer.
+        texts = {j: frame.drop_in_place(f"t{j}").str.strip_chars() for j in self.texts}
+        if frame.width > len(self.numbers):  # the last column of the file, which nobody asked for
+            frame.drop_in_place(frame.columns[-1])
+        if self.numbers:
+            self._note_missing(frame)
         parsed = ParsedBlock(
-            numbers=np.empty((frame.height, 0)) if floats is None else floats.to_numpy(),
-            texts={j: frame[f"t{j}"].str.strip_chars() for j in self.texts},
-            rows=frame.height,
+            numbers=frame.to_numpy() if self.numbers else np.empty((rows, 0)),
+            texts=texts,
+            rows=rows,
         )
-        self.cells.rows += frame.height
+        self.cells.rows += rows
         return parsed
 
     def _name(self, j: int) -> str:
         return f"f{j}" if j in self._floats else f"t{j}"
-
-    @cached_property
-    def _number_names(self) -> list[str]:
-        return [f"f{j}" for j in self.numbers]
 
     @cached_property
     def _floats(self) -> frozenset[int]:
@@ -105,11 +104,13 @@ class BlockParser:
         return self.columns if len(self.columns) < len(self.dialect.names) else None
 
     @cached_property
-    def _schema(self) -> dict[str, Any]:
+    def _schema(self) -> pl.Schema:
         import polars as pl
 
         columns = range(len(self.dialect.names))
-        return {self._name(j): self.float if j in self._floats else pl.String for j in columns}
+        return pl.Schema(
+            {self._name(j): self.float if j in self._floats else pl.String for j in columns}
+        )
 
     def parse(self, block: bytes) -> pl.DataFrame | None:
         """Parse a block the fast way; None if it needs the careful way. Several threads may do so at the same time."""

@@ -41,6 +41,10 @@ if TYPE_CHECKING:  # imported on first use, so that reading NPZ files does not l
 #: Size of a block of text in bytes: large enough that starting polars costs little, small enough that the few
 #: blocks in memory at a time are small beside the array.
 BLOCK_BYTES = 8 << 20
+#: Polars takes time per column of a block, so blocks of many columns are larger: this many times as large, at most.
+_WIDE = 2
+#: Number of columns at which blocks become larger.
+_WIDE_COLUMNS = 300
 #: Number of cells inspected to determine the types of the columns.
 _SAMPLE_CELLS = 50_000
 #: Names of columns whose class has the name of a missing value: "p_NA", "model:none", "null".
@@ -147,9 +151,8 @@ class CsvTable(Table):
 
     def _blocks(self) -> Iterator[bytes]:
         dialect = self.dialect
-        return record_blocks(
-            self.source, dialect.encoding, dialect.skip, BLOCK_BYTES, dialect.separator
-        )
+        size = _WIDE * BLOCK_BYTES if len(dialect.names) >= _WIDE_COLUMNS else BLOCK_BYTES
+        return record_blocks(self.source, dialect.encoding, dialect.skip, size, dialect.separator)
 
 
 def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_LINE
 from calviz.data.file_bytes import Source
@@ -19,7 +21,7 @@ from calviz.data.formats.csv.dialect import decode
 T = TypeVar("T")
 
 #: Blocks that are worked on at a time: polars uses all cores for one of them, but not all of the time.
-_WORKERS = 2
+_WORKERS = 3
 #: Bytes at the end of a block in which the end of its last line is looked for.
 _TAIL = 1 << 16
 
@@ -68,8 +70,8 @@ def record_blocks(
     """
     rest = b""
     with source.open() as stream:
-        for new in _utf8(stream, encoding, size):
-            if b"\0" in new:
+        for new, without_nul in _utf8(stream, encoding, size):
+            if not without_nul and b"\0" in new:
                 line = _line_of_nul(source, encoding, size)
                 raise InputError("there are NUL bytes: this is not a text file", line=line)
             if skip:
@@ -97,7 +99,7 @@ def record_blocks(
         odd = rest.count(b'"') % 2
         if odd and (row := _row_not_closed(rest, separator)) is not None:
             with source.open() as stream:
-                ends = sum(block.count(b"\n") for block in _utf8(stream, encoding, size))
+                ends = sum(block.count(b"\n") for block, _ in _utf8(stream, encoding, size))
             raise unclosed_error(ends - rest.count(b"\n") + row + 1)
         yield rest
 
@@ -134,7 +136,7 @@ def _row_not_closed(block: bytes, separator: str) -> int | None:
 def _line_of_nul(source: Source, encoding: str, size: int) -> int:
     line = 1
     with source.open() as stream:
-        for block in _utf8(stream, encoding, size):
+        for block, _ in _utf8(stream, encoding, size):
             before, nul, _ = block.partition(b"\0")
             line += before.count(b"\n")
             if nul:
@@ -142,16 +144,20 @@ def _line_of_nul(source: Source, encoding: str, size: int) -> int:
     return line
 
 
-def _utf8(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
-    """Yield the blocks of a stream as UTF-8, with line feeds as line ends, without byte-order mark."""
+def _utf8(stream: Any, encoding: str, size: int) -> Iterator[tuple[bytes, bool]]:
+    """Yield the blocks of a stream as UTF-8, with line feeds as line ends, without byte-order mark.
+
+    The second item is whether the block is known to hold no NUL byte.
+    """
     plain = encoding == "utf-8"
     decoder = codecs.getincrementaldecoder("utf-8-sig" if plain else encoding)()
     while True:
         block = _read_lines(stream, size)
+        is_ascii = False
         # A character may be split at the end of a block; the decoder keeps the first part.
         if encoding == "cp1252":
             text = decode(block, encoding).encode()
-        elif plain and block.isascii() and not decoder.getstate()[0]:
+        elif is_ascii := plain and _is_ascii_without_nul(block) and not decoder.getstate()[0]:
             text = block
         else:
             try:
@@ -166,10 +172,15 @@ def _utf8(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
         if b"\n" not in text and b"\r" in text:
             text = text.replace(b"\r", b"\n")
         if text:
-            yield text
+            yield text, is_ascii
         if not block:
             return
         del block, text
+
+
+def _is_ascii_without_nul(block: bytes) -> bool:
+    """Whether all bytes are from 1 to 127; one pass at twice the speed of ``isascii`` and a search."""
+    return bool(block) and bool(np.frombuffer(block, dtype=np.int8).min() > 0)
 
 
 def line_in(block: bytes, row: int, separator: str) -> int:
