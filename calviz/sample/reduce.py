@@ -63,16 +63,16 @@ def _of_cells(data: Dataset, cells: Cells, reduction: Reduction) -> BinaryEvents
 
 def _one_class(data: Predictions, k: int) -> BinaryEvents:
     column = data.probs[:, k]
-    if column.flags.c_contiguous:
-        return BinaryEvents(column, data.labels == k)
-    score = np.empty(data.n, dtype=column.dtype)
+    apart = not column.flags.c_contiguous
+    score = np.empty(data.n, dtype=column.dtype) if apart else column
     hit = np.empty(data.n, dtype=np.bool_)
 
     def work(rows: slice) -> None:
-        score[rows] = column[rows]
+        if apart:
+            score[rows] = column[rows]
         np.equal(data.labels[rows], k, out=hit[rows])
 
-    for_row_blocks(data.probs, work)
+    for_row_blocks(data.probs if apart else data.labels, work)
     return BinaryEvents(score, hit)
 
 

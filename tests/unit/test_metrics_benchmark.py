@@ -19,7 +19,7 @@ def test_every_part_of_the_benchmark_runs(monkeypatch):
         results = [
             *benchmark.multiclass("small", 300, 4, repeats=1),
             *benchmark.intervals(100, 3),
-            benchmark.binary_ece(300),
+            benchmark.binary_ece(300, float),
             *benchmark.resampling(200),
             benchmark.classes(300, 5),
         ]
