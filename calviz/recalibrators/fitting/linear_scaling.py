@@ -98,11 +98,11 @@ def _in_phases(
                 continue
         if not hard:
             pass_limit = min(_EASY, max_passes) if in_blocks else max_passes - passes
-            inverse = problem.inverse(minimum.x)
+            # Nothing else keeps an inverse, which may be as large as the data.
             minimum = minimise(
                 problem.at,
                 minimum.x,
-                inverse,
+                problem.inverse(minimum.x),
                 tolerance=tolerance,
                 max_passes=pass_limit,
                 **accuracy,
