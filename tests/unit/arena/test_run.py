@@ -2,12 +2,16 @@
 
 import json
 import math
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import calviz
 from calviz.arena import ArenaState, LoadedSource, Rules, find, judge, play_all, results_in
+from calviz.arena.run import _interrupts_held_back
 from calviz.comparison.rows import Division
 from calviz.core.errors import InputError, OptionError
 from calviz.core.progress import Stopped
@@ -317,3 +321,17 @@ def test_predictions_and_results_do_not_mix(folder, tmp_path):
 def test_a_folder_without_files(tmp_path):
     with pytest.raises(InputError, match="no files in this folder"):
         find([tmp_path])
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows cannot block a signal")
+def test_worker_processes_start_with_ctrl_c_blocked():
+    blocked = [
+        sys.executable,
+        "-c",
+        "import signal as s; print(s.SIGINT in s.pthread_sigmask(s.SIG_BLOCK, []))",
+    ]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with _interrupts_held_back():
+        assert subprocess.check_output(blocked, text=True).strip() == "True"
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+    assert subprocess.check_output(blocked, text=True).strip() == str(signal.SIGINT in before)
