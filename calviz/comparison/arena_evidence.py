@@ -1,4 +1,4 @@
-"""Evidence from experiments on many data sets: which recalibrator wins on similar data, and how often it does harm."""
+"""Evidence from experiments on many data sets: which recalibrator wins on similar data, and how often it makes the score worse."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.progress import checkpoint, watched
 
 #: Block size in bytes for passes over rows; blocks of this size stay in the CPU cache.
@@ -24,7 +24,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-def row_blocks(array: FloatArray, *, block_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
+def row_blocks(array: FloatArray | IntArray, *, block_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
     """Yield slices of the rows of an array, shape (n, ...), in order, each small enough for the cache."""
     n = array.shape[0]
     step = max(1, block_bytes // max(1, array[:1].nbytes))
@@ -34,7 +34,7 @@ def row_blocks(array: FloatArray, *, block_bytes: int = BLOCK_BYTES) -> Iterator
 
 
 def for_row_blocks(
-    array: FloatArray, work: Callable[[slice], object], *, block_bytes: int = BLOCK_BYTES
+    array: FloatArray | IntArray, work: Callable[[slice], object], *, block_bytes: int = BLOCK_BYTES
 ) -> None:
     """Call ``work(rows)`` for every block of rows, on several threads where the array is large.
 
@@ -140,7 +140,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_helpers)
 
 
-def _threads(array: FloatArray) -> int:
+def _threads(array: FloatArray | IntArray) -> int:
     return 1 if array.nbytes < THREADED_BYTES else _cores()
 
 

@@ -29,7 +29,7 @@ class MissingPackage(CalvizError, ImportError):
         *others, last = packages
         named, verb = (f"{', '.join(others)} and {last}", "are") if others else (last, "is")
         super().__init__(
-            f"{PURPOSES[packages[0]]} {named}, which {verb} not installed; "
+            f"{PURPOSES.get(packages[0], 'this needs')} {named}, which {verb} not installed; "
             f"run: pip install {' '.join(packages)}."
         )
 

@@ -1,7 +1,8 @@
-"""Reading files: from bytes to `Predictions`.
+"""Data: from files, arrays and estimators to `Predictions`, and back to calibrated files.
 
 `formats` turn a file into a table, `recognition` finds out what its columns are, `building` makes predictions from them;
-`reading` combines the three. Writing calibrated files (`writing`) and the list of sample data sets (`samples`) belong here too.
+`reading` combines the three. `making` does without a file, `sampling` draws rows from files that are too large to load, `profiling` sums
+them. Writing calibrated files (`writing`), pictures of rows and the list of sample data sets (`samples`) belong here too.
 Nothing here computes a metric, and nothing in a file is ever executed or unpickled.
 """
 

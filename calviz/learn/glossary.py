@@ -186,9 +186,13 @@ GLOSSARY = tuple(
         ),
         ("Risk", "The share of wrong predictions among the rows that the model decides."),
         (
-            "Sharpness, discrimination",
+            "Discrimination",
             "How far apart the scores of hits and misses are. Calibration can be repaired afterwards; "
             "discrimination cannot.",
+        ),
+        (
+            "Sharpness",
+            "How close the probabilities are to 0 and 1, whether they are right or not.",
         ),
         (
             "Questions with choices",

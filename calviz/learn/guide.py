@@ -33,7 +33,7 @@ QUESTIONS = (
     MetricQuestion(
         "How far are the probabilities off?",
         ("ece", "ce_l1_unbiased", "ks", "smece", "kde_ece"),
-        "Quote ECE because everybody does, with its bins and its noise floor; beside it KS and smECE, "
+        "Report the ECE, the most widely used calibration error, with its bins and its noise floor; beside it KS and smECE, "
         "which need no choice of bins. The cross-fitted mean gap is not biased upwards. If they disagree, look at the diagram.",
     ),
     MetricQuestion(

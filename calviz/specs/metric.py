@@ -369,8 +369,7 @@ class MetricRegistry(Registry[Metric]):
         return tuple(sorted(places, key=lambda key: places[key]))
 
 
-#: The metric that ranks by default: a proper score, so that no model gains by reporting anything but what it
-#: believes.
+#: The metric that ranks by default: a proper score, which is best on average for the true probabilities.
 RANKED_BY = "nll"
 
 #: The calibration error that is selected by default: the most widely quoted one.

@@ -26,8 +26,7 @@ from calviz.specs.metric import METRICS, takes_weights
 MIN_ROWS = 30
 #: With fewer hits or misses than this, resampling rows is unreliable.
 FEW = 10
-#: Scores that are off on average are called off in the other direction as well if the smaller side is at least this share of
-#: the ECE.
+#: If the mean error has one direction, the other is reported too if its side of the ECE is at least this share of the ECE.
 LESSER_SHARE = 0.25
 #: With two classes, the verdict is about their other view if its error is larger by this factor.
 WORSE = 1.25

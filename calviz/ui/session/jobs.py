@@ -23,7 +23,7 @@ Work = Callable[["Job"], Any]
 
 #: Number of the latest ended jobs of one place whose results are kept.
 KEPT_JOBS = 4
-#: Seconds after which a disconnected browser is taken to have left for good.
+#: Seconds after which the page of a disconnected browser is treated as closed.
 GRACE = 60.0
 
 _JOBS = "calviz.jobs"
