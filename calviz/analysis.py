@@ -16,6 +16,7 @@ from calviz.core.options import check_choice, check_whole
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.peers import measure
+from calviz.profiles.profile import Profile
 from calviz.results.evaluation import ClassRow, Evaluation
 from calviz.results.verdict import Verdict
 from calviz.sample.binning import Scheme
@@ -49,7 +50,7 @@ VALIDATION_METRICS = (
 
 
 def evaluate(
-    data: Dataset | Sample,
+    data: Dataset | Sample | Profile,
     metrics: Iterable[str] | None = None,
     *,
     reduction: Reduction | str | None = None,
@@ -75,7 +76,7 @@ def evaluate(
 
     Parameters
     ----------
-    data : Predictions, ConfidencePredictions or Sample
+    data : Predictions, ConfidencePredictions, Profile or Sample
         With a sample, arguments that are left out are taken from it.
     metrics : iterable of str, optional
         Keys; all metrics if left out.
@@ -159,7 +160,7 @@ def evaluate(
 
 
 def verdict(
-    data: Dataset | Sample,
+    data: Dataset | Sample | Profile,
     *,
     reduction: Reduction | str | None = None,
     split: str | None = None,
@@ -173,7 +174,7 @@ def verdict(
 
     Parameters
     ----------
-    data : Predictions, ConfidencePredictions or Sample
+    data : Predictions, ConfidencePredictions, Profile or Sample
     reduction : Reduction or str, optional
         Which (score, hit) pair to judge; if left out, as in `evaluate`.
     split : str, optional
@@ -204,7 +205,7 @@ def verdict(
 
 
 def explain(
-    data: Dataset | Sample,
+    data: Dataset | Sample | Profile,
     *,
     reduction: Reduction | str | None = None,
     split: str | None = None,

@@ -24,6 +24,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.core.reduction import Reduction
 from calviz.data.sampling.sample import FIT, JUDGED, RowSample
+from calviz.profiles.profile import Profile, dataset_of
 from calviz.results.comparison import Comparison, MethodResult
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.reduce import predicted_classes
@@ -35,7 +36,7 @@ Activity = Callable[[str, str], object]
 
 
 def compare(
-    data: Dataset | RowSample,
+    data: Dataset | RowSample | Profile,
     methods: Iterable[str] | str = "all",
     *,
     fit_split: str | None = None,
@@ -63,7 +64,7 @@ def compare(
 
     Parameters
     ----------
-    data : Predictions, ConfidencePredictions or RowSample
+    data : Predictions, ConfidencePredictions, Profile or RowSample
         A `RowSample`, of data that do not fit into memory, itself determines its fitting rows and evaluation rows.
     methods : iterable of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
@@ -118,7 +119,7 @@ def compare(
 
 def carry_out(
     plan: Plan,
-    data: Dataset | RowSample,
+    data: Dataset | RowSample | Profile,
     *,
     jobs: int | None = None,
     progress: CompareProgress | None = None,
@@ -140,6 +141,7 @@ def carry_out(
             fit=replace(comparison.fit, how=data.how(0)),
             evaluation=replace(comparison.evaluation, how=data.how(1)),
         )
+    data = dataset_of(data)
     judging = _Judging(data, plan.division.rows(data), Reduction.of(plan.reduction, data), plan)
     results = _results(judging, jobs or available_cores(), progress, activity, stop)
     tied: dict[str, tuple[str, ...]] = {}

@@ -16,6 +16,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
 from calviz.core.progress import checkpoint
+from calviz.profiles.profile import Profile, dataset_of
 from calviz.recalibrators.base import check_two_classes
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 
@@ -173,7 +174,7 @@ def _in_original_order(rows: Rows, parts: Sequence[FloatArray], n: int) -> Float
 
 
 def recalibrate(
-    data: Dataset,
+    data: Dataset | Profile,
     method: str,
     *,
     fit_split: str | None = None,
@@ -190,7 +191,7 @@ def recalibrate(
 
     Parameters
     ----------
-    data : Predictions or ConfidencePredictions
+    data : Predictions, ConfidencePredictions or Profile
     method : str
         Key of a recalibrator, or ``first+second``.
     fit_split : str, optional
@@ -216,7 +217,7 @@ def recalibrate(
 
 
 def calibrate(
-    data: Dataset,
+    data: Dataset | Profile,
     method: str,
     *,
     fit_split: str | None = None,
@@ -226,6 +227,7 @@ def calibrate(
     **options: Any,
 ) -> Fitted:
     """Like `recalibrate`, but return the fitted map and its warnings, too."""
+    data = dataset_of(data)
     spec = RECALIBRATORS[method]
     whole = fit_split is not None and data.split_names == (fit_split,)
     rows = Division(

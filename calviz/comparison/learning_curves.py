@@ -20,6 +20,7 @@ from calviz.core.errors import OptionError
 from calviz.core.predictions import Dataset
 from calviz.core.progress import Stopped
 from calviz.core.reduction import Reduction
+from calviz.profiles.profile import Profile, dataset_of
 from calviz.results.comparison import DifferenceVerdict
 from calviz.results.evaluation import MetricResult
 from calviz.results.learning_curve import LearningCurve, LearningPoint
@@ -31,7 +32,7 @@ VERDICT_RESAMPLES = 300
 
 
 def learning_curve(
-    data: Dataset,
+    data: Dataset | Profile,
     methods: Sequence[str],
     *,
     sizes: Sequence[int] | None = None,
@@ -62,6 +63,7 @@ def learning_curve(
 
     The other parameters are as in `compare`.
     """
+    data = dataset_of(data)
     specs = specs_of(methods)
     rows = Division(
         fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed

@@ -17,9 +17,10 @@ from calviz.comparison.plan import Plan
 from calviz.comparison.rows import Division
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.predictions import Dataset, check_dataset
+from calviz.core.predictions import Dataset
 from calviz.core.progress import Stopped, checkpoint
 from calviz.core.reduction import Reduction
+from calviz.profiles.profile import Profile, dataset_of
 from calviz.results.comparison import Comparison, MethodResult
 from calviz.results.model_comparison import (
     Alignment,
@@ -32,7 +33,7 @@ from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 
-Models = Mapping[str, Dataset] | Sequence[Dataset]
+Models = Mapping[str, Dataset | Profile] | Sequence[Dataset | Profile]
 Progress = Callable[[str, int, int], object]
 
 
@@ -266,24 +267,25 @@ def same_rows(
     return replace(aligned, models={name: m.that_count() for name, m in matched.items()})
 
 
-def _by_name(models: Mapping[str, Dataset] | Sequence[Dataset]) -> dict[str, Dataset]:
+def _by_name(models: Models) -> dict[str, Dataset]:
     if not isinstance(models, Mapping | Sequence):
         raise OptionError(
             f"got {type(models).__name__}, expected several models: a list of predictions, or a mapping of names to them."
         )
-    for data in models.values() if isinstance(models, Mapping) else models:
-        check_dataset(data)
-    if not isinstance(models, Mapping):
-        names = [m.name for m in models]
+    if isinstance(models, Mapping):
+        by_name = {str(name): dataset_of(data) for name, data in models.items()}
+    else:
+        listed = [dataset_of(data) for data in models]
+        names = [data.name for data in listed]
         double = next((n for n in names if names.count(n) > 1), None)
         if double is not None:
             raise OptionError(
                 f"two models are called '{double}'; give a mapping of names to predictions."
             )
-        models = dict(zip(names, models, strict=True))
-    if len(models) < 2:
-        raise OptionError(f"a comparison takes at least two models, got {len(models)}.")
-    return {str(name): m for name, m in models.items()}
+        by_name = dict(zip(names, listed, strict=True))
+    if len(by_name) < 2:
+        raise OptionError(f"a comparison takes at least two models, got {len(by_name)}.")
+    return by_name
 
 
 def _split(models: Mapping[str, Dataset], split: str) -> dict[str, Dataset]:

@@ -23,6 +23,7 @@ from calviz.core.progress import checkpoint
 from calviz.core.reduction import Reduction
 from calviz.numerics.min_p import westfall_young
 from calviz.numerics.threads import one_blas_thread
+from calviz.profiles.profile import Profile
 from calviz.results.comparison import Difference, RowsUsed
 from calviz.results.evaluation import MetricResult
 from calviz.results.over_time import EVERY, Every, OverTime, Period
@@ -110,7 +111,7 @@ def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
 
 @one_blas_thread()
 def over_time(
-    data: Dataset | Sample,
+    data: Dataset | Sample | Profile,
     metric: str = RANKED_BY,
     *,
     every: Every | None = None,
@@ -128,7 +129,7 @@ def over_time(
 
     Parameters
     ----------
-    data : Predictions, ConfidencePredictions or Sample
+    data : Predictions, ConfidencePredictions, Profile or Sample
         Data with `times`.
     metric : str
         Key of the metric.

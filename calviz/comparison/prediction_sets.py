@@ -15,8 +15,9 @@ from calviz.core.blocks import row_blocks
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.options import check_choice, check_level
-from calviz.core.predictions import Dataset, Predictions, check_dataset
+from calviz.core.predictions import Dataset, Predictions
 from calviz.numerics.proportions import clopper_pearson
+from calviz.profiles.profile import Profile, dataset_of
 from calviz.results.evaluation import Interval
 from calviz.results.prediction_sets import PredictionSets, SetMethod, SetsOf
 from calviz.sample.grades import counts_as
@@ -27,7 +28,7 @@ _ROUNDING = 1e-12
 
 
 def prediction_sets(
-    data: Dataset,
+    data: Dataset | Profile,
     *,
     method: SetMethod = "lac",
     coverage: float = 0.9,
@@ -41,7 +42,7 @@ def prediction_sets(
 
     Parameters
     ----------
-    data : Predictions
+    data : Predictions or Profile
     method : {"lac", "aps"}
         *lac*: the classes with a probability of at least one minus the threshold; the smallest sets on average. *aps*: the
         most probable classes until their sum reaches the threshold, with the last one randomised; larger sets, with coverage more
@@ -75,7 +76,7 @@ def prediction_sets(
     ----------
     Sadinle et al. 2019 (LAC); Romano et al. 2020, section 2 (APS); Vovk et al. 2005 (the quantile of n + 1).
     """
-    check_dataset(data)
+    data = dataset_of(data)
     if not isinstance(data, Predictions):
         raise NotAvailable(
             "not available for confidence-only data: a set needs the probabilities of all classes."

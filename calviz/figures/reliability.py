@@ -19,6 +19,7 @@ from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.figures.kernels.reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.proportions import clopper_pearson
+from calviz.profiles.profile import dataset_of
 from calviz.results.evaluation import Interval
 from calviz.sample.bin_gaps import bins_off
 from calviz.sample.binning import BinSums, Scheme
@@ -166,7 +167,7 @@ class Reliability(Figure):
             seed=seed,
             resamples=resamples,
         )
-        whole = data.data if isinstance(data, Sample) else data
+        whole = data.data if isinstance(data, Sample) else dataset_of(data)
         selected: IntArray | None = None
         if split is not None:
             assert whole.splits is not None

@@ -14,7 +14,7 @@ from calviz.core.cells import FEW_SCORES, Cells
 from calviz.core.class_cells import ClassCells
 from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
-from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, check_dataset
 from calviz.profiles.aggregate import GROUP, SUMS
 from calviz.profiles.class_cells import CLASS_SUMS
 from calviz.profiles.layout import TimeUnit
@@ -310,3 +310,11 @@ def _shown(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "some" if value else "none"
     return str(value)
+
+
+def dataset_of(data: Dataset | Profile) -> Dataset:
+    """Return predictions as they are, and a profile as its cells (`Profile.predictions`); raises InputError for anything else."""
+    if isinstance(data, Profile):
+        return data.predictions()
+    check_dataset(data)
+    return data

@@ -17,9 +17,9 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.core.factor import Factor
 from calviz.core.options import check_choice, check_whole
-from calviz.core.predictions import Dataset, check_dataset
+from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.profiles.profile import Profile
+from calviz.profiles.profile import Profile, dataset_of
 from calviz.results.slices import Where, rows_where, where_words
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, reweighted
 from calviz.sample.clusters_and_weights import Drawing
@@ -131,8 +131,8 @@ class Sample:
         changes: dict[str, Any] = {
             name: value for name, value in settings.items() if value is not None
         }
-        if isinstance(data, Profile):
-            data = data.predictions()
+        if not isinstance(data, Sample):
+            data = dataset_of(data)
         if clusters is not None or weights is not None:
             rows = data.data if isinstance(data, Sample) else data
             named = with_rows(rows, clusters=clusters, weights=weights)
@@ -141,7 +141,6 @@ class Sample:
         if sample is not None and split is None and not where:
             return sample
         whole = data.data if isinstance(data, Sample) else data
-        check_dataset(whole)
         chosen = whole if split is None else whole.split(split)
         mask = rows_where(chosen, where)
         if mask is not None and not mask.all():

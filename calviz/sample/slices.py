@@ -16,6 +16,7 @@ from calviz.core.factor import Factor
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.numerics.false_discovery import benjamini_hochberg
+from calviz.profiles.profile import Profile
 from calviz.results.evaluation import Interval
 from calviz.results.slices import Against, Slice, Slices
 from calviz.sample.false_alarm_levels import SLICES
@@ -59,7 +60,7 @@ def usual_slices(sample: Sample) -> Slices | None:
 
 
 def slices(
-    data: Dataset | Sample,
+    data: Dataset | Sample | Profile,
     columns: Iterable[str] | None = None,
     *,
     pairs: bool = True,
@@ -75,7 +76,7 @@ def slices(
 
     Parameters
     ----------
-    data : Predictions, ConfidencePredictions or Sample
+    data : Predictions, ConfidencePredictions, Profile or Sample
         With group columns. For a sample, its own reduction, rows and bins are used where they are left out below, and
         the results are cached with it.
     columns : iterable of str, optional
