@@ -34,6 +34,7 @@ def test_figures(profile, key):
     pd.testing.assert_frame_equal(compute(profile, split="test").frame(), expected)
 
 
+@pytest.mark.slow
 def test_evaluations_and_comparisons(profile):
     rows = profile.predictions()
     assert calviz.verdict(profile) == calviz.verdict(rows)
