@@ -1,6 +1,6 @@
 """Measure how many users a server can hold: real browsers that upload, view and recalibrate at the same time.
 
-    python benchmarks/load.py [--sessions 1,4,8] [--rows 10000] [--classes 100] [--uploads 50] [--write]
+    python benchmarks/load.py [--sessions 1,4,8] [--rows 10000] [--classes 100] [--uploads 40] [--write]
 
 Every session is a separate browser context with its own file; files differ in their number of rows, by which a session
 recognises its own. All sessions do the same at the same time: open a link, upload, fit and judge three recalibrators, view
@@ -204,7 +204,7 @@ def main() -> None:
     parser.add_argument("--sessions", default="1,4,8")
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--classes", type=int, default=100)
-    parser.add_argument("--uploads", type=int, default=50)
+    parser.add_argument("--uploads", type=int, default=40)
     parser.add_argument(
         "--write", action="store_true", help="into RESULTS.md and docs/robustness.md"
     )

@@ -101,7 +101,7 @@ GLOSSARY = tuple(
         (
             "Cap (of maps)",
             "The limit on how certain a map may be: a piece of m calibration rows without a hit gets 1 / (2 (m + 1)), one without a miss 1 minus that. "
-            "By definition isotonic regression, IRM and histograms would give 0 and 1, and a single wrong row would then cost a loss of 35. "
+            "By definition isotonic regression, IRM and histograms would give 0 and 1, and a single wrong row would then cost a log loss of 34.5. "
             "Splines are kept 1 / (2 (n + 1)) away from 0 and 1 for n calibration rows, class-wise 1 / (K (n + 1)). cap=False gives the form of the papers.",
         ),
         (

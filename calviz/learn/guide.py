@@ -57,7 +57,7 @@ QUESTIONS = (
         "For which classes is it too sure, or not sure enough?",
         ("wsmcs", "over_mcs", "under_mcs", "over_share", "under_share"),
         "These condition on the true class, so even a perfect model shows over- and underconfident classes: they count signs, "
-        "whether beyond noise or not. The Class-wise page and the findings call a class off only if it lies outside "
+        "whether beyond noise or not. The Class-wise page and the findings report a class only if it lies outside "
         "the range of a calibrated model; base actions on the view by predicted class.",
     ),
     MetricQuestion(

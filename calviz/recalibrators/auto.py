@@ -67,7 +67,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
     Each method, including no calibration, is cross-validated on the calibration rows. Its weight is the share of Bayesian bootstrap
     resamples of these rows in which it has the lowest held-out loss; log loss and Brier score contribute half of the weight each. How
     much of the mixture replaces the uncalibrated probabilities depends on the smaller of its gains in the two scores: all of it from 0
-    standard errors, none below -0.6, and a proportional part between; with fewer than 800 rows both limits are higher, by 0.7 with 350
+    standard errors, none below -0.6, and a proportional part between; with fewer than 800 rows both limits are higher, by 0.4 with 500
     rows and by 1.2 with 200. The gain is measured on rows that neither the methods nor the weights were fitted to. Row weights enter
     the fits, the losses and the gains.
 

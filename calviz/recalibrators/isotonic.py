@@ -32,7 +32,7 @@ class IsotonicRecalibrator(OneVsRest):
     """The best-fitting increasing function for each class (pool-adjacent-violators algorithm); then each row is normalised.
 
     By definition, outermost pieces without hits or without misses are exactly 0 or 1, and a single wrong row there
-    would cost a log loss of 35. With `cap`, they are limited to what their rows support.
+    would cost a log loss of 34.5, as 0 is returned as 1e-15. With `cap`, they are limited to what their rows support.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 The ranges are adjusted for the number of classes (`calviz.sample.false_alarm_levels.class_level`), so that in all but a few
 of a thousand files a calibrated model has every class inside its range. Figures, pages, reports and findings
-all call a class off exactly where it is outside this range.
+all report a class exactly where it is outside this range.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def usual_slices(sample: Sample) -> Slices | None:
     """Slices of the default columns, one column at a time, each tested against a calibrated model; None without groups.
 
     The false discovery rate is controlled (Benjamini and Hochberg). Where nothing is off, every discovery is a false one, so
-    that the rate is then the probability that any slice is called off.
+    that the rate is then the probability that any slice is reported as off.
     """
     columns = usual_columns(sample.data)
     return slices(sample, columns, pairs=False, rate=USUAL_RATE) if columns else None
@@ -93,7 +93,7 @@ def slices(
     min_rows : int
         Slices with fewer rows are counted, not measured.
     rate : float
-        False discovery rate: of the slices that are called off, at most this share is expected to be
+        False discovery rate: of the slices that are reported as off, at most this share is expected to be
         so by chance (Benjamini & Hochberg 1995, over all slices that are measured).
     level : float
         Level of the intervals, which are not adjusted for the number of slices.

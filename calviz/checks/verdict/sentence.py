@@ -38,7 +38,7 @@ def verdict(sample: Sample) -> Verdict:
     Notes
     -----
     The tests and the adjustment of p-values are in `calviz.checks.verdict.joint_tests`; at most 3 % of calibrated models
-    are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are called off.
+    are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are reported as off.
     """
     evidence = sample.once(collect_evidence)
     # A profile has cells instead of single rows.

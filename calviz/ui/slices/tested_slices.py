@@ -96,7 +96,7 @@ def ask(settings: Settings) -> SlicesChoice:
             key="fdr",
             bind="query-params",
             width=190,
-            help="Of the slices that are called off, at most this share is expected to be so by chance "
+            help="Of the slices that are reported as off, at most this share is expected to be so by chance "
             "(Benjamini and Hochberg).",
         )
         pairs = st.toggle(

@@ -33,8 +33,8 @@ def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> Ch
     with st.popover("Probabilities of 0 and 1", type="tertiary"):
         st.caption(
             "By their definition, histograms, isotonic regression and splines give 0 where no calibration row has the class, and 1 "
-            "where all have; a single wrong row there costs a loss of 35. They are held within what their rows support: where none of "
-            "m rows has the class, at 0.5 / (m + 1)."
+            "where all have; a single wrong row there costs a log loss of 34.5 or more. They are held within what their rows support: "
+            "where none of m rows has the class, at 0.5 / (m + 1)."
         )
         uncapped = st.toggle("Without the cap, as in the papers", key=_KEY, bind="query-params")
     st.session_state[_LAST_CHOICE] = uncapped

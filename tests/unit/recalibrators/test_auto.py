@@ -107,7 +107,7 @@ def test_the_limits_in_the_description_are_those_that_are_used():
     assert f"all of it from {RAMP[1]:g} standard errors, none below {RAMP[0]:g}," in words
     assert f"with fewer than {FEW_ROWS} rows both limits are higher" in words
     assert (
-        f"by {extra_standard_errors(350):.1f} with 350 rows and by {extra_standard_errors(200):.1f} with 200"
+        f"by {extra_standard_errors(500):.1f} with 500 rows and by {extra_standard_errors(200):.1f} with 200"
         in words
     )
 
