@@ -139,7 +139,7 @@ class MatrixProblem(SoftmaxProblem):
     ) -> tuple[FloatArray, FloatArray]:
         """Return inputs, with a 1 at the end, and probabilities of some rows; inputs are multiplied by the root of the row weights."""
         labels = self.labels[rows]
-        inputs = np.ones((labels.size, self.k + 1), dtype=self.dtype)
+        inputs: FloatArray = np.ones((labels.size, self.k + 1), dtype=self.dtype)
         inputs[:, :-1] = self._inputs(rows)
         p, _ = probabilities(inputs @ x.T.astype(self.dtype), labels)
         if self.weights is not None:
