@@ -6,10 +6,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.linalg.blas import sspmv
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks, sum_over_blocks
-from calviz.core.probabilities import row_sums
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.fitting.minimise import Inverse
 from calviz.recalibrators.fitting.newton import Product
@@ -25,7 +25,7 @@ from calviz.recalibrators.fitting.softmax_loss import (
 #: Up to this many classes the Hessian has one block per class, and L-BFGS learns the rest; above, it is a Kronecker product.
 BLOCKS = 200
 _ROWS_PER_CLASS = 100
-_HESSIAN_BYTES = 1 << 20
+_HESSIAN_BYTES = 1 << 19
 
 
 class MatrixProblem(SoftmaxProblem):
@@ -109,7 +109,7 @@ class MatrixProblem(SoftmaxProblem):
     @property
     def _block_bytes(self) -> int:
         """Size of a block: large, because each block adds up a gradient of K (K + 1) numbers."""
-        return max(BLOCK_BYTES, 8 * self.k * self.k * self.scores.array.itemsize)
+        return max(BLOCK_BYTES, 4 * self.k * self.k * self.scores.array.itemsize)
 
     def inverse(self, x: FloatArray) -> Inverse:
         """Return an approximate inverse Hessian, from some of the rows.
@@ -120,7 +120,8 @@ class MatrixProblem(SoftmaxProblem):
         if self.dense:
             return self._dense(*self._sampled(x))
         if self.in_blocks:
-            return self.by_class(self.blocks(x))
+            blocks = self.blocks(x)
+            return self.by_class(blocks, out=blocks)
         return self._kronecker(*self._sampled(x))
 
     def _part(self, rows: int) -> Self:
@@ -137,12 +138,12 @@ class MatrixProblem(SoftmaxProblem):
         self, x: FloatArray, rows: slice
     ) -> tuple[FloatArray, FloatArray]:
         """Return inputs, with a 1 at the end, and probabilities of some rows; inputs are multiplied by the root of the row weights."""
-        z = self._inputs(rows)
-        u = z @ x[:, :-1].T.astype(self.dtype) + x[:, -1].astype(self.dtype)
-        p, _ = probabilities(u, self.labels[rows])
-        inputs = np.concatenate([z, np.ones((z.shape[0], 1), dtype=z.dtype)], axis=1)
+        labels = self.labels[rows]
+        inputs: FloatArray = np.ones((labels.size, self.k + 1), dtype=self.dtype)
+        inputs[:, :-1] = self._inputs(rows)
+        p, _ = probabilities(inputs @ x.T.astype(self.dtype), labels)
         if self.weights is not None:
-            inputs *= np.sqrt(self.weights[rows])[:, None].astype(z.dtype)
+            inputs *= np.sqrt(self.weights[rows])[:, None].astype(self.dtype)
         return inputs, p
 
     def hessian(self, x: FloatArray) -> Product:
@@ -160,8 +161,8 @@ class MatrixProblem(SoftmaxProblem):
                 z = single._inputs(rows)
                 u = z @ turned
                 u += b
+                u -= np.vecdot(p[rows], u)[:, None]
                 u *= p[rows]
-                u -= p[rows] * row_sums(u)[:, None]
                 if single.weights is not None:
                     u *= single.weights[rows, None].astype(u.dtype)
                 out = np.empty(v.shape, dtype=np.float32)
@@ -198,34 +199,45 @@ class MatrixProblem(SoftmaxProblem):
         part.dtype = np.float32
         lower = np.tril_indices(self.k + 1)
         blocks = np.zeros((self.k, lower[0].size), dtype=np.float32)
-        for run in row_blocks(self.scores.array[: part.n], block_bytes=_HESSIAN_BYTES):
+
+        def add(run: slice) -> None:
             inputs, p = part._inputs_and_probabilities(x, run)
             # The root of p (1 - p): each block is then the product of a matrix with its own transpose, at half the cost.
-            root = np.sqrt(p * (1 - p), out=p)
+            root = 1 - p
+            root *= p
+            np.sqrt(root, out=root)
             for block, root_of_class in zip(blocks, root.T, strict=True):
                 rows = np.flatnonzero(root_of_class > 3e-3)
                 weighted = inputs[rows]
                 weighted *= root_of_class[rows, None]
                 block += (weighted.T @ weighted)[lower]
+
+        run_bytes = max(_HESSIAN_BYTES, 8 * self.k * self.k * self.scores.array.itemsize)
+        for run in row_blocks(self.scores.array[: part.n], block_bytes=run_bytes):
+            add(run)
         blocks /= part.n
         return blocks
 
-    def by_class(self, blocks: FloatArray) -> Inverse:
-        """Return the inverse of `blocks` plus the penalty."""
+    def by_class(self, blocks: FloatArray, *, out: FloatArray | None = None) -> Inverse:
+        """Return the inverse of `blocks` plus the penalty; its lower triangles are kept in `out`, which may be `blocks` itself."""
         d = self.k + 1
         ridge = 2 * self.penalty.weights + 1e-5 / d
-        inverses = np.empty((self.k, d, d), dtype=np.float32)
+        # Whole matrices would be as large as 100 rows per class.
+        inverses = np.empty_like(blocks) if out is None else out
         lower = np.tril_indices(d)
+        whole = np.empty((d, d), dtype=np.float32)
         for inverse, block, class_ridge in zip(inverses, blocks, ridge, strict=True):
-            inverse[lower] = inverse.T[lower] = block
-            inverse[np.arange(d), np.arange(d)] += class_ridge
-            inverse[:] = np.linalg.inv(inverse)
+            whole[lower] = whole.T[lower] = block
+            whole[np.arange(d), np.arange(d)] += class_ridge
+            inverse[:] = np.linalg.inv(whole)[lower]
 
         def solve(g: FloatArray) -> FloatArray:
             # g is scaled first, so that it stays within the range of single precision.
             scale = float(np.abs(g).max()) or 1.0
-            moved = (inverses @ (g / scale).astype(np.float32)[:, :, None])[:, :, 0]
-            return np.asarray(moved * scale, dtype=np.float64)
+            scaled = (g / scale).astype(np.float32)
+            # The rows of a lower triangle are the columns of an upper one, which BLAS takes.
+            moved = [sspmv(d, 1, *pair) for pair in zip(inverses, scaled, strict=True)]
+            return np.asarray(moved, dtype=np.float64) * scale
 
         return solve
 

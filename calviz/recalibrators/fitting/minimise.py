@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,15 +30,12 @@ class Minimum:
         Whether the predicted decrease fell below the tolerance (or below the rounding of the values), or the value fell below `least`.
     passes : int
         Number of evaluations of the function.
-    pairs : list
-        The last steps, with the changes of the gradient.
     """
 
     x: FloatArray
     value: float
     converged: bool
     passes: int
-    pairs: CurvaturePairs = field(default_factory=list)
 
 
 def minimise(
@@ -51,8 +48,9 @@ def minimise(
     memory: int = 12,
     least: float = -np.inf,
     rounding: float = 1e-14,
-    earlier_pairs: CurvaturePairs | None = None,
+    pairs: CurvaturePairs | None = None,
     last_step: bool = False,
+    pair_dtype: type = np.float64,
 ) -> Minimum:
     """Minimise a smooth convex function by preconditioned L-BFGS with step halving.
 
@@ -72,35 +70,39 @@ def minimise(
         Value below which the search ends.
     rounding : float
         Relative error of the values; a step with a smaller predicted decrease is not shortened any more.
-    earlier_pairs : list, optional
-        `pairs` of an earlier search with the same preconditioner, in another precision.
+    pairs : list, optional
+        The last steps of an earlier search with the same preconditioner, in another precision; the steps of this search are
+        added to it. By default the search starts without, and its own are freed when it ends: together they may be half as large
+        as the data.
     last_step : bool
         Whether to take the last step too, whose predicted decrease is below the tolerance; the value is then that before it.
+    pair_dtype : type
+        The dtype in which steps are kept.
     """
     x: FloatArray = np.array(start, dtype=np.float64)
     value, gradient = function(x)
     passes = 1
-    pairs: CurvaturePairs = list(earlier_pairs or ())
+    pairs = [] if pairs is None else pairs
     while passes < max_passes:
         checkpoint()
         if value < least:
-            return Minimum(x, value, True, passes, pairs)
+            return Minimum(x, value, True, passes)
         direction = -_two_loops(gradient, pairs, inverse)
         slope = float(np.vdot(gradient, direction))
         if slope >= 0:
             # Rounding has spoilt the pairs: start again from the preconditioner.
             if not pairs:
-                return Minimum(x, value, True, passes, pairs)
+                return Minimum(x, value, True, passes)
             pairs.clear()
             continue
         if -slope / 2 < tolerance:
-            return Minimum(x + direction if last_step else x, value, True, passes, pairs)
+            return Minimum(x + direction if last_step else x, value, True, passes)
         step = descend(
             function, x, value, direction, slope, most=max_passes - passes, rounding=rounding
         )
         passes += step.passes
         if not step.lower:
-            return Minimum(x, value, passes < max_passes, passes, pairs)
+            return Minimum(x, value, passes < max_passes, passes)
         trial, new_value, new_gradient = step.x, step.value, step.gradient
         moved, turned = trial - x, new_gradient - gradient
         bend = float(np.vdot(moved, turned))
@@ -108,10 +110,10 @@ def minimise(
             bend
             > 1e-12 * float(np.vdot(turned, turned)) ** 0.5 * float(np.vdot(moved, moved)) ** 0.5
         ):
-            pairs.append((moved, turned, 1 / bend))
+            pairs.append((moved.astype(pair_dtype), turned.astype(pair_dtype), 1 / bend))
             del pairs[:-memory]
         x, value, gradient = trial, new_value, new_gradient
-    return Minimum(x, value, False, passes, pairs)
+    return Minimum(x, value, False, passes)
 
 
 @dataclass(frozen=True, eq=False)

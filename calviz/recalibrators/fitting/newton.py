@@ -43,7 +43,8 @@ def truncated_newton(
     value, gradient = function(x)
     passes = 1
     while passes < max_passes and value >= least:
-        direction, products = _step(gradient, hessian(x), inverse(x))
+        # The inverse first, because making it takes more memory than keeping it.
+        direction, products = _step(gradient, inverse(x), hessian(x))
         passes += products
         slope = float(np.vdot(gradient, direction))
         if -slope / 2 < tolerance:
@@ -58,7 +59,7 @@ def truncated_newton(
     return Minimum(x, value, value < least, passes)
 
 
-def _step(gradient: FloatArray, hessian: Product, precondition: Inverse) -> tuple[FloatArray, int]:
+def _step(gradient: FloatArray, precondition: Inverse, hessian: Product) -> tuple[FloatArray, int]:
     """Return an approximate Newton step, and the number of products that it took."""
     step = np.zeros_like(gradient)
     residual = -gradient

@@ -11,7 +11,7 @@ from calviz.recalibrators.fitting.linear_scaling import (
     LinearProblem,
     warm_start,
 )
-from calviz.recalibrators.fitting.minimise import Minimum, minimise
+from calviz.recalibrators.fitting.minimise import CurvaturePairs, Minimum, minimise
 from calviz.recalibrators.fitting.softmax_loss import rounding_of
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
 
@@ -44,7 +44,7 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
     for _ in range(_HESSIANS):
         problem.dtype = np.float32
         inverse = problem.inverse(minimum.x)
-        pairs = None
+        pairs: CurvaturePairs = []
         for problem.dtype, stage_tolerance in stages:
             minimum = minimise(
                 problem.at,
@@ -53,10 +53,9 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
                 tolerance=stage_tolerance,
                 max_passes=_PATIENCE,
                 rounding=rounding_of(problem.dtype),
-                earlier_pairs=pairs,
+                pairs=pairs,
                 last_step=True,
             )
-            pairs = minimum.pairs
             passes += minimum.passes
             if not minimum.converged:
                 break

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.progress import checkpoint
 from calviz.recalibrators.fitting.linear_scaling import LinearProblem
 from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
@@ -52,20 +52,15 @@ class StrengthSearch(Generic[S]):
         penalty: Callable[[LinearProblem, S], Penalty],
     ) -> None:
         self.problem, self.penalty = problem, penalty
-        folds = min(folds, problem.labels.size)  # no fold is empty
-        fold_of = _folds_in_order(problem.labels, folds)
-        self.fitted = [problem.of_rows(np.flatnonzero(fold_of != fold)) for fold in range(folds)]
-        self.held_out = [problem.of_rows(np.flatnonzero(fold_of == fold)) for fold in range(folds)]
-        for part in (*self.fitted, *self.held_out):
-            # Strengths are far apart: single precision is enough to compare them.
-            part.dtype = np.float32
+        self.folds = min(folds, problem.labels.size)  # no fold is empty
+        self.fold_of = _folds_in_order(problem.labels, self.folds)
         # One Hessian serves all folds and strengths: it is only a preconditioner.
         self.blocks = (
             problem.blocks(start)
             if isinstance(problem, MatrixProblem) and problem.in_blocks
             else None
         )
-        self.reached = [start] * folds
+        self.reached = [start] * self.folds
         self.losses: list[float] = []
 
     def best(self, paths: Sequence[S], name: str) -> S:
@@ -79,30 +74,40 @@ class StrengthSearch(Generic[S]):
             if self.blocks is not None and isinstance(self.problem, MatrixProblem):
                 shared = self.problem.by_class(self.blocks)
             losses.append(0.0)
-            for fold, (part, held_out) in enumerate(zip(self.fitted, self.held_out, strict=True)):
+            for fold in range(self.folds):
                 checkpoint(
                     f"cross-validating the {name}: strength {at} of at most {len(paths)}, "
-                    f"fold {fold + 1} of {len(self.fitted)}"
+                    f"fold {fold + 1} of {self.folds}"
                 )
+                part = self._part(self.fold_of != fold)
                 part.penalty = self.penalty(part, strengths)
                 x = reached[fold]
                 inverse = shared or part.inverse(x)
-                minimum = minimise(
+                x = minimise(
                     part.at,
                     x,
                     inverse,
                     tolerance=_LOOSE,
                     max_passes=SHORT_PASSES,
                     rounding=rounding_of(np.float32),
-                )
-                reached = [*reached[:fold], minimum.x, *reached[fold + 1 :]]
-                losses[-1] += held_out.likelihood(minimum.x)[0] * held_out.n / self.problem.n
+                    pair_dtype=np.float32,
+                ).x
+                reached = [*reached[:fold], x, *reached[fold + 1 :]]
+                held_out = self._part(self.fold_of == fold)
+                losses[-1] += held_out.likelihood(x)[0] * held_out.n / self.problem.n
             if losses[-1] < lowest:
                 # The next path starts where this one was best.
                 lowest, self.reached = losses[-1], reached
             if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
                 break
         return paths[int(np.argmin(losses))]
+
+    def _part(self, chosen: BoolArray) -> LinearProblem:
+        """Return the problem on some of the rows, by a mask of shape (n,)."""
+        part = self.problem.of_rows(np.flatnonzero(chosen))
+        # Strengths are far apart: single precision is enough to compare them.
+        part.dtype = np.float32
+        return part
 
 
 def _folds_in_order(labels: IntArray, folds: int) -> IntArray:

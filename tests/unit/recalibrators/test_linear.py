@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
@@ -233,6 +235,23 @@ def test_with_many_classes_other_hessians_lead_to_the_same_place(way, monkeypatc
     other = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
     np.testing.assert_allclose(other.transform(z), exact.transform(z), atol=1e-4)
     assert not other.warnings_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [{"off_diagonal": 1e-3, "intercept": 1e-3}, {"intercept": 1.0}])
+def test_a_fit_of_many_classes_needs_at_most_twice_the_memory_of_the_scores(given):
+    # Weak penalties take Newton's method, a strength that is not given a search.
+    z, y = simulate(8_000, 60)
+    z = z.astype(np.float32)
+    method = MatrixScaling(regularisation="odir", input="logits", **given)
+    method.fit(z[:300], y[:300])  # what the first fit imports is not counted
+    tracemalloc.start()
+    try:
+        method.fit(z, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * z.nbytes
 
 
 def test_large_data_are_fitted_to_some_rows_first():
