@@ -254,6 +254,17 @@ def in_short(kept: Iterable[str], rows: Iterable[Comparison]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def in_order(titles: Iterable[str]) -> list[str]:
+    """Sort lines by workload and method, as a run of everything would measure them; unknown ones come last."""
+    usual = [f"{path[0]}, {size}" for size in SIZES for path in PATHS]
+
+    def place(title: str) -> int:
+        name = title.rpartition(" (")[0]
+        return usual.index(name) if name in usual else len(usual)
+
+    return sorted(titles, key=place)
+
+
 def main() -> None:
     """Run the requested benchmarks and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -289,7 +300,10 @@ def main() -> None:
     )
     if left_out:
         text += f" Not run for lack of time: {'; '.join(left_out)}."
-    text += f"\n\n{markdown(rows)}" + "".join(f"{line}\n" for line in kept.values())
+    head = markdown(rows[:1]).splitlines()[:2]
+    measured = {row.title: markdown([row]).splitlines()[-1] for row in rows}
+    lines = {**kept, **measured}
+    text += "\n\n" + "\n".join([*head, *(lines[title] for title in in_order(lines))]) + "\n"
     print("\n" + text)
     if options.write:
         write_section(SECTION, text)

@@ -41,7 +41,9 @@ def test_evaluations_and_comparisons(profile):
     divided = {"fit_split": "val", "eval_split": "test"}
     for data in (profile, rows):
         nll = [
-            calviz.compare(data, ["temperature"], **divided, ci=False)["temperature"].metrics["nll"].value,
+            calviz.compare(data, ["temperature"], **divided, ci=False)["temperature"]
+            .metrics["nll"]
+            .value,
             calviz.evaluate(
                 calviz.recalibrate(data, "temperature", fit_split="val"), ["nll"], split="test"
             )["nll"].value,
