@@ -208,6 +208,31 @@ def test_no_output_replaces_what_is_read(tmp_path: Path):
     assert (code, "would replace the file that is read" in wrong) == (2, True)
 
 
+def test_no_output_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    out = ("x.csv", "./x.csv")
+    names = [path.name, "map.json"]
+    for arguments in (
+        *(("audit", path, first, "a", second, "./a") for first, second in (
+            ("--json", "--html"), ("--html", "--markdown"), ("--junit", "--json")
+        )),
+        ("compare", path, "--methods", "temperature", "--json", "a", "--markdown", tmp_path / "a"),
+        ("recalibrate", path, "--method", "temperature", "--out", out[0], "--save-map", out[1]),
+        ("recalibrate", path, "--method", "temperature", "--out", out[0], "--save-snippet", out[1]),
+        ("recalibrate", path, "--method", "ets", "--out", "b", "--save-map", "a", "--save-snippet", "a"),
+        ("arena", path, "--state", "a", "--json", "a"),
+    ):  # fmt: skip
+        code, output, wrong = run(*arguments)
+        assert (code, output) == (2, ""), arguments
+        assert "name the same file" in wrong and wrong.count("\n") == 1, wrong
+        assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names)
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", fitted)
+    assert code == 2 and fitted.stat().st_size
+    code, _, wrong = run(*("audit", path, "--json", "/dev/null", "--junit", "/dev/null"))
+    assert (code, wrong) == (0, "")
+
+
 def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):
     folder = tmp_path / "days"
     folder.mkdir()
