@@ -60,10 +60,13 @@ def command(
     check_target(out)
     check_output("--out", out)
     record = _record(map_path)
-    loaded = read(file, options=reading_for_map(record, reading))
+    options = reading_for_map(record, reading)
+    with naming(file):
+        loaded = read(file, options=options)
+        data = one_model(loaded, model)
     print_recognition(file, loaded)
     with naming(file):
-        calibrated = apply_map(one_model(loaded, model), record)
+        calibrated = apply_map(data, record)
     write_predictions(calibrated, out, labelled=bool(loaded.recognition.label_form))
     return FINE
 
@@ -82,9 +85,14 @@ def _block_by_block(
 
 
 def _record(path: str) -> Any:
+    from calviz.recalibrators.maps.loading import load_map
+
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(
             f"this is not JSON ({error})", file=Path(path).name, remedy="give a map from --save-map"
         ) from None
+    with naming(path):
+        load_map(record)
+    return record

@@ -18,7 +18,7 @@ from calviz.cli.text import naming, say
 from calviz.core.atomic_files import write_output
 from calviz.core.errors import OptionError
 from calviz.core.options import DEFAULT_SAMPLE_ROWS
-from calviz.specs.recalibrator import zero_words
+from calviz.specs.recalibrator import RECALIBRATORS, zero_words
 
 if TYPE_CHECKING:
     from calviz.comparison.recalibrate_files import RecalibratedFiles
@@ -81,23 +81,24 @@ def command(
 
     parameters = parse(options)
     check_named(parameters, [method])
+    RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
     if why := why_drawn(file, sample, labels):
-        with naming(file):
-            recalibrated = _block_by_block(
-                file, method, why, out, sample, model, reading, division, parameters
-            )
+        recalibrated = _block_by_block(
+            file, method, why, out, sample, model, reading, division, parameters
+        )
         _save(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet)
         return FINE
     check_target(out)
     check_output("--out", out)
     if division.cross_fit is not None and (save_map or save_snippet):
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
-    loaded = read(file, options=reading, labels=labels)
-    print_recognition(file, loaded)
     with naming(file):
+        loaded = read(file, options=reading, labels=labels)
         data = one_model(loaded, model)
+    print_recognition(file, loaded)
+    with naming(file, options=False):
         result = calibrate(data, method, **division.given, **parameters.get(method, {}))
     if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
         say(f"{method}: {remark}")
@@ -136,7 +137,8 @@ def _block_by_block(
         raise OptionError(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
-    with showing_progress():
+    options = draw_options(reading, division)
+    with showing_progress(), naming(source):
         recalibrated = recalibrate_files(
             source,
             method,
@@ -144,7 +146,7 @@ def _block_by_block(
             rows=rows or DEFAULT_SAMPLE_ROWS,
             model=model,
             parameters=parameters.get(method, {}),
-            **draw_options(reading, division),
+            **options,
         )
     say_drawn(source, why, recalibrated.sample)
     for sentence in recalibrated.recalibrator.warnings_:
