@@ -15,7 +15,7 @@ import click
 from calviz import __version__
 from calviz.cli import commands
 from calviz.cli.text import say, sentence
-from calviz.core.errors import CalvizError
+from calviz.core.errors import CalvizError, OptionError
 from calviz.core.extra_packages import PURPOSES, MissingPackage
 
 #: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.
@@ -39,6 +39,15 @@ class CommandGroup(click.Group):
             f"{commands.__name__}.{cmd_name.replace('-', '_')}"
         ).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name, and its arguments; each of its options may be given once, unless it is repeatable."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            _check_given_once(command, ctx, rest)
+        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; if the reader of its output has closed the pipe, return the exit code for that."""
@@ -85,6 +94,17 @@ class CommandGroup(click.Group):
         if code in (PIPE_CLOSED, INTERRUPTED):
             _abandon_stdout()
         sys.exit(code)
+
+
+def _check_given_once(command: click.Command, ctx: click.Context, args: list[str]) -> None:
+    # Click keeps the last value, so that of two files to write, or two methods, one would be lost.
+    with contextlib.suppress(
+        click.UsageError
+    ):  # raised again when the command parses its arguments
+        *_, given = command.make_parser(click.Context(command, ctx)).parse_args(list(args))
+        single = (p for p in given if isinstance(p, click.Option) and not (p.multiple or p.is_flag))
+        if twice := next((option for option in single if given.count(option) > 1), None):
+            raise OptionError(f"{twice.opts[0]} is given twice; give it once.")
 
 
 def _usage(error: click.ClickException) -> str:

@@ -133,6 +133,16 @@ class TestWrongArguments:
             (["audit", "{file}", "--fail-on", "ece>nan"], ["not understood"]),
             (["audit", "{file}", "--fail-on", "ece=1"], ["not understood"]),
             (["audit", "{file}", "--fail-on", "nonsense>1"], ["there is no metric 'nonsense'"]),
+            (["audit", "{file}", "--scores", "p_cat,p_cat"], ["--scores", "'p_cat' twice"]),
+            (
+                ["audit", "{file}", "--json", "a", "--bins", "3", "--json", "b"],
+                ["--json is given twice"],
+            ),
+            (
+                ["compare", "{file}", "--methods", "ets", "--methods=beta"],
+                ["--methods is given twice"],
+            ),
+            (["profile", "{file}", "--by", "split,split", "--out", "x.parquet"], ["'split' twice"]),
             (["app", "--port", "0"], ["--port"]),
         ],
     )
