@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from calviz.cli.group import FINE
 from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import reading_options
 from calviz.cli.text import naming
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import OptionError
 
 if TYPE_CHECKING:
     from calviz.data import ReadingOptions
@@ -85,14 +84,9 @@ def _block_by_block(
 
 
 def _record(path: str) -> Any:
-    from calviz.recalibrators.maps.loading import load_map
+    from calviz.recalibrators.maps.loading import load_map, read_record
 
-    try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(
-            f"this is not JSON ({error})", file=Path(path).name, remedy="give a map from --save-map"
-        ) from None
+    record = read_record(path)
     with naming(path):
         load_map(record)
     return record
