@@ -9,7 +9,7 @@ import click
 
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
-from calviz.cli.method_options import check_named, method_options, parse
+from calviz.cli.method_options import method_options, parse
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
@@ -80,12 +80,13 @@ def command(
     from calviz.cli.audit_text import print_recognition
     from calviz.cli.compare_text import print_comparison
     from calviz.comparison import Plan, carry_out
+    from calviz.comparison.plan import check_options
     from calviz.data import read
 
     parameters = parse(options)
     names = tuple(name.strip() for name in methods.split(","))
     if methods != "all":
-        check_named(parameters, names)
+        check_options(parameters, names, "--option")
         for name in names:
             RECALIBRATORS[name]  # an unknown key is refused before the file is read
     check_output("--json", json_path)

@@ -10,7 +10,7 @@ import click
 
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
-from calviz.cli.method_options import check_named, method_options, parse
+from calviz.cli.method_options import method_options, parse
 from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.row_sampling import draw_options, sample_option, say_drawn, why_drawn
@@ -76,11 +76,12 @@ def command(
     """
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison import calibrate
+    from calviz.comparison.plan import check_options
     from calviz.data import read
     from calviz.data.writing import check_target, write_predictions
 
     parameters = parse(options)
-    check_named(parameters, [method])
+    check_options(parameters, [method], "--option")
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
