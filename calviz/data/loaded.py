@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from calviz.core.errors import OptionError, Repair
 from calviz.core.finding import Finding
@@ -296,6 +296,8 @@ class Loaded:
         Repairs that would make sense but were not requested.
     repairs_made : tuple of str
         Descriptions of the repairs that were requested and applied, for a report.
+    types : mapping of str to pyarrow.DataType
+        Types of the columns, if the file declares them, by the names under which `calviz.data.writing` writes them.
     """
 
     file: str
@@ -306,6 +308,7 @@ class Loaded:
     notices: tuple[Finding, ...] = ()
     repairs_offered: tuple[Repair, ...] = ()
     repairs_made: tuple[str, ...] = ()
+    types: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:

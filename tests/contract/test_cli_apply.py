@@ -1,6 +1,7 @@
 """`calviz apply`: bad rows are named as `calviz audit` names them, and what is written is read back as it was."""
 
 import json
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -469,6 +470,74 @@ def test_columns_without_a_role_are_written_as_they_are(tmp_path: Path, groups: 
     written = pl.read_csv(out, try_parse_dates=False)
     for name, values in others.items():
         assert written[name].to_list() == values
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("roles", [(), ("--group", "site", "--time", "seen", "--id", "case")])
+def test_columns_keep_their_types(tmp_path: Path, suffix: str, roles: tuple[str, ...]):
+    first = datetime(2024, 3, 1, 8, tzinfo=UTC)
+    others = pl.DataFrame(
+        {
+            "case": np.arange(N) + 2**60,
+            "site": pl.Series(([None, 1, 2] * N)[:N], dtype=pl.Int8),
+            "urgent": ([True, False, None] * N)[:N],
+            "seen": [date(2024, 1, 1) + timedelta(i) for i in range(N)],
+            "at": pl.Series([first + timedelta(hours=i) for i in range(N)]).dt.convert_time_zone(
+                "Europe/Berlin"
+            ),
+            "amount": pl.Series(np.arange(N) / 7, dtype=pl.Float32),
+            "comment": [f"text {i}" for i in range(N)],
+        }
+    )
+    scores = {f"p_{k}": probabilities()[:, k] for k in range(3)}
+    path, fitted = tmp_path / f"new{suffix}", map_file(tmp_path)
+    write_table(others.with_columns(**scores), path)
+    target = tmp_path / "out.parquet"
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", target, *roles)
+    assert (code, wrong) == (0, "")
+    written = pl.read_parquet(target).rename({"id": "case"} if roles else {})
+    assert written.select(others.columns).equals(others)
+    assert written.select(others.columns).schema == others.schema
+
+
+def test_times_keep_their_offsets(tmp_path: Path):
+    scores = probabilities()
+    hours = [f"{i % 24:02d}:30:00" for i in range(N)]
+    path, fitted = tmp_path / "rows.csv", map_file(tmp_path)
+    for offset in ("+02:00", "Z", ""):
+        frame = pl.DataFrame(
+            {
+                "time": [
+                    f"2024-03-{1 + i % 28:02d}T{hour}{offset}" for i, hour in enumerate(hours)
+                ],
+                "label": np.arange(N) % 3,
+                **{f"p_{k}": scores[:, k] for k in range(3)},
+            }
+        )
+        frame.write_csv(path)
+        times = calviz.load(path).times
+        for suffix in (".csv", ".parquet", ".npz"):
+            out = tmp_path / f"out{suffix}"
+            for command in (("apply", "--map", fitted), ("recalibrate", "--method", "temperature")):
+                code, _, wrong = run(command[0], path, *command[1:], "--out", out)
+                assert (code, wrong) == (0, "")
+                read = calviz.load(out, time_column="time")
+                np.testing.assert_array_equal(read.times, times)
+                if suffix == ".csv" and (offset or command[0] == "apply"):
+                    written = pl.read_csv(out, try_parse_dates=False)["time"]
+                    assert written.to_list() == frame["time"].to_list()
+
+
+def test_times_that_cannot_be_used_are_not_lost(tmp_path: Path):
+    times = ["2024-03-01"] * (N - 1) + ["unknown"]
+    scores = {f"p_{k}": probabilities()[:, k] for k in range(3)}
+    path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    pl.DataFrame({"time": times, "label": np.arange(N) % 3, **scores}).write_csv(path)
+    fitted = map_file(tmp_path)
+    for command in (("apply", "--map", fitted), ("recalibrate", "--method", "temperature")):
+        code, _, wrong = run(command[0], path, *command[1:], "--out", out)
+        assert (code, wrong) == (0, "")
+        assert pl.read_csv(out)["time"].to_list() == times
 
 
 def test_columns_with_the_names_of_what_is_written_keep_their_values(tmp_path: Path):

@@ -66,7 +66,8 @@ def command(
     print_recognition(file, loaded)
     with naming(file):
         calibrated = apply_map(data, record)
-    write_predictions(calibrated, out, labelled=bool(loaded.recognition.label_form))
+    labelled = bool(loaded.recognition.label_form)
+    write_predictions(calibrated, out, labelled=labelled, types=loaded.types)
     return FINE
 
 

@@ -105,7 +105,7 @@ def command(
         say(f"{method}: {remark}")
     for sentence in result.warnings:
         say(f"{method}: {sentence}")
-    write_predictions(result.calibrated, out)
+    write_predictions(result.calibrated, out, types=loaded.types)
     if result.recalibrator is not None:
         record = result.recalibrator.to_dict() | {"class_names": list(data.class_names)}
         _save(record, result.recalibrator, save_map, save_snippet)
