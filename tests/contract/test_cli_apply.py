@@ -424,6 +424,55 @@ def test_classes_that_a_file_without_labels_does_not_name_are_those_of_the_map(
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out"])
+@pytest.mark.parametrize(
+    ("map_classes", "columns", "labels", "applies"),
+    [
+        (["cat", "dog"], ["p"], [0, 1], True),
+        (["cat", "dog"], ["p_0", "p_1"], [0, 1], True),
+        (["cat", "dog"], ["p_1", "p_2"], [1, 2], True),
+        (["cat", "dog"], ["p_cat", "p_dog"], [0, 1], True),
+        (["cat", "dog"], ["p_cat", "p_dog"], ["no", "yes"], True),
+        (["cat", "dog"], ["p"], ["no", "yes"], True),
+        (["cat", "dog"], ["p"], ["cat", "dog"], True),
+        (["0", "1"], ["p_cat", "p_dog"], ["cat", "dog"], True),
+        (["0", "1"], ["p"], ["no", "yes"], True),
+        (["0", "1"], ["p_dog"], ["cat", "dog"], True),
+        (["cat", "dog"], ["p_dog", "p_cat"], ["cat", "dog"], False),
+        (["cat", "dog"], ["p_no", "p_yes"], ["no", "yes"], False),
+        (["cat", "dog"], ["p_cat"], ["cat", "dog"], False),
+    ],
+)
+def test_the_order_of_the_classes_counts_and_labels_do_not(
+    tmp_path: Path, map_classes, columns, labels, applies: bool, out: str
+):
+    p = (np.arange(200) + 0.5) / 200
+    pairs = np.column_stack([1 - p, p])
+    scaling = calviz.recalibrators.IsotonicRecalibrator()
+    scaling.fit(pairs, (np.arange(200) % 3 == 2).astype(int))
+    (tmp_path / "map.json").write_text(json.dumps(scaling.to_dict() | {"class_names": map_classes}))
+    scores = dict(zip(columns, pairs.T[-len(columns) :], strict=True))
+    frame = pl.DataFrame({"label": labels * 100, **scores})
+    frame.write_csv(tmp_path / "new.csv")
+    target = tmp_path / out
+    code, _, wrong = run(
+        "apply", tmp_path / "new.csv", "--map", tmp_path / "map.json", "--out", target
+    )
+    if not applies:
+        assert (code, wrong.count("\n"), "(--scores" in wrong) == (2, 1, True)
+        return
+    assert code == 0, wrong
+    written = pl.read_csv(target) if target.suffix else pl.read_parquet(target / "new.parquet")
+    if target.suffix or columns != ["p_cat", "p_dog"]:
+        assert written["label"].cast(pl.String).to_list()[:2] in (
+            [str(label) for label in labels],
+            ["cat", "dog"],  # labels that are numbers of classes are written by name
+        )
+    last = [name for name in written.columns if name.startswith("p")][-1]
+    expected = scaling.transform(pairs)[:, 1]
+    assert written[last].to_numpy() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out"])
 def test_confidences_of_unknown_outcome_are_calibrated(tmp_path: Path, out: str):
     p = (np.arange(200) + 0.5) / 200
     pairs = np.column_stack([1 - p, p])

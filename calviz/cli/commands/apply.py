@@ -11,7 +11,7 @@ from calviz.cli.fit_row_options import one_model
 from calviz.cli.group import FINE
 from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import reading_options
-from calviz.cli.text import naming
+from calviz.cli.text import naming, say
 from calviz.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def command(
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison.saved_maps import apply_map, reading_for_map
     from calviz.data import read
+    from calviz.data.loaded import span
     from calviz.data.profiling.sources import why_out_of_core
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
 
@@ -66,6 +67,9 @@ def command(
     print_recognition(file, loaded)
     with naming(file):
         calibrated = apply_map(data, record)
+    names = tuple(record.get("class_names", ()))
+    if data.kind != "confidence" and names and names != data.class_names:
+        say(f"the score columns are taken in the order of the classes of the map: {span(names)}.")
     labelled = bool(loaded.recognition.label_form)
     write_predictions(calibrated, out, labelled=labelled, types=loaded.types)
     return FINE
