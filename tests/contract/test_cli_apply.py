@@ -491,6 +491,29 @@ def test_confidences_of_unknown_outcome_are_calibrated(tmp_path: Path, out: str)
     assert written["confidence"].to_numpy() == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("out", ["out.csv", "out.npz"])
+def test_all_parts_of_an_array_file_without_labels_are_calibrated(tmp_path: Path, out: str):
+    p, path, target = probabilities(), tmp_path / "parts.npz", tmp_path / out
+    ids = np.arange(N)
+    np.savez(path, val_probs=p[:900], test_probs=p[900:], val_ids=ids[:900], test_ids=ids[900:])
+    fitted = map_file(tmp_path)
+    code, said, wrong = run("apply", path, "--map", fitted, "--out", target)
+    assert (code, wrong) == (0, "")
+    assert "val 900, test 1,600" in said
+    if out == "out.npz":
+        arrays = np.load(target)
+        scores, splits, written = arrays["probs"], arrays["split"].tolist(), arrays["ids"]
+    else:
+        frame = pl.read_csv(target)
+        scores, splits = frame.select("p_0", "p_1", "p_2").to_numpy(), frame["split"].to_list()
+        written = frame["id"].to_numpy()
+    assert splits == ["val"] * 900 + ["test"] * 1_600
+    np.testing.assert_array_equal(written, ids)
+    np.testing.assert_allclose(scores, calviz.load_map(fitted).transform(p), atol=1e-12)
+    code, _, wrong = run("audit", path)
+    assert (code, "label" in wrong, "one-hot" in wrong) == (2, True, False)
+
+
 def test_only_a_map_does_without_labels(tmp_path: Path):
     path, _ = unlabelled(tmp_path, ".npz")
     for command in (
