@@ -11,6 +11,9 @@ import click
 from calviz.core.atomic_files import check_place, write_output
 from calviz.core.errors import OptionError
 
+#: Options for which ``-`` is standard output.
+_TO_STDOUT = ("--json", "--markdown")
+
 
 class OutputOption(click.Option):
     """An option whose value is the path of a file that the command writes."""
@@ -30,8 +33,12 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def check_output(option: str, path: str | None) -> None:
     """Raise OptionError if no file can be written to the path, or it would replace one that is read or another output; nothing is touched.
 
-    None and ``-`` are fine.
+    None is fine, and ``-`` for the options that write to standard output.
     """
+    if path == "-" and option not in _TO_STDOUT:
+        raise OptionError(
+            f"{option} - is not a file; only {' and '.join(_TO_STDOUT)} write to standard output."
+        )
     if path is not None and path != "-":
         check_place(path, f"{option} {path}")
         target = Path(path).resolve()

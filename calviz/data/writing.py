@@ -190,7 +190,7 @@ def _of_rows(data: Dataset, taken: Collection[str]) -> dict[str, npt.NDArray[Any
 
 def _times(data: Dataset) -> npt.NDArray[Any] | None:
     """Times as the file had them where the rows hold that text, which may have offsets; otherwise as dates."""
-    name = data.column_names.get("times")
+    name = data.column_names.get("times", "")
     for columns in (data.texts, data.groups):
         if data.times is not None and name in columns:
             return columns[name].values()

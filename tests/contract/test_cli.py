@@ -143,6 +143,11 @@ class TestWrongArguments:
                 ["--methods is given twice"],
             ),
             (["profile", "{file}", "--by", "split,split", "--out", "x.parquet"], ["'split' twice"]),
+            (["audit", "{file}", "--junit", "-"], ["--junit - is not a file"]),
+            (
+                [*"recalibrate {file} --method ets --out x.csv --save-map -".split()],
+                ["--save-map - is not a file"],
+            ),
             (["app", "--port", "0"], ["--port"]),
         ],
     )

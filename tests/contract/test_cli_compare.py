@@ -139,6 +139,8 @@ def test_compare_gives_nothing_but_json_on_standard_output(file):
         (["--fit-split", "test", "--eval-split", "test"], "cannot both fit and judge"),
         (["--fit-fraction", "0.5", "--cross-fit", "3"], "one of the three"),
         (["--model", "other"], "there is no model 'other'"),
+        (["--reduction", "class:wolf"], "predictions.npz: there is no class 'wolf'"),
+        (["--reduction", "positive"], "the positive-class reduction needs two classes"),
         (["--json", "no/such/place.json"], "no such directory"),
     ],
 )
