@@ -97,10 +97,9 @@ class CommandGroup(click.Group):
 
 
 def _check_given_once(command: click.Command, ctx: click.Context, args: list[str]) -> None:
-    # Click keeps the last value, so that of two files to write, or two methods, one would be lost.
-    with contextlib.suppress(
-        click.UsageError
-    ):  # raised again when the command parses its arguments
+    # Click keeps the last value, so that of two files to write, or two methods, one would be lost. Other errors are raised when the
+    # command parses its arguments.
+    with contextlib.suppress(click.UsageError):
         *_, given = command.make_parser(click.Context(command, ctx)).parse_args(list(args))
         single = (p for p in given if isinstance(p, click.Option) and not (p.multiple or p.is_flag))
         if twice := next((option for option in single if given.count(option) > 1), None):

@@ -501,8 +501,8 @@ def test_all_parts_of_an_array_file_without_labels_are_calibrated(tmp_path: Path
     assert (code, wrong) == (0, "")
     assert "val 900, test 1,600" in said
     if out == "out.npz":
-        arrays = np.load(target)
-        scores, splits, written = arrays["probs"], arrays["split"].tolist(), arrays["ids"]
+        with np.load(target) as arrays:
+            scores, splits, written = arrays["probs"], arrays["split"].tolist(), arrays["ids"]
     else:
         frame = pl.read_csv(target)
         scores, splits = frame.select("p_0", "p_1", "p_2").to_numpy(), frame["split"].to_list()
