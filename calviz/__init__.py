@@ -4,7 +4,7 @@ Start with `audit`, which takes labels and the output of ``predict_proba``, or p
 
 - Data: `Predictions` (`from_arrays`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs; `profile` summarises any number of rows.
 - Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when; `conventions` computes the ECE of other libraries.
-- Recalibration: `compare`, `recalibrate`, `learning_curve`; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
+- Recalibration: `compare`, `recalibrate`, `learning_curve`; `load_map` loads a saved map; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
 - Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`.
 - Output: `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from calviz.data.sampling import sample_rows
     from calviz.one_line import audit, scorer
     from calviz.profiles.profile import Profile
+    from calviz.recalibrators.maps.loading import load_map
 
 __version__ = "0.1.0"
 
@@ -65,6 +66,7 @@ __all__ = [
     "integrations",
     "learning_curve",
     "load",
+    "load_map",
     "over_time",
     "prediction_sets",
     "profile",
@@ -93,6 +95,7 @@ _HOMES = {
     "explain": "calviz.analysis",
     "learning_curve": "calviz.comparison",
     "load": "calviz.data",
+    "load_map": "calviz.recalibrators.maps.loading",
     "over_time": "calviz.comparison",
     "prediction_sets": "calviz.comparison",
     "profile": "calviz.data.profiling",

@@ -111,7 +111,8 @@ def evaluate(
         Clusters of dependent rows: the name of a group column, "id", or one value per row. Intervals, noise floors and p-values
         then resample whole clusters. If left out, those of the data.
     sample_weight : array_like, shape (n,), optional
-        Importance weight of each row (of any scale); if left out, those of the data. A metric that does not support
+        Importance weight of each row (of any scale); if left out, those of the data. With a sample, `clusters` and `sample_weight` are
+        for the rows that it holds: those of its split and slice, without those of weight 0. A metric that does not support
         weights then has no value, and a reason.
     **options
         Parameters of metrics (``coverage=0.8``), passed to those that have them.

@@ -65,7 +65,7 @@ class Rules:
     @property
     def specs(self) -> list[RecalibratorSpec]:
         """Specs of the methods, the uncalibrated model first."""
-        return specs_of(self.methods)
+        return specs_of(self.methods, self.options)
 
 
 @dataclass(frozen=True)

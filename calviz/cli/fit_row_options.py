@@ -60,7 +60,9 @@ def fitting_options(*, judging: bool) -> Callable[[Callable[..., Any]], Callable
             choices = {
                 f.name: arguments.pop(f.name) for f in fields(Division) if f.name in arguments
             }
-            return command(division=Division(**choices), **arguments)
+            division = Division(**choices)
+            division.check()
+            return command(division=division, **arguments)
 
         for option in reversed(options):
             with_division = option(with_division)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -43,17 +43,6 @@ def parse(texts: Iterable[str]) -> ParsedOptions:
         _check(method, name)
         parameters.setdefault(method, {})[name] = _value(value)
     return parameters
-
-
-def check_named(parameters: ParsedOptions, methods: Sequence[str]) -> None:
-    """Raise OptionError if there are parameters of a method that is not used."""
-    if others := [name for name in parameters if name not in methods]:
-        used = (
-            f"method is '{methods[0]}'"
-            if len(methods) == 1
-            else f"methods are {', '.join(methods)}"
-        )
-        raise OptionError(f"--option names '{others[0]}', but the {used}.")
 
 
 def _check(method: str, name: str) -> None:

@@ -11,6 +11,9 @@ import click
 from calviz.core.atomic_files import check_place, write_output
 from calviz.core.errors import OptionError
 
+#: Options for which ``-`` is standard output.
+_TO_STDOUT = ("--json", "--markdown")
+
 
 class OutputOption(click.Option):
     """An option whose value is the path of a file that the command writes."""
@@ -28,20 +31,46 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_output(option: str, path: str | None) -> None:
-    """Raise OptionError if no file can be written to the path, or one that is read would be replaced; nothing is touched. None and ``-`` are fine."""
+    """Raise OptionError if no file can be written to the path, or it would replace one that is read or another output; nothing is touched.
+
+    None is fine, and ``-`` for the options that write to standard output.
+    """
+    if path == "-" and option not in _TO_STDOUT:
+        raise OptionError(
+            f"{option} - is not a file; only {' and '.join(_TO_STDOUT)} write to standard output."
+        )
     if path is not None and path != "-":
         check_place(path, f"{option} {path}")
-        if Path(path).resolve() in _paths_read():
+        target = Path(path).resolve()
+        if target in _paths_read():
             raise OptionError(f"{option} {path} would replace the file that is read; give another.")
+        if target.exists() and not target.is_file():
+            return  # a device such as /dev/null takes several outputs
+        for other, other_path in _outputs():
+            if other != option and Path(other_path).resolve() == target:
+                raise OptionError(f"{option} and {other} name the same file, {path}; give two.")
+
+
+def _outputs() -> list[tuple[str, str]]:
+    """Options of the running command that write files, with their paths."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
+    values = {
+        option.opts[0]: context.params.get(option.name or "")
+        for option in context.command.params
+        if isinstance(option, OutputOption)
+    }
+    return [(option, path) for option, path in values.items() if path not in (None, "-")]
 
 
 def _paths_read() -> set[Path]:
-    """The files and folders that are arguments of the running command, and the file of ``--labels``."""
+    """The files and folders that are arguments of the running command, and the files of ``--labels`` and ``--map``."""
     context = click.get_current_context(silent=True)
     if context is None:
         return set()
-    labels = context.params.get("label_file")
-    values: list[str] = [labels] if labels else []
+    read = (context.params.get(name) for name in ("label_file", "map_path"))
+    values: list[str] = [path for path in read if path]
     for argument in context.command.params:
         if isinstance(argument, click.Argument):
             value = context.params.get(argument.name or "") or ()
@@ -66,11 +95,4 @@ def write_text(text: str, path: str) -> None:
 
 def writes_files() -> bool:
     """Whether the running command also writes files."""
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return False
-    return any(
-        context.params.get(option.name or "") not in (None, "-")
-        for option in context.command.params
-        if isinstance(option, OutputOption)
-    )
+    return bool(_outputs())

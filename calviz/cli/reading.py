@@ -22,6 +22,8 @@ def split_names(
     names = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
     if not names or not all(names):
         raise click.BadParameter(f"'{value}' holds an empty name.", ctx, param)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise click.BadParameter(f"'{value}' names '{twice}' twice.", ctx, param)
     return names
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.cli.progress import showing_progress
-from calviz.cli.text import say
+from calviz.cli.text import naming, say
 from calviz.core.errors import OptionError
 from calviz.core.options import DEFAULT_SAMPLE_ROWS
 
@@ -68,7 +68,7 @@ def draw_rows(
 
     rows = rows or DEFAULT_SAMPLE_ROWS
     options = draw_options(reading, division) | {"eval_split": division.eval_split}
-    with showing_progress():
+    with showing_progress(), naming(source):
         return sample_rows([source], rows, judged=evaluation_rows or rows, model=model, **options)
 
 

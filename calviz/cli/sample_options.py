@@ -6,6 +6,7 @@ import click
 
 from calviz.core.bins import DEFAULT_BINS
 from calviz.core.reduction import Reduction
+from calviz.numerics.edges import check_bins
 from calviz.sample.error_bars import RESAMPLES
 
 
@@ -13,6 +14,11 @@ def _read(
     _context: click.Context, _parameter: click.Parameter, text: str | None
 ) -> Reduction | None:
     return None if text is None else Reduction.of(text)
+
+
+def _checked_bins(_context: click.Context, _parameter: click.Parameter, bins: int) -> int:
+    check_bins(bins)
+    return bins
 
 
 #: None if not given: the default reduction of the data.
@@ -28,6 +34,7 @@ bins_option = click.option(
     default=DEFAULT_BINS,
     show_default=True,
     type=click.IntRange(min=1),
+    callback=_checked_bins,
     help="Number of bins of binned metrics.",
 )
 seed_option = click.option(

@@ -54,13 +54,23 @@ def sentence_on(error: CalvizError | OSError, file: str) -> str:
 
 
 @contextlib.contextmanager
-def naming(file: str) -> Iterator[None]:
-    """Name the file in errors about what it holds."""
+def naming(file: str, *, options: bool = True) -> Iterator[None]:
+    """Name the file in errors about what it holds.
+
+    Parameters
+    ----------
+    file : str
+    options : bool
+        Whether an `OptionError` is about what the file holds too: an option names something that is not in it. Options that are wrong for
+        every file should be refused before it is read.
+    """
     try:
         yield
     except InputError as error:
         raise error.in_file(Path(file).name) from error.__cause__
     except (OptionError, NotAvailable) as error:
+        if isinstance(error, OptionError) and not options:
+            raise
         raise type(error)(sentence_on(error, file)) from error.__cause__
 
 

@@ -142,7 +142,9 @@ def carry_out(
             evaluation=replace(comparison.evaluation, how=data.how(1)),
         )
     data = dataset_of(data)
-    judging = _Judging(data, plan.division.rows(data), Reduction.of(plan.reduction, data), plan)
+    rows, reduction = plan.division.rows(data), Reduction.of(plan.reduction, data)
+    reduction.check(data)
+    judging = _Judging(data, rows, reduction, plan)
     results = _results(judging, jobs or available_cores(), progress, activity, stop)
     tied: dict[str, tuple[str, ...]] = {}
     with watching(None):  # a stopped comparison still reports finished methods

@@ -64,7 +64,7 @@ def learning_curve(
     The other parameters are as in `compare`.
     """
     data = dataset_of(data)
-    specs = specs_of(methods)
+    specs = specs_of(methods, options or {})
     rows = Division(
         fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed
     ).rows(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,12 +59,29 @@ class Plan:
     @property
     def specs(self) -> list[RecalibratorSpec]:
         """Specs of the planned methods, the uncalibrated model first."""
-        return specs_of(self.methods)
+        return specs_of(self.methods, self.options)
 
 
-def specs_of(methods: Iterable[str] | str) -> list[RecalibratorSpec]:
-    """Return the specs of the named methods, the uncalibrated model first."""
+def specs_of(methods: Iterable[str] | str, options: Collection[str] = ()) -> list[RecalibratorSpec]:
+    """Return the specs of the named methods, the uncalibrated model first; raises OptionError if there are options of other methods."""
     if methods == "all":
-        return list(RECALIBRATORS)
-    names = [methods] if isinstance(methods, str) else list(methods)
-    return [RECALIBRATORS[name] for name in dict.fromkeys([UNCALIBRATED, *names])]
+        specs = list(RECALIBRATORS)
+    else:
+        names = [methods] if isinstance(methods, str) else list(methods)
+        specs = [RECALIBRATORS[name] for name in dict.fromkeys([UNCALIBRATED, *names])]
+    keys = [spec.key for spec in specs]
+    check_options(options, keys if methods == "all" or len(keys) == 1 else keys[1:])
+    return specs
+
+
+def check_options(
+    options: Collection[str], methods: Sequence[str], name: str = "'options'"
+) -> None:
+    """Raise OptionError if there are parameters of a method that is not used; `name` is what the message calls the parameters."""
+    if others := [method for method in options if method not in methods]:
+        used = (
+            f"method is '{methods[0]}'"
+            if len(methods) == 1
+            else f"methods are {', '.join(methods)}"
+        )
+        raise OptionError(f"{name} names '{others[0]}', but the {used}.")

@@ -57,12 +57,34 @@ class Division:
     seed: int = 0
     in_sample: bool = False
 
+    def check(self) -> None:
+        """Raise OptionError if the attributes contradict each other or are out of range, whatever the data."""
+        by_split = self.fit_split is not None or self.eval_split is not None
+        if by_split + (self.fit_fraction is not None) + (self.cross_fit is not None) > 1:
+            raise OptionError(
+                "give splits, a fraction to fit on, or cross-fitting: one of the three."
+            )
+        if by_split and self.fit_split == self.eval_split and not self.in_sample:
+            raise OptionError(
+                f"'{self.fit_split}' cannot both fit and judge: a map always looks good on its own rows; name two splits, "
+                "or ask for in-sample results."
+            )
+        if self.fit_fraction is not None and not 0 < self.fit_fraction < 1:
+            raise OptionError(
+                f"'fit_fraction' must lie between 0 and 1, got {self.fit_fraction!r}."
+            )
+        if self.cross_fit is not None and self.cross_fit < 2:
+            raise OptionError(
+                f"'cross_fit' must be from 2 to the number of rows, got {self.cross_fit!r}."
+            )
+
     def rows(self, data: Dataset) -> Rows:
         """Divide the rows of these data; raises InputError, OptionError or NotAvailable if that is not possible.
 
         Rows of weight 0 neither fit nor judge. Under cross-fitting, where every row is calibrated, the first map calibrates them.
         """
         check_dataset(data)
+        self.check()
         divided = data.that_count()
         for split, role in ((self.fit_split, "calibration"), (self.eval_split, "evaluation")):
             if split in data.split_names and split not in divided.split_names:
@@ -74,11 +96,6 @@ class Division:
     def _divided(self, data: Dataset) -> Rows:
         """Divide rows that all count."""
         by_split = self.fit_split is not None or self.eval_split is not None
-        ways = [by_split, self.fit_fraction is not None, self.cross_fit is not None]
-        if sum(ways) > 1:
-            raise OptionError(
-                "give splits, a fraction to fit on, or cross-fitting: one of the three."
-            )
         if data.cells is not None and (not by_split) and (not self.in_sample):
             rows = self._of_cells(data)
         elif self.cross_fit is not None:
@@ -199,11 +216,6 @@ def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample
         mask[rows] = False
         return np.flatnonzero(mask)
 
-    if fit is not None and fit == evaluation and not in_sample:
-        raise OptionError(
-            f"'{fit}' cannot both fit and judge: a map always looks good on its own rows; name two splits, "
-            "or ask for in-sample results."
-        )
     fit_rows = rows_of(fit) if fit is not None else others(rows_of(str(evaluation)))
     rows = rows_of(evaluation) if evaluation is not None else others(fit_rows)
     if in_sample and evaluation is None:
@@ -245,8 +257,6 @@ def strata(data: Dataset) -> IntArray:
 
 
 def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
-    if not 0 < fraction < 1:
-        raise OptionError(f"'fit_fraction' must lie between 0 and 1, got {fraction!r}.")
     count = min(max(round(fraction * data.n), 1), data.n - 1)
     rng = np.random.default_rng(seed)
     if data.clusters is None:
@@ -264,7 +274,7 @@ def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
 
 
 def _cross_fitted(data: Dataset, folds: int, seed: int) -> Rows:
-    if not 2 <= folds <= data.n:
+    if folds > data.n:
         raise OptionError(f"'cross_fit' must be from 2 to the number of rows, got {folds!r}.")
     rng = np.random.default_rng(seed)
     if data.clusters is None:

@@ -7,7 +7,7 @@ from typing import Any
 from calviz.comparison.fitting import calibrated_by, scores_of
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.data.loaded import ReadingForMap, ReadingOptions
+from calviz.data.loaded import ReadingForMap, ReadingOptions, classes_agree
 from calviz.recalibrators.maps.loading import load_map
 
 
@@ -41,11 +41,12 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
             remedy="apply it to scores of the classes that it was fitted on",
         )
     if isinstance(data, Predictions):
-        if names and names != data.class_names:
+        if not classes_agree(names, data.class_names):
             raise InputError(
                 "the map is for other classes, or for another order of them: "
-                f"{', '.join(names[:5])} ... against {', '.join(data.class_names[:5])} ...",
-                remedy="bring the score columns into the order of the map, or fit a map on these data",
+                f"{_first(names)} against {_first(data.class_names)}",
+                remedy="give the score columns in the order of the map (--scores, scores=), name its classes if these have other names "
+                "for them (--class-names, class_names=), or fit a map on these data",
             )
         if recalibrator.input == "logits" and data.logits is None:
             raise InputError(
@@ -55,3 +56,7 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
         if recalibrator.input == "probabilities":
             scores = data.probs
     return calibrated_by(recalibrator, data, scores)
+
+
+def _first(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")

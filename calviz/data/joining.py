@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -52,6 +52,11 @@ class JoinedTable(Table):
         base = self.base.fetch(scores, [c for c in columns if c not in self.joined])
         joined = {c: self.joined[c] for c in columns if c in self.joined}
         return Fetched(base.scores, dict(base.columns) | joined)
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """Arrow types of the columns of the predictions."""
+        return self.base.types
 
     def line(self, row: int) -> int | None:
         """Line number of a row in the file of predictions."""

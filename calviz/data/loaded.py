@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from calviz.core.errors import OptionError, Repair
 from calviz.core.finding import Finding
@@ -114,6 +114,13 @@ class ReadingForMap(ReadingOptions):
         """Return the same settings for rows to which a map with these classes is applied."""
         return cls(**vars(options), map_classes=tuple(map_classes))
 
+    def labels_rename(self, named: tuple[str, ...], names: tuple[str, ...]) -> bool:
+        """Whether class names come from labels, such as yes and no, and not from the score columns, which name `named`, or the map.
+
+        Such labels say nothing about the scores, and are kept as they are.
+        """
+        return not {*named} & {*names} and not classes_agree(names, self.map_classes)
+
     def names_of_classes(self, named: tuple[str, ...], k: int) -> tuple[str, ...]:
         """Names of the K classes of a file without labels whose score columns name `named`."""
         if len(named) == k:
@@ -122,6 +129,19 @@ class ReadingForMap(ReadingOptions):
             return tuple(str(j) for j in range(k))
         # If the only column is named after class 0, the order is not that of the map, which says so.
         return self.map_classes[::-1] if named == self.map_classes[:1] else self.map_classes
+
+
+def classes_agree(names: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether classes have the same names in the same order; classes without names, or with their numbers as names, have an order only.
+
+    >>> classes_agree(("cat", "dog"), ("1", "2")), classes_agree(("cat", "dog"), ("dog", "cat"))
+    (True, False)
+    """
+    return names == others or _are_numbers(names) or _are_numbers(others)
+
+
+def _are_numbers(names: tuple[str, ...]) -> bool:
+    return any(names == tuple(str(j + base) for j in range(len(names))) for base in (0, 1))
 
 
 DROP_MISSING = Repair("drop-missing", "leave out the rows with missing values")
@@ -296,6 +316,8 @@ class Loaded:
         Repairs that would make sense but were not requested.
     repairs_made : tuple of str
         Descriptions of the repairs that were requested and applied, for a report.
+    types : mapping of str to pyarrow.DataType
+        Types of the columns, if the file declares them, by the names under which `calviz.data.writing` writes them.
     """
 
     file: str
@@ -306,6 +328,7 @@ class Loaded:
     notices: tuple[Finding, ...] = ()
     repairs_offered: tuple[Repair, ...] = ()
     repairs_made: tuple[str, ...] = ()
+    types: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:

@@ -123,7 +123,14 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         notices=_notices(table, layout, built),
         repairs_offered=tuple(built.offered),
         repairs_made=tuple(built.repairs),
+        types=_types(table, layout),
     )
+
+
+def _types(table: Table, layout: ColumnRoles) -> Mapping[str, Any]:
+    types = dict(table.types)
+    renamed = {"id": layout.id, "split": layout.split}
+    return types | {new: types[name] for new, name in renamed.items() if name in types}
 
 
 def load(

@@ -126,6 +126,11 @@ class Table(ABC):
         """The names of all columns."""
         return self._names
 
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """The Arrow type of each column by name, if the file declares them."""
+        return {}
+
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The 0-based index of each column by name."""

@@ -36,14 +36,21 @@ def check_target(path: str | Path) -> Path:
     return target
 
 
-def write_predictions(data: Dataset, path: str | Path, *, labelled: bool = True) -> None:
+def write_predictions(
+    data: Dataset,
+    path: str | Path,
+    *,
+    labelled: bool = True,
+    types: Mapping[str, Any] | None = None,
+) -> None:
     """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
 
     In tables, score columns are named ``p_<class>``, labels are class names, and all columns but identifiers and splits keep their
     names; CSV text that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
     ``split``, ``ids``, ``group_<name>`` (groups and texts), and clusters, weights, times and numbers under their names. Texts that
     would take more than 256 MiB, because an array gives every row the length of the longest, are left out. If not `labelled`, nothing
-    is written about the true classes.
+    is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of `types` (`Loaded.types`),
+    where their values have these.
     """
     target = check_target(path)
     if data.cells is not None:
@@ -52,10 +59,10 @@ def write_predictions(data: Dataset, path: str | Path, *, labelled: bool = True)
             remedy="apply the map to the files: calviz apply FILE... --map MAP.json --out FOLDER",
         )
     with replacing(target) as beside:
-        _write(data, beside, labelled)
+        _write(data, beside, labelled, types or {})
 
 
-def _write(data: Dataset, target: Path, labelled: bool) -> None:
+def _write(data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any]) -> None:
     if target.suffix.lower() == ".npz":
         _write_npz(_arrays(data, labelled), target)
         return
@@ -63,11 +70,43 @@ def _write(data: Dataset, target: Path, labelled: bool) -> None:
 
     columns = _columns(data, labelled)
     if target.suffix.lower() == ".parquet":
-        pd.DataFrame(columns).to_parquet(target, index=False)
+        import pyarrow.parquet as pq
+
+        own = {"confidence", *(f"p_{name}" for name in data.class_names)}
+        own |= {"label", "correct"} if labelled else set()
+        kept = {name: kind for name, kind in types.items() if name not in own}
+        pq.write_table(_typed(pd.DataFrame(columns), kept), target)
         return
     from calviz.text.export import csv_bytes
 
     target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns))))
+
+
+def _typed(frame: Any, types: Mapping[str, Any]) -> Any:
+    """Return a frame as an Arrow table with these types where possible; the missing value of texts is an empty text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    for place, column in enumerate(table.schema):
+        kind = types.get(column.name, column.type)
+        if kind == column.type:
+            continue
+        values = table.column(place)
+        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+        is_text, becomes_text = (
+            pa.types.is_string(t) or pa.types.is_large_string(t) for t in (column.type, plain)
+        )
+        if is_text and not becomes_text:
+            values = pc.if_else(pc.equal(values, ""), None, values)
+        try:
+            values = values.cast(plain)
+            if plain is not kind:
+                values = values.dictionary_encode().cast(kind)
+            table = table.set_column(place, column.name, values)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue  # such as a cluster that was added to the file's own
+    return table
 
 
 def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:
@@ -139,7 +178,7 @@ def _of_rows(data: Dataset, taken: Collection[str]) -> dict[str, npt.NDArray[Any
     """Clusters, weights and times by name; names in `taken` are those of other columns."""
     columns: dict[str, npt.NDArray[Any]] = {}
     clusters = None if data.clusters is None else data.clusters.values()
-    of_rows = {"clusters": clusters, "weights": data.weights, "times": data.times}
+    of_rows = {"clusters": clusters, "weights": data.weights, "times": _times(data)}
     for key, values in of_rows.items():
         if values is not None:
             name = data.column_names.get(key, "")
@@ -147,6 +186,15 @@ def _of_rows(data: Dataset, taken: Collection[str]) -> dict[str, npt.NDArray[Any
             others = columns if is_shared else {*columns, *taken}
             columns[_free(name or key.removesuffix("s"), others)] = values
     return columns
+
+
+def _times(data: Dataset) -> npt.NDArray[Any] | None:
+    """Times as the file had them where the rows hold that text, which may have offsets; otherwise as dates."""
+    name = data.column_names.get("times", "")
+    for columns in (data.texts, data.groups):
+        if data.times is not None and name in columns:
+            return columns[name].values()
+    return data.times
 
 
 def _with_date_texts(columns: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.clusters_and_weights import with_rows
-from calviz.core.errors import NotAvailable
+from calviz.core.errors import InputError, NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.core.factor import Factor
 from calviz.core.options import check_choice, check_whole
@@ -117,7 +117,8 @@ class Sample:
     ) -> Sample:
         """Take the rows of a split and a slice; settings that are left out are those of the given sample, or the defaults.
 
-        `clusters` and `weights` are for all rows that are given (`calviz.core.clusters_and_weights.with_rows`).
+        `clusters` and `weights` are for all rows that are given (`calviz.core.clusters_and_weights.with_rows`): for a sample, for the
+        rows that it holds.
 
         A sample is returned as it is if nothing is to be changed.
         """
@@ -135,6 +136,8 @@ class Sample:
             data = dataset_of(data)
         if clusters is not None or weights is not None:
             rows = data.data if isinstance(data, Sample) else data
+            if isinstance(data, Sample):
+                _check_of_sample(rows.n, clusters=clusters, weights=weights)
             named = with_rows(rows, clusters=clusters, weights=weights)
             data = data.with_data(named) if isinstance(data, Sample) else named
         sample = data.but(**changes) if isinstance(data, Sample) else None
@@ -408,3 +411,16 @@ def top_label_sums(sample: Sample) -> BinSums:
     """Rows, confidence and hits of the predicted class in one bin."""
     # The very same view under every reduction, so that it is resampled once.
     return sample.top_label.view(event_sums)
+
+
+def _check_of_sample(n: int, **columns: Any) -> None:
+    """Raise InputError if a column has not one value for each of the n rows of a sample, which may be fewer than those it was made of."""
+    for name, column in columns.items():
+        if column is None or isinstance(column, str):
+            continue
+        size = len(column) if isinstance(column, Factor) else np.size(column)
+        if size != n:
+            raise InputError(
+                f"there are {size:,} {name} for {n:,} rows: a sample holds the rows of its split and slice, without those of weight 0",
+                remedy="give one value for each row of its `data`, or evaluate the predictions that it was made of",
+            )

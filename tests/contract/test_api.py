@@ -1,5 +1,6 @@
 """The library: what a script or a notebook may rely on."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.core.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +43,21 @@ def test_reading(p, tmp_path):
     q = calviz.load(tmp_path / "three.npz", kind="probabilities", class_names=["a", "b", "c"])
     assert q.class_names == ("a", "b", "c")
     np.testing.assert_array_equal(q.probs, p.probs)
+
+
+def test_a_saved_map(p, tmp_path):
+    record = calviz.recalibrators.TemperatureScaling().fit(p.probs, p.labels)
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps(record.to_dict()))
+    for source in (path, str(path), record.to_dict()):
+        loaded = calviz.load_map(source)
+        np.testing.assert_array_equal(loaded.transform(p.probs), record.transform(p.probs))
+    for text in ("{", "{}", "[1]"):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"^map\.json: this is not"):
+            calviz.load_map(path)
+    with pytest.raises(InputError, match=r"^this is not the map of a recalibrator"):
+        calviz.load_map(None)
 
 
 def test_drawing(p):

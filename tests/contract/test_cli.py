@@ -133,6 +133,13 @@ class TestWrongArguments:
             (["audit", "{file}", "--fail-on", "ece>nan"], ["not understood"]),
             (["audit", "{file}", "--fail-on", "ece=1"], ["not understood"]),
             (["audit", "{file}", "--fail-on", "nonsense>1"], ["there is no metric 'nonsense'"]),
+            (["audit", "{file}", "--scores", "p_cat,p_cat"], ["--scores", "'p_cat' twice"]),
+            (["profile", "{file}", "--by", "split,split", "--out", "x.parquet"], ["'split' twice"]),
+            (["audit", "{file}", "--junit", "-"], ["--junit - is not a file"]),
+            (
+                [*"recalibrate {file} --method ets --out x.csv --save-map -".split()],
+                ["--save-map - is not a file"],
+            ),
             (["app", "--port", "0"], ["--port"]),
         ],
     )

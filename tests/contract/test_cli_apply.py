@@ -1,6 +1,7 @@
 """`calviz apply`: bad rows are named as `calviz audit` names them, and what is written is read back as it was."""
 
 import json
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -208,6 +209,33 @@ def test_no_output_replaces_what_is_read(tmp_path: Path):
     assert (code, "would replace the file that is read" in wrong) == (2, True)
 
 
+def test_no_output_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    out = ("x.csv", "./x.csv")
+    names = [path.name, "map.json"]
+    for arguments in (
+        *(("audit", path, first, "a", second, "./a") for first, second in (
+            ("--json", "--html"), ("--html", "--markdown"), ("--junit", "--json")
+        )),
+        ("compare", path, "--methods", "temperature", "--json", "a", "--markdown", tmp_path / "a"),
+        ("recalibrate", path, "--method", "temperature", "--out", out[0], "--save-map", out[1]),
+        ("recalibrate", path, "--method", "temperature", "--out", out[0], "--save-snippet", out[1]),
+        ("recalibrate", path, "--method", "ets", "--out", "b", "--save-map", "a", "--save-snippet", "a"),
+        ("arena", path, "--state", "a", "--json", "a"),
+    ):  # fmt: skip
+        code, output, wrong = run(*arguments)
+        assert (code, output) == (2, ""), arguments
+        assert "name the same file" in wrong
+        assert wrong.count("\n") == 1
+        assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names)
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", fitted)
+    assert code == 2
+    assert fitted.stat().st_size
+    code, _, wrong = run(*("audit", path, "--json", "/dev/null", "--junit", "/dev/null"))
+    assert (code, wrong) == (0, "")
+
+
 def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):
     folder = tmp_path / "days"
     folder.mkdir()
@@ -396,6 +424,55 @@ def test_classes_that_a_file_without_labels_does_not_name_are_those_of_the_map(
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out"])
+@pytest.mark.parametrize(
+    ("map_classes", "columns", "labels", "applies"),
+    [
+        (["cat", "dog"], ["p"], [0, 1], True),
+        (["cat", "dog"], ["p_0", "p_1"], [0, 1], True),
+        (["cat", "dog"], ["p_1", "p_2"], [1, 2], True),
+        (["cat", "dog"], ["p_cat", "p_dog"], [0, 1], True),
+        (["cat", "dog"], ["p_cat", "p_dog"], ["no", "yes"], True),
+        (["cat", "dog"], ["p"], ["no", "yes"], True),
+        (["cat", "dog"], ["p"], ["cat", "dog"], True),
+        (["0", "1"], ["p_cat", "p_dog"], ["cat", "dog"], True),
+        (["0", "1"], ["p"], ["no", "yes"], True),
+        (["0", "1"], ["p_dog"], ["cat", "dog"], True),
+        (["cat", "dog"], ["p_dog", "p_cat"], ["cat", "dog"], False),
+        (["cat", "dog"], ["p_no", "p_yes"], ["no", "yes"], False),
+        (["cat", "dog"], ["p_cat"], ["cat", "dog"], False),
+    ],
+)
+def test_the_order_of_the_classes_counts_and_labels_do_not(
+    tmp_path: Path, map_classes, columns, labels, applies: bool, out: str
+):
+    p = (np.arange(200) + 0.5) / 200
+    pairs = np.column_stack([1 - p, p])
+    scaling = calviz.recalibrators.IsotonicRecalibrator()
+    scaling.fit(pairs, (np.arange(200) % 3 == 2).astype(int))
+    (tmp_path / "map.json").write_text(json.dumps(scaling.to_dict() | {"class_names": map_classes}))
+    scores = dict(zip(columns, pairs.T[-len(columns) :], strict=True))
+    frame = pl.DataFrame({"label": labels * 100, **scores})
+    frame.write_csv(tmp_path / "new.csv")
+    target = tmp_path / out
+    code, _, wrong = run(
+        "apply", tmp_path / "new.csv", "--map", tmp_path / "map.json", "--out", target
+    )
+    if not applies:
+        assert (code, wrong.count("\n"), "(--scores" in wrong) == (2, 1, True)
+        return
+    assert code == 0, wrong
+    written = pl.read_csv(target) if target.suffix else pl.read_parquet(target / "new.parquet")
+    if target.suffix or columns != ["p_cat", "p_dog"]:
+        assert written["label"].cast(pl.String).to_list()[:2] in (
+            [str(label) for label in labels],
+            ["cat", "dog"],  # labels that are numbers of classes are written by name
+        )
+    last = [name for name in written.columns if name.startswith("p")][-1]
+    expected = scaling.transform(pairs)[:, 1]
+    assert written[last].to_numpy() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out"])
 def test_confidences_of_unknown_outcome_are_calibrated(tmp_path: Path, out: str):
     p = (np.arange(200) + 0.5) / 200
     pairs = np.column_stack([1 - p, p])
@@ -412,6 +489,29 @@ def test_confidences_of_unknown_outcome_are_calibrated(tmp_path: Path, out: str)
     assert written["prediction"].to_list() == ["cat", "dog"] * 100
     expected = scaling.transform(pairs)[:, 1]
     assert written["confidence"].to_numpy() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.npz"])
+def test_all_parts_of_an_array_file_without_labels_are_calibrated(tmp_path: Path, out: str):
+    p, path, target = probabilities(), tmp_path / "parts.npz", tmp_path / out
+    ids = np.arange(N)
+    np.savez(path, val_probs=p[:900], test_probs=p[900:], val_ids=ids[:900], test_ids=ids[900:])
+    fitted = map_file(tmp_path)
+    code, said, wrong = run("apply", path, "--map", fitted, "--out", target)
+    assert (code, wrong) == (0, "")
+    assert "val 900, test 1,600" in said
+    if out == "out.npz":
+        with np.load(target) as arrays:
+            scores, splits, written = arrays["probs"], arrays["split"].tolist(), arrays["ids"]
+    else:
+        frame = pl.read_csv(target)
+        scores, splits = frame.select("p_0", "p_1", "p_2").to_numpy(), frame["split"].to_list()
+        written = frame["id"].to_numpy()
+    assert splits == ["val"] * 900 + ["test"] * 1_600
+    np.testing.assert_array_equal(written, ids)
+    np.testing.assert_allclose(scores, calviz.load_map(fitted).transform(p), atol=1e-12)
+    code, _, wrong = run("audit", path)
+    assert (code, "label" in wrong, "one-hot" in wrong) == (2, True, False)
 
 
 def test_only_a_map_does_without_labels(tmp_path: Path):
@@ -442,6 +542,74 @@ def test_columns_without_a_role_are_written_as_they_are(tmp_path: Path, groups: 
     written = pl.read_csv(out, try_parse_dates=False)
     for name, values in others.items():
         assert written[name].to_list() == values
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("roles", [(), ("--group", "site", "--time", "seen", "--id", "case")])
+def test_columns_keep_their_types(tmp_path: Path, suffix: str, roles: tuple[str, ...]):
+    first = datetime(2024, 3, 1, 8, tzinfo=UTC)
+    others = pl.DataFrame(
+        {
+            "case": np.arange(N) + 2**60,
+            "site": pl.Series(([None, 1, 2] * N)[:N], dtype=pl.Int8),
+            "urgent": ([True, False, None] * N)[:N],
+            "seen": [date(2024, 1, 1) + timedelta(i) for i in range(N)],
+            "at": pl.Series([first + timedelta(hours=i) for i in range(N)]).dt.convert_time_zone(
+                "Europe/Berlin"
+            ),
+            "amount": pl.Series(np.arange(N) / 7, dtype=pl.Float32),
+            "comment": [f"text {i}" for i in range(N)],
+        }
+    )
+    scores = {f"p_{k}": probabilities()[:, k] for k in range(3)}
+    path, fitted = tmp_path / f"new{suffix}", map_file(tmp_path)
+    write_table(others.with_columns(**scores), path)
+    target = tmp_path / "out.parquet"
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", target, *roles)
+    assert (code, wrong) == (0, "")
+    written = pl.read_parquet(target).rename({"id": "case"} if roles else {})
+    assert written.select(others.columns).equals(others)
+    assert written.select(others.columns).schema == others.schema
+
+
+def test_times_keep_their_offsets(tmp_path: Path):
+    scores = probabilities()
+    hours = [f"{i % 24:02d}:30:00" for i in range(N)]
+    path, fitted = tmp_path / "rows.csv", map_file(tmp_path)
+    for offset in ("+02:00", "Z", ""):
+        frame = pl.DataFrame(
+            {
+                "time": [
+                    f"2024-03-{1 + i % 28:02d}T{hour}{offset}" for i, hour in enumerate(hours)
+                ],
+                "label": np.arange(N) % 3,
+                **{f"p_{k}": scores[:, k] for k in range(3)},
+            }
+        )
+        frame.write_csv(path)
+        times = calviz.load(path).times
+        for suffix in (".csv", ".parquet", ".npz"):
+            out = tmp_path / f"out{suffix}"
+            for command in (("apply", "--map", fitted), ("recalibrate", "--method", "temperature")):
+                code, _, wrong = run(command[0], path, *command[1:], "--out", out)
+                assert (code, wrong) == (0, "")
+                read = calviz.load(out, time_column="time")
+                np.testing.assert_array_equal(read.times, times)
+                if suffix == ".csv" and (offset or command[0] == "apply"):
+                    written = pl.read_csv(out, try_parse_dates=False)["time"]
+                    assert written.to_list() == frame["time"].to_list()
+
+
+def test_times_that_cannot_be_used_are_not_lost(tmp_path: Path):
+    times = ["2024-03-01"] * (N - 1) + ["unknown"]
+    scores = {f"p_{k}": probabilities()[:, k] for k in range(3)}
+    path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    pl.DataFrame({"time": times, "label": np.arange(N) % 3, **scores}).write_csv(path)
+    fitted = map_file(tmp_path)
+    for command in (("apply", "--map", fitted), ("recalibrate", "--method", "temperature")):
+        code, _, wrong = run(command[0], path, *command[1:], "--out", out)
+        assert (code, wrong) == (0, "")
+        assert pl.read_csv(out)["time"].to_list() == times
 
 
 def test_columns_with_the_names_of_what_is_written_keep_their_values(tmp_path: Path):

@@ -105,6 +105,7 @@ def test_a_state_in_the_folder_of_the_predictions_goes_on(folder):
         (["nowhere.npz"], "nowhere.npz: there is no such file"),
         (["{empty}"], "no files in this folder"),
         (["{folder}", "--methods", "nonsense"], "nonsense"),
+        (["{folder}", "--methods", "ets", "--option", "beta.floor=0.1"], "but the method is 'ets'"),
         (["{folder}", "--state", "{folder}"], "--state"),
         (["{folder}", "--json", "no/such/place.json"], "place.json"),
         (["{folder}", "--html", "{folder}"], "--html"),

@@ -273,6 +273,14 @@ class TestSeveral:
         assert record["metrics"]["mcs"]["value"] == pytest.approx((0.4 + 0.5 + 0.7) / 3 - 2 / 3)
         assert record["reduction"] == "positive"
 
+    def test_a_model_that_is_named_twice_is_judged_once(self, models, tmp_path):
+        page = tmp_path / "page.html"
+        repeated = ("--model", "net", "--model", "net", "--fail-on", "ece>1", "--fail-on", "ece>1")
+        out = run("audit", models, *repeated, "--html", page, "--json", tmp_path / "out.json")
+        assert (out.exit_code, out.stderr) == (0, "")
+        assert strict((tmp_path / "out.json").read_text())["name"] == "net"
+        assert page.stat().st_size
+
     def test_the_top_label_of_two_classes_on_request(self, models):
         record = audit(models, "--model", "tree", "--reduction", "top-label")
         assert record["metrics"]["mcs"]["value"] == pytest.approx((0.6 + 0.5 + 0.7) / 3 - 2 / 3)

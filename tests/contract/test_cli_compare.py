@@ -139,6 +139,8 @@ def test_compare_gives_nothing_but_json_on_standard_output(file):
         (["--fit-split", "test", "--eval-split", "test"], "cannot both fit and judge"),
         (["--fit-fraction", "0.5", "--cross-fit", "3"], "one of the three"),
         (["--model", "other"], "there is no model 'other'"),
+        (["--reduction", "class:wolf"], "predictions.npz: there is no class 'wolf'"),
+        (["--reduction", "positive"], "the positive-class reduction needs two classes"),
         (["--json", "no/such/place.json"], "no such directory"),
     ],
 )
@@ -351,6 +353,55 @@ def test_errors_after_reading_name_the_file(file, arguments, tmp_path, monkeypat
     out = run(arguments[0], file, *arguments[1:])
     assert out.exit_code == 2
     assert out.stderr.count("predictions.npz: ") == 1, out.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["recalibrate", "--method", "magic", "--out", "out.csv"], "there is no recalibrator"),
+        (["compare", "--methods", "magic"], "there is no recalibrator"),
+        (["compare", "--methods", "temperature", "--fit-fraction", "2"], "'fit_fraction' must lie"),
+        (["compare", "--methods", "temperature", "--cross-fit", "1"], "'cross_fit' must be from 2"),
+        (["compare", "--fit-fraction", "0.5", "--cross-fit", "3"], "give splits, a fraction"),
+        (["compare", "--fit-split", "test", "--eval-split", "test"], "'test' cannot both fit"),
+        (["compare", "--methods", "temperature", "--bins", "1000000"], "the number of bins"),
+        (["compare", "--sample", "20", "--cross-fit", "3"], "--cross-fit needs all rows"),
+        (
+            [
+                *"recalibrate --method temperature --option temperature.floor=5 --out out.csv".split()
+            ],
+            "'floor' must be",
+        ),
+        ([*"recalibrate --method temperature --sample 20 --out out.csv".split()], "--out out.csv"),
+        (["sets", "--coverage", "2"], "'coverage' must lie"),
+        (["sets", "--cross-fit", "3"], "prediction sets need"),
+        (["over-time", "--metric", "magic"], "there is no metric"),
+        (["over-time", "--method", "magic"], "there is no recalibrator"),
+        (["audit", "--bins", "1000000"], "the number of bins"),
+    ],
+)
+def test_errors_about_options_alone_do_not_name_the_file(
+    file, arguments, message, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    out = run(arguments[0], file, *arguments[1:])
+    assert out.exit_code == 2
+    assert out.stderr.splitlines()[-1].startswith(f"calviz: {message}"), out.stderr
+
+
+def test_of_several_files_the_one_that_lacks_a_column_is_named(file, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text("truth,p_cat,p_dog\n0,0.5,0.5\n")
+    out = run("compare-models", other, file, "--label", "truth")
+    assert (out.exit_code, f"{file}: the label 'truth' is not" in out.stderr) == (2, True)
+
+
+def test_a_damaged_map_is_named(file, tmp_path):
+    saved = tmp_path / "map.json"
+    saved.write_text("{}")
+    for target in (tmp_path / "out.csv", tmp_path / "folder"):
+        out = run("apply", file, "--map", saved, "--out", target)
+        assert (out.exit_code, out.stderr[:34]) == (2, "calviz: map.json: this is not the ")
 
 
 def test_a_map_that_does_not_fit_names_the_file(file, tmp_path):

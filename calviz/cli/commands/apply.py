@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,8 @@ from calviz.cli.fit_row_options import one_model
 from calviz.cli.group import FINE
 from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import reading_options
-from calviz.cli.text import naming
-from calviz.core.errors import InputError, OptionError
+from calviz.cli.text import naming, say
+from calviz.core.errors import OptionError
 
 if TYPE_CHECKING:
     from calviz.data import ReadingOptions
@@ -44,6 +43,7 @@ def command(
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison.saved_maps import apply_map, reading_for_map
     from calviz.data import read
+    from calviz.data.loaded import span
     from calviz.data.profiling.sources import why_out_of_core
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
 
@@ -60,11 +60,18 @@ def command(
     check_target(out)
     check_output("--out", out)
     record = _record(map_path)
-    loaded = read(file, options=reading_for_map(record, reading))
+    options = reading_for_map(record, reading)
+    with naming(file):
+        loaded = read(file, options=options)
+        data = one_model(loaded, model)
     print_recognition(file, loaded)
     with naming(file):
-        calibrated = apply_map(one_model(loaded, model), record)
-    write_predictions(calibrated, out, labelled=bool(loaded.recognition.label_form))
+        calibrated = apply_map(data, record)
+    names = tuple(record.get("class_names", ()))
+    if data.kind != "confidence" and names and names != data.class_names:
+        say(f"the score columns are taken in the order of the classes of the map: {span(names)}.")
+    labelled = bool(loaded.recognition.label_form)
+    write_predictions(calibrated, out, labelled=labelled, types=loaded.types)
     return FINE
 
 
@@ -82,9 +89,9 @@ def _block_by_block(
 
 
 def _record(path: str) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(
-            f"this is not JSON ({error})", file=Path(path).name, remedy="give a map from --save-map"
-        ) from None
+    from calviz.recalibrators.maps.loading import load_map, read_record
+
+    record = read_record(path)
+    with naming(path):
+        load_map(record)
+    return record

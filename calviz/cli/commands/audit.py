@@ -121,7 +121,7 @@ def command(
     A file that cannot be used is named and the others are judged; the exit code is then 2, and no
     JSON or report is written (JUnit XML is, with the error). A report has one part per model of each file; it always includes error bars.
     """
-    thresholds = [Threshold.of(text) for text in fail_on]
+    thresholds = [Threshold.of(text) for text in dict.fromkeys(fail_on)]
     check_output("--json", json_path)
     check_output("--junit", junit_path)
     documents = Documents(html_path, markdown_path, pdf_path)
@@ -140,7 +140,7 @@ def command(
     options = AuditOptions(
         reading=reading,
         labels=labels,
-        models=models,
+        models=tuple(dict.fromkeys(models)),
         settings={
             "split": split,
             "reduction": reduction,

@@ -9,7 +9,7 @@ import click
 
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
-from calviz.cli.method_options import check_named, method_options, parse
+from calviz.cli.method_options import method_options, parse
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
@@ -17,6 +17,7 @@ from calviz.cli.row_sampling import draw_rows, judge_option, sample_option, say_
 from calviz.cli.sample_options import bins_option, reduction_option
 from calviz.cli.text import naming, say
 from calviz.core.errors import OptionError
+from calviz.specs.recalibrator import RECALIBRATORS
 
 if TYPE_CHECKING:
     from calviz.comparison.rows import Division
@@ -79,12 +80,15 @@ def command(
     from calviz.cli.audit_text import print_recognition
     from calviz.cli.compare_text import print_comparison
     from calviz.comparison import Plan, carry_out
+    from calviz.comparison.plan import check_options
     from calviz.data import read
 
     parameters = parse(options)
     names = tuple(name.strip() for name in methods.split(","))
     if methods != "all":
-        check_named(parameters, names)
+        check_options(parameters, names, "--option")
+        for name in names:
+            RECALIBRATORS[name]  # an unknown key is refused before the file is read
     check_output("--json", json_path)
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
@@ -96,15 +100,15 @@ def command(
                 "write --json instead" if sample is None else "leave out --sample, or write --json"
             )
             raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
-        with naming(file):
-            rows = draw_rows(file, sample, judge_sample, model, reading, division)
+        rows = draw_rows(file, sample, judge_sample, model, reading, division)
         division = replace(division, fit_split=None, eval_split=None)
         if not quiet:
             say_drawn(file, why, rows)
     else:
         if judge_sample is not None:
             raise OptionError("--judge-sample goes with --sample.")
-        loaded = read(file, options=reading, labels=labels)
+        with naming(file):
+            loaded = read(file, options=reading, labels=labels)
         if not quiet:
             print_recognition(file, loaded)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,8 +13,8 @@ from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.sample_options import bins_option, reduction_option, resamples_option, seed_option
-from calviz.cli.text import named_twice, say
-from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.cli.text import named_twice, naming, say
+from calviz.core.errors import NotAvailable, OptionError
 
 if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
@@ -75,10 +74,8 @@ def command(
         say(f"{twice} is named twice, so its models are compared with themselves.")
     loaded: list[Loaded] = []
     for file in files:
-        try:
+        with naming(file):
             source = read(file, options=reading)
-        except InputError as error:
-            raise error.in_file(Path(file).name) from error
         loaded.append(source)
         if not quiet:
             print_recognition(file, source)

@@ -12,6 +12,8 @@ from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.sample_options import bins_option, reduction_option, seed_option
 from calviz.cli.text import naming
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import RECALIBRATORS
 
 if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
@@ -79,7 +81,11 @@ def command(
     from calviz.data import read
 
     check_output("--json", json_path)
-    loaded = read(file, options=reading)
+    METRICS[metric]  # an unknown key is refused before the file is read
+    if method != "none":
+        RECALIBRATORS[method]
+    with naming(file):
+        loaded = read(file, options=reading)
     quiet = json_path == "-"
     if not quiet:
         print_recognition(file, loaded)

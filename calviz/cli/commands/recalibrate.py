@@ -10,7 +10,7 @@ import click
 
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
-from calviz.cli.method_options import check_named, method_options, parse
+from calviz.cli.method_options import method_options, parse
 from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.row_sampling import draw_options, sample_option, say_drawn, why_drawn
@@ -18,7 +18,7 @@ from calviz.cli.text import naming, say
 from calviz.core.atomic_files import write_output
 from calviz.core.errors import OptionError
 from calviz.core.options import DEFAULT_SAMPLE_ROWS
-from calviz.specs.recalibrator import zero_words
+from calviz.specs.recalibrator import RECALIBRATORS, zero_words
 
 if TYPE_CHECKING:
     from calviz.comparison.recalibrate_files import RecalibratedFiles
@@ -76,34 +76,36 @@ def command(
     """
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison import calibrate
+    from calviz.comparison.plan import check_options
     from calviz.data import read
     from calviz.data.writing import check_target, write_predictions
 
     parameters = parse(options)
-    check_named(parameters, [method])
+    check_options(parameters, [method], "--option")
+    RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
     if why := why_drawn(file, sample, labels):
-        with naming(file):
-            recalibrated = _block_by_block(
-                file, method, why, out, sample, model, reading, division, parameters
-            )
+        recalibrated = _block_by_block(
+            file, method, why, out, sample, model, reading, division, parameters
+        )
         _save(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet)
         return FINE
     check_target(out)
     check_output("--out", out)
     if division.cross_fit is not None and (save_map or save_snippet):
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
-    loaded = read(file, options=reading, labels=labels)
-    print_recognition(file, loaded)
     with naming(file):
+        loaded = read(file, options=reading, labels=labels)
         data = one_model(loaded, model)
+    print_recognition(file, loaded)
+    with naming(file, options=False):
         result = calibrate(data, method, **division.given, **parameters.get(method, {}))
     if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
         say(f"{method}: {remark}")
     for sentence in result.warnings:
         say(f"{method}: {sentence}")
-    write_predictions(result.calibrated, out)
+    write_predictions(result.calibrated, out, types=loaded.types)
     if result.recalibrator is not None:
         record = result.recalibrator.to_dict() | {"class_names": list(data.class_names)}
         _save(record, result.recalibrator, save_map, save_snippet)
@@ -136,7 +138,8 @@ def _block_by_block(
         raise OptionError(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
-    with showing_progress():
+    options = draw_options(reading, division)
+    with showing_progress(), naming(source):
         recalibrated = recalibrate_files(
             source,
             method,
@@ -144,7 +147,7 @@ def _block_by_block(
             rows=rows or DEFAULT_SAMPLE_ROWS,
             model=model,
             parameters=parameters.get(method, {}),
-            **draw_options(reading, division),
+            **options,
         )
     say_drawn(source, why, recalibrated.sample)
     for sentence in recalibrated.recalibrator.warnings_:

@@ -55,9 +55,10 @@ def command(
     from calviz.data import read
 
     check_output("--json", json_path)
-    loaded = read(file, options=reading)
     with naming(file):
+        loaded = read(file, options=reading)
         data = one_model(loaded, model)
+    with naming(file, options=False):
         sets = prediction_sets(
             data, method=method, coverage=coverage, seed=division.seed, division=division
         )

@@ -239,18 +239,21 @@ class _Builder:
         n = fetched.scores[0].shape[0]
         if not n:
             raise no_rows()
+        given = options.class_names or self.table.class_names
+        # Columns without names are named by their numbers.
+        named = given or (first.class_names if self.table.named else ())
         if self.layout.label is not None or self.layout.one_hot:
+            notices = len(self.notices)
             try:
                 decoded = self._labels(fetched, first, k)
-                if not decoded.missing.any():
+                renamed = options.labels_rename(named, decoded.class_names)
+                if not (renamed or decoded.missing.any()):
                     return decoded
             except InputError:
                 pass
+            del self.notices[notices:]
             self._keep_labels()
-        given = options.class_names or self.table.class_names
         self._check_class_names(given, k)
-        # Columns without names are named by their numbers.
-        named = given or (first.class_names if self.table.named else ())
         names = options.names_of_classes(named, k)
         return labels.Labels(np.zeros(n, dtype=np.int32), "", names)
 

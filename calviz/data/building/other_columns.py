@@ -14,7 +14,7 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
 from calviz.data.building.column_values import as_numbers, one_dimensional
-from calviz.data.building.times import as_times
+from calviz.data.building.times import as_times, have_offsets
 from calviz.data.loaded import ReadingForMap, ReadingOptions, short
 from calviz.data.notices import Notice
 from calviz.data.recognition.layout import ColumnRoles
@@ -90,6 +90,7 @@ class OtherColumns:
             if not self._is_left_out(name, fetched, n):
                 self._keep(name, one_dimensional(fetched.columns[name]), columns)
         columns |= self._clusters_weights_times(fetched)
+        self._keep_times(columns, fetched)
         return columns
 
     def _is_left_out(self, name: str, fetched: Fetched, n: int) -> bool:
@@ -144,6 +145,19 @@ class OtherColumns:
                 text = f"'{short(layout.time)}' is not used as times: {error}"
                 self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
         return columns
+
+    def _keep_times(self, columns: dict[str, Any], fetched: Fetched) -> None:
+        """Add times to the texts, as the file has them, where they have offsets, cannot be used, or all columns are kept."""
+        name = self.layout.time
+        if name is None:
+            return
+        values = one_dimensional(fetched.columns[name])
+        if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+            return
+        written = Factor.of(values)
+        keeps_all = isinstance(self.options, ReadingForMap)
+        if keeps_all or "times" not in columns or have_offsets(written):
+            columns["texts"][self._shown(name)] = written
 
 
 def in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:

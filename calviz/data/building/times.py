@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,8 @@ _FORMATS = (
     "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
     "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%d-%b-%y",
 )  # fmt: skip
+#: The offset at the end of a time of day.
+_OFFSET = re.compile(r"(?:[Tt]|:)\d\d[\d:.,]*\s?(?:[Zz]|[+-]\d\d(?::?\d\d)*(?:\.\d+)?)\s*$")
 _REMEDY = "write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
 
 
@@ -51,6 +54,11 @@ def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.dat
         )
     times: npt.NDArray[np.datetime64] = readings[0][factor.codes]
     return times
+
+
+def have_offsets(values: Factor) -> bool:
+    """Whether times have an offset from UTC, such as ``+02:00`` or ``Z``, in at least one row."""
+    return any(_OFFSET.search(level) for level in values.levels)
 
 
 def may_be_times(head: npt.NDArray[Any]) -> bool:

@@ -169,7 +169,7 @@ def _role(key: str) -> tuple[str, str] | None:
 
 
 def _paired(members: dict[str, StoredArray]) -> tuple[dict[str, list[StoredArray]], Factor] | None:
-    """Concatenate arrays such as val_probs, val_labels, test_probs, test_labels to columns with splits; None if there are no such pairs."""
+    """Concatenate arrays such as val_probs, val_labels, test_probs, test_labels, all with or all without labels, to columns with splits; None if there are no such pairs."""
     splits: dict[str, dict[str, StoredArray]] = {}
     for key, member in members.items():
         if pair := _role(key):
@@ -183,6 +183,10 @@ def _paired(members: dict[str, StoredArray]) -> tuple[dict[str, list[StoredArray
     unsplit = [
         k for k in members if _role(k) is None and (plain(k) in scores or plain(k) in LABELS)
     ]
+    if not complete and not any(r in LABELS for roles in splits.values() for r in roles):
+        # Rows without labels, to which a map is applied.
+        scored = {s: roles for s, roles in splits.items() if any(r in scores for r in roles)}
+        complete = scored if len(scored) > 1 else {}
     if not complete or unsplit:
         return None
     first = next(iter(complete.values()))
@@ -223,9 +227,9 @@ def _left_out(
 
 
 def _rows(roles: dict[str, StoredArray], scores: set[str]) -> int:
-    """Number of rows of one split; raise InputError if scores and labels differ in length."""
+    """Number of rows of one split; raise InputError if scores and labels, if there are any, differ in length."""
     score = next(m for r, m in roles.items() if r in scores)
-    label = next(m for r, m in roles.items() if r in LABELS)
+    label = next((m for r, m in roles.items() if r in LABELS), score)
     if score.rows != label.rows:
         raise InputError(
             f"there are {score.rows:,} rows of probabilities ('{short(score.name)}') but {label.rows:,} "

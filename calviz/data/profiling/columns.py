@@ -182,12 +182,14 @@ def _classes_if_any(
     table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingForMap
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the same as `_classes`, also if there are no labels or they cannot be read."""
+    named = options.class_names or scores.class_names
     if label:
         try:
-            return _classes(table, label, scores, k, options)
+            classes, names = _classes(table, label, scores, k, options)
+            if not options.labels_rename(named, names):
+                return classes, names
         except InputError:
             pass
-    named = options.class_names or scores.class_names
     return tuple(range(k)), options.names_of_classes(named, k)
 
 

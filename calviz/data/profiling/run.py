@@ -105,7 +105,12 @@ def profile(
         If a source cannot be used; one sentence names the file, the number of rows, the first of them, and the rule.
     """
     reading = options_of(options)
-    settings: dict[str, Any] = {"by": tuple(by), "time": time, "every": every, "model": model}
+    settings: dict[str, Any] = {
+        "by": tuple(dict.fromkeys(by)),
+        "time": time,
+        "every": every,
+        "model": model,
+    }
     settings |= {"true_class": true_class, "each_class": each_class}
     if isinstance(source, str | os.PathLike) or _is_paths(source):
         files = find([source] if isinstance(source, str | os.PathLike) else source)

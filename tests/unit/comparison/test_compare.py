@@ -130,6 +130,24 @@ def test_in_sample_only_when_asked_and_labelled(data):
 # ------------------------------------------------------------------ comparing
 
 
+@pytest.mark.parametrize(
+    ("methods", "used"),
+    [
+        (["beta"], "method is 'beta'"),
+        (["beta", "ets"], "methods are beta, ets"),
+        ("beta", "method is 'beta'"),
+        ("all", "methods are identity, "),
+    ],
+)
+def test_options_of_methods_that_are_not_used_are_refused(data, methods, used):
+    options = {"temperature+bbq": {"floor": 0.1}}
+    for function in (compare, learning_curve):
+        with pytest.raises(
+            OptionError, match=rf"^'options' names 'temperature\+bbq', but the {used}"
+        ):
+            function(data, methods, options=options)
+
+
 def test_the_uncalibrated_row_is_the_data_themselves(data):
     comparison = compare(data, ["temperature"], metrics=METRICS)
     assert list(comparison.methods) == ["identity", "temperature"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.errors import OptionError
+from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample, bin_sums, event_sums, top_label_sums
 
@@ -116,3 +116,17 @@ def test_comparisons_measure_the_ece_over_the_bins_that_are_asked_for():
     )
     assert curve.uncalibrated["ece"].value == comparison["identity"].metrics["ece"].value
     assert curve.bins_words == "7 equal-mass bins"
+
+
+def test_columns_for_a_sample_are_those_of_the_rows_that_it_holds():
+    weights = np.concatenate([np.zeros(10), np.linspace(1, 2, 90)])
+    p = np.random.default_rng(0).random(100)
+    data = calviz.Predictions(probs=p, labels=(p > 0.4).astype(int), weights=weights)
+    sample = Sample(data)
+    of_rows = calviz.evaluate(sample, ["ece"], sample_weight=weights[10:])["ece"].value
+    assert of_rows == calviz.evaluate(data, ["ece"], sample_weight=weights)["ece"].value
+    for column in ({"sample_weight": weights}, {"clusters": np.arange(100) // 2}):
+        with pytest.raises(
+            InputError, match=r"for 90 rows: a sample holds .* without those of wei"
+        ):
+            calviz.evaluate(sample, ["ece"], **column)

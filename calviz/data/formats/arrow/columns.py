@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -58,6 +58,11 @@ class TypedTable(Table):
     source: Source
     schema: Any
     rows: int
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """The type of each column by name."""
+        return {field.name: field.type for field in self.schema}
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested columns; see `Table.fetch`."""
