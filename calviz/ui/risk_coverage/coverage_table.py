@@ -6,7 +6,7 @@ import streamlit as st
 
 from calviz.figures import RiskCoverage
 from calviz.figures.risk_coverage import ReferralChoice
-from calviz.text.words import percent
+from calviz.text.words import percent, percent_numbers, percent_range
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download
 
@@ -25,13 +25,13 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
         "rows kept": [c.kept for c in choices],
         "referred": [c.referred for c in choices],
         "threshold": [c.threshold for c in choices],
-        "accuracy": [100 * c.accuracy for c in choices],
+        "accuracy": percent_numbers(c.accuracy for c in choices),
         "95 % interval": [_interval(c) for c in choices],
     }
     if after is not None:
         then = [after.at_coverage(c.coverage) for c in choices]
         columns["threshold after"] = [c.threshold for c in then]
-        columns["accuracy after"] = [100 * c.accuracy for c in then]
+        columns["accuracy after"] = percent_numbers(c.accuracy for c in then)
         columns["interval after"] = [_interval(c) for c in then]
     sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
     count = st.column_config.NumberColumn(format="localized")
@@ -63,4 +63,4 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
 def _interval(choice: ReferralChoice) -> str:
     if choice.interval is None:
         return ""
-    return f"{100 * choice.interval.low:.1f} to {percent(choice.interval.high)}"
+    return percent_range(choice.interval.low, choice.interval.high)
