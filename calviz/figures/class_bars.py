@@ -406,8 +406,11 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
         nothing = np.full(sample.data.n_classes, np.nan)
         return nothing, nothing
     if mode != "true-class":
-        view_of = predicted_class_sums if mode == "predicted-class" else class_gaps
-        low, high = sample.view(view_of).interval(level)
+        low, high = (
+            sample.view(predicted_class_sums).interval(level)
+            if mode == "predicted-class"
+            else sample.view(class_gaps).interval(level)
+        )
         # The gamma approximation of a mean of few rows may exceed what a gap can be.
         return np.maximum(low, -1), np.minimum(high, 1)
     view = true_class_errors_of_sample(sample)

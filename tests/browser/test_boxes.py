@@ -77,6 +77,13 @@ def test_figures_are_whole_at_three_widths_in_both_themes(path, view):
     assert page.locator("[data-testid=stAlert]").count() == 0
 
 
+def test_a_legend_beside_the_sidebar_of_a_small_window_is_whole(view):
+    # Names of classes take a part of the width, and the legend has no more than the panel.
+    page = view(width=1000).open("/classwise?data=breast_cancer").page
+    _drawn_in(page, "light")
+    assert _wrong(page) == []
+
+
 @pytest.mark.parametrize("path", ["/", "/explain", "/cumulative?data=digits"])
 def test_figures_beside_a_sidebar_on_a_small_window_are_whole(path, view):
     tab = view(width=1024).open(path)

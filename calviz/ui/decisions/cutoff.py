@@ -28,7 +28,7 @@ from calviz.ui.pinned import state as state_of_pin
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import csv_download, diagram, link_choice
+from calviz.ui.widgets import browser, csv_download, diagram, link_choice
 from calviz.ui.widgets.recalibration_choice import name_of
 from calviz.ui.widgets.text import md
 
@@ -162,8 +162,10 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
             *(percent_range(low, high) for _, low, high in c.shares().values()),
             _interval(sample, c),
         ]
-    with st.container(horizontal=len(cells) == 1, gap="medium"):
-        with st.container(width=_NARROW if len(cells) == 1 else "stretch"):
+    # On a small page, the numbers would be cut beside the confusion matrix.
+    side_by_side = len(cells) == 1 and browser.size() in ("wide", "usual")
+    with st.container(horizontal=side_by_side, gap="medium"):
+        with st.container(width=_NARROW if side_by_side else "stretch"):
             st.dataframe(
                 pd.DataFrame({"decision": ["act", "do not act"], **confusion}),
                 hide_index=True,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from calviz.figures import RiskCoverage
@@ -20,7 +22,7 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
     choices = [
         c for i, c in enumerate(choices) if c.kept and c.kept not in {d.kept for d in choices[:i]}
     ]
-    columns: dict[str, list[object]] = {
+    columns: dict[str, Sequence[object]] = {
         "kept": [percent(c.coverage, 0) for c in choices],
         "rows kept": [c.kept for c in choices],
         "referred": [c.referred for c in choices],
