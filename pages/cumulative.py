@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.figures import Cumulative
+from calviz.text.words import keep_units_together
 from calviz.ui.pinned import on_page
 from calviz.ui.selection import overlay
 from calviz.ui.selection import panel as selected
@@ -109,7 +110,7 @@ with page_guard.boundary():
             filename="corp",
         )
     words.caption(
-        f"{md(isotonic.reading(), 1_000)} The curve is the increasing one that fits best (CORP). Grey: where it falls if the model is "
+        f"{md(keep_units_together(isotonic.reading()), 1_000)} The curve is the increasing one that fits best (CORP). Grey: where it falls if the model is "
         "calibrated, labels redrawn and fitted again. Coloured: how far it moves when rows are resampled."
     )
 
@@ -124,7 +125,7 @@ with page_guard.boundary():
             filename="decision-loss",
         )
     words.caption(
-        f"{md(cost.reading(), 1_000)} The stake is the most that a decision can gain or lose. Those who know their cutoff read "
+        f"{md(keep_units_together(cost.reading()), 1_000)} The stake is the most that a decision can gain or lose. Those who know their cutoff read "
         "the loss there; those who do not, read the highest point."
     )
 

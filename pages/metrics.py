@@ -44,11 +44,13 @@ with page_guard.boundary():
     if chosen.sample.data.rows == 1:
         st.caption("n = 1: the values are not meaningful, and there are no intervals.")
     results = table.explore(chosen, family or table.ALL, error_bars=error_bars)
+    noise, p_values = "", ""
+    if error_bars and chosen.sample.data.rows > 1:
+        noise = "Noise: what the metric would be if the model were perfectly calibrated, with the same number of rows. "
+        p_values = f" {alone(cached.evaluation(chosen).verdict)}"
     st.caption(
-        "Noise: what the metric would be if the model were perfectly calibrated, with the same number of rows. "
-        "Points are percentage points. Proper scores, class-wise and selective metrics look at the "
-        f"whole prediction, the others at the {chosen.reduction_words}; ECE², debiased, has bins of equal mass. "
-        f"{alone(cached.evaluation(chosen).verdict if error_bars else None)}"
+        f"{noise}Points are percentage points. Proper scores, class-wise and selective metrics look at the "
+        f"whole prediction, the others at the {chosen.reduction_words}; ECE², debiased, has bins of equal mass.{p_values}"
     )
     with export.popover("Export", icon=":material/download:"):
         metric_export.draw(results, chosen, chosen.file_stem)

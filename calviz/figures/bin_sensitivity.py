@@ -21,6 +21,7 @@ from calviz.specs.figure import figure
 from calviz.specs.metric import takes_weights
 from calviz.text.words import (
     counted,
+    percent,
     points,
     points_decimals,
     points_text,
@@ -231,5 +232,5 @@ def _verdict(inside: float) -> str:
     if inside > 0.9:
         return "For nearly every number of bins noise explains it."
     return (
-        f"For {100 * inside:.0f} % of these binnings noise explains it: the choice of bins decides."
+        f"For {percent(inside, 0)} of these binnings noise explains it: the choice of bins decides."
     )

@@ -405,10 +405,14 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
         # The closed forms below assume independent rows.
         nothing = np.full(sample.data.n_classes, np.nan)
         return nothing, nothing
-    if mode == "predicted-class":
-        return sample.view(predicted_class_sums).interval(level)
-    if mode == "one-vs-rest":
-        return sample.view(class_gaps).interval(level)
+    if mode != "true-class":
+        low, high = (
+            sample.view(predicted_class_sums).interval(level)
+            if mode == "predicted-class"
+            else sample.view(class_gaps).interval(level)
+        )
+        # The gamma approximation of a mean of few rows may exceed what a gap can be.
+        return np.maximum(low, -1), np.minimum(high, 1)
     view = true_class_errors_of_sample(sample)
     drawn = error_bars.resampled(view, "bootstrap", **sample.redrawing)
     low, high = _quantiles(drawn.mcs, drawn.rows, level)

@@ -123,6 +123,11 @@ class Confusion(Figure):
         """Number of rows whose predicted class is wrong."""
         return int(self.rows[self.true != self.predicted].sum())
 
+    @property
+    def wrong_share(self) -> float:
+        """Share of wrong predictions, of weighted rows by their weights: the error, as the metric has it."""
+        return float(self.mass[self.true != self.predicted].sum() / self.mass.sum())
+
     @cached_property
     def ranked(self) -> IntArray:
         """All classes, shape (K,), sorted by the mistakes they are part of (as true or as predicted class), most first."""
@@ -181,11 +186,12 @@ class Confusion(Figure):
             counted(self.n, "row"),
             counted(len(self.class_names), "class", "classes"),
         )
-        return shorten(self.name, NAME_LENGTH), details, f"{percent(self.wrong / self.n)} wrong"
+        return shorten(self.name, NAME_LENGTH), details, f"{percent(self.wrong_share)} wrong"
 
     def describe(self) -> str:
         """Say in plain words which classes are mixed up most."""
-        many = f"{self.wrong:,} of {counted(self.n, 'row')} ({percent(self.wrong / self.n)}) are"
+        of_weight = "" if np.array_equal(self.mass, self.rows) else " by weight"
+        many = f"{self.wrong:,} of {counted(self.n, 'row')} ({percent(self.wrong_share)}{of_weight}) are"
         one = f"the one row is{'' if self.wrong else ' not'}"
         head = (
             f"Confusion matrix of {named(self.name, self.split)}: {one if self.n == 1 else many} "

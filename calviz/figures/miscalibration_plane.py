@@ -29,6 +29,8 @@ Box = tuple[float, float, float, float]
 _INNER, _MARGINS = 300, (64, 20, 16, 54)
 #: Width of a letter and height of a line of a name, in pixels; width assumed if none is known.
 _LETTER, _LINE, _USUAL = 6.6, 18, 470
+#: Diameter of a point in pixels.
+_POINT = 11
 #: Number of lines of equal score.
 _LINES = 6
 
@@ -139,7 +141,7 @@ class MiscalibrationPlane(Figure):
             self.miscalibration,
             self.discrimination,
             p.blue,
-            size=11,
+            size=_POINT,
             edge=p.paper,
             edge_width=1,
             hovertemplate=[
@@ -157,19 +159,22 @@ class MiscalibrationPlane(Figure):
         )
 
     def _names(self, sheet: Sheet, x: list[float], y: list[float]) -> list[Trace]:
-        """Place the names beside their points, on the side where they overlap other names least and stay inside the panel."""
+        """Place the names beside their points, on the side where they overlap points and other names least and stay inside the panel."""
         panel = (sheet.width or _USUAL) - _MARGINS[0] - _MARGINS[1]
         across = panel / (x[1] - x[0])
         up = _INNER / (y[1] - y[0])
-        taken: list[Box] = []
+        places = [
+            ((float(a) - x[0]) * across, (float(b) - y[0]) * up)
+            for a, b in zip(self.miscalibration, self.discrimination, strict=True)
+        ]
+        half = _POINT / 2
+        taken: list[Box] = [(a - half, b - half, a + half, b + half) for a, b in places]
         labels = []
-        for name, a, b in zip(self.models, self.miscalibration, self.discrimination, strict=True):
+        for name, a, b, (left, low) in zip(
+            self.models, self.miscalibration, self.discrimination, places, strict=True
+        ):
             text = shorten(name, 24)
-            width, left, low = (
-                _LETTER * len(text),
-                (float(a) - x[0]) * across,
-                (float(b) - y[0]) * up,
-            )
+            width = _LETTER * len(text)
             sides = [("left", "bottom"), ("left", "top"), ("right", "bottom"), ("right", "top")]
             if left > panel / 2:
                 sides = [*sides[2:], *sides[:2]]

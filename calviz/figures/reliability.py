@@ -180,7 +180,8 @@ class Reliability(Figure):
         filled = np.flatnonzero(sums.count)
         hits, rows = sums.trials
         edges = sums.edges.astype(np.float64)
-        count = sums.count[filled].astype(np.int64)
+        # Weighted rows are fractions.
+        count = np.maximum(np.rint(sums.count[filled]), 1).astype(np.int64)
         return cls(
             name=sample.data.name,
             split=sample.split,
@@ -204,7 +205,7 @@ class Reliability(Figure):
     @property
     def n(self) -> int:
         """Number of rows."""
-        return round(float(self.count.sum()))
+        return round(float(self.sums.n))
 
     @property
     def gap(self) -> FloatArray:
@@ -219,12 +220,12 @@ class Reliability(Figure):
     @property
     def overall_score(self) -> float:
         """Mean score of all rows (the mean confidence, for the top label)."""
-        return float(self.sums.score_sum.sum() / self.n)
+        return float(self.sums.score_sum.sum() / self.sums.n)
 
     @property
     def overall_observed(self) -> float:
         """Share of hits of all rows (the accuracy, for the top label)."""
-        return float(self.sums.hit_sum.sum() / self.n)
+        return float(self.sums.hit_sum.sum() / self.sums.n)
 
     @property
     def ece(self) -> float:
@@ -373,8 +374,11 @@ class Reliability(Figure):
             outcome = "a hit" if self.overall_observed > 0 else "no hit"
             return f"{head}1 row with a score of {decimal(self.overall_score)}, {outcome}. {SINGLE_ROW}"
         mean, observed = two_shares(self.overall_score, self.overall_observed)
+        of_them = (
+            "all of them" if self.bin.size == self.sums.count.size else f"{self.bin.size:,} of them"
+        )
         parts = [
-            f"{head}{counted(self.n, 'row')} in {self.bins_words}, {self.bin.size:,} of them with rows.",
+            f"{head}{counted(self.n, 'row')} in {self.bins_words}, {of_them} with rows.",
             f"The {score} is {mean}, the {hit} {observed}; "
             f"the expected calibration error is {points(self.ece, points_decimals(self.ece))} points.",
             self._largest_gap(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -218,6 +218,29 @@ def percent(value: float, decimals: int = 1) -> str:
     '1.3 %'
     """
     return f"{points(value, decimals)} %"
+
+
+def percent_range(low: float, high: float, decimals: int = 1) -> str:
+    """Write both ends of a range of shares in percent.
+
+    >>> percent_range(0.154, 0.2)
+    '15.4 to 20.0 %'
+    """
+    return f"{points(low, decimals)} to {percent(high, decimals)}"
+
+
+def percent_numbers(shares: Iterable[float], decimals: int = 1) -> list[float]:
+    """Round shares in percent as `percent` writes them, for a column that sorts as numbers.
+
+    A page rounds the ties of such columns upwards, to 81.3, where a sentence says 81.2.
+
+    >>> percent_numbers([0.8125, 0.0129])
+    [81.2, 1.3]
+    """
+    return [
+        float(round(100 * _exact(share), decimals)) if math.isfinite(share) else share
+        for share in shares
+    ]
 
 
 def level_text(level: float) -> str:

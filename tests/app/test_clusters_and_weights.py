@@ -25,7 +25,7 @@ def weights():
 def test_clusters_weights_and_times_go_through_all_pages():
     app = upload(open_page(page="data"), "visits.csv", "\n".join(lines()).encode())
     assert "--cluster" in text_of(quiet(app))
-    next(w for w in app.selectbox if w.label == "Rows belong together by").set_value("patient_id")
+    next(w for w in app.selectbox if w.label == "Cluster column").set_value("patient_id")
     next(w for w in app.selectbox if w.label == "Weight column").set_value("w")
     press(app, "Read it this way")
     words = text_of(quiet(app))

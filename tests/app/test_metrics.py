@@ -25,6 +25,9 @@ def test_values_alone_are_shown_without_error_bars():
     app = open_page("data=breast_cancer", "metrics")
     app.toggle(key="error-bars").set_value(False).run()
     assert "95 % interval" not in first_table(quiet(app)).columns
+    # Nor are columns explained that are not there.
+    assert "Noise: what" not in text_of(app)
+    assert "p-value" not in text_of(app)
 
 
 @pytest.mark.slow

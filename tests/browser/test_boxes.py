@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.figures import RiskCoverage
 from calviz.report.document import compose
+from calviz.report.figure_sheet import Panel, to_sheet
 from calviz.report.subject import Subject
 from calviz.sample.sample import Sample
 
@@ -77,6 +79,13 @@ def test_figures_are_whole_at_three_widths_in_both_themes(path, view):
     assert page.locator("[data-testid=stAlert]").count() == 0
 
 
+def test_a_legend_beside_the_sidebar_of_a_small_window_is_whole(view):
+    # Names of classes take a part of the width, and the legend has no more than the panel.
+    page = view(width=1000).open("/classwise?data=breast_cancer").page
+    _drawn_in(page, "light")
+    assert _wrong(page) == []
+
+
 @pytest.mark.parametrize("path", ["/", "/explain", "/cumulative?data=digits"])
 def test_figures_beside_a_sidebar_on_a_small_window_are_whole(path, view):
     tab = view(width=1024).open(path)
@@ -103,3 +112,19 @@ def test_figures_of_a_report_are_whole_on_a_desk_and_a_phone(browser, tmp_path):
         page.wait_for_timeout(500)
         assert page.evaluate(MEASURE) == [], width
     page.close()
+
+
+def test_a_title_does_not_lie_on_long_tick_labels(browser, tmp_path):
+    # Of one row the axis goes from 98 to 100 %, in steps of half a percent.
+    row = calviz.Predictions(probs=np.array([[0.2, 0.5, 0.3]]), labels=[1])
+    path = tmp_path / "sheet.html"
+    path.write_text(to_sheet([Panel(RiskCoverage.compute(row))], columns=1, name="one"), "utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_function("document.body.dataset.ready")
+    room = page.evaluate(
+        """() => { const box = (one) => one.getBoundingClientRect(), all = (name) => [...document.querySelectorAll(`#sheet ${name}`)];
+                   return Math.min(...all(".ytick text").map((one) => box(one).left)) - box(all(".ytitle")[0]).right; }"""
+    )
+    page.close()
+    assert room > 0

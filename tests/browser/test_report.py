@@ -1,12 +1,16 @@
 """A report opened from disk: it draws, says nothing on the console, and asks nobody for anything."""
 
+import re
+from importlib.resources import files
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import calviz
+from calviz.core.errors import NotAvailable
 from calviz.report.document import compose
+from calviz.report.pdf import to_pdf
 from calviz.report.subject import Subject
 from calviz.sample.sample import Sample
 
@@ -79,3 +83,24 @@ def test_words_and_tables_are_there_without_scripts(browser, file):
     assert page.locator("details td").first.is_visible()
     assert page.locator("noscript").first.inner_text().startswith("The drawing needs JavaScript")
     context.close()
+
+
+def test_on_paper_a_figure_is_on_the_page_of_its_heading():
+    style = files("calviz.report").joinpath("templates", "style.css").read_text()
+    # Before each section, so much of a page is taken, in millimetres.
+    taken = range(20, 240, 40)
+    body = "".join(
+        f'<div style="break-before: page; height: {mm}mm"></div><section id="s{mm}"><h2>Heading</h2><p>{"A sentence. " * 20}</p>'
+        f'<figure id="f{mm}"><figcaption>Title</figcaption><div class="chart" style="height: 500px"></div></figure>'
+        f'<p class="note" id="n{mm}">A note.</p></section>'
+        for mm in taken
+    )
+    links = "".join(f'<a href="#{part}{mm}">.</a>' for mm in taken for part in "sfn")
+    try:
+        printed = to_pdf(f"<style>{style}</style><main>{body}<p>{links}</p></main>")
+    except NotAvailable as reason:
+        pytest.skip(str(reason))
+    page = dict(re.findall(rb"/(\w\d+) \[(\d+) 0 R\s+/XYZ", printed))
+    assert len(page) == 3 * len(taken)
+    for mm in taken:
+        assert len({page[f"{part}{mm}".encode()] for part in "sfn"}) == 1, mm

@@ -220,6 +220,7 @@ class _Bars:
                 width=3,
             ),
             name=f"{level_text(f.level)} bootstrap interval",
+            showlegend=bool(has.any()),
             hoverinfo="text",
             hovertext=[_hover(f, int(i)) for i in at],
             legendrank=4,

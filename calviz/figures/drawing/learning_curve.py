@@ -125,7 +125,8 @@ class _LearningCurves:
             max(low - room, float(every_value.min())),
             min(high + room, float(every_value.max())),
         )
-        pad = 0.06 * max(high - low, 1e-6)
+        # Curves that are all equal, such as the accuracy of methods that keep it, need room too.
+        pad = max(0.06 * (high - low), 0.002 * abs(high), 1e-6)
         # An axis that begins a little above 0 would hide how close the values are to 0.
         start = 0.0 if 0 <= low < 0.35 * high else low - pad
         return start, high + pad

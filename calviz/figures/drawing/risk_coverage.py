@@ -238,7 +238,15 @@ class _RiskCoverageCurves:
         up = {"accuracy": "Accuracy of the kept", "risk": "Risk: error rate of the kept"}
         return {
             "xaxis": axis(p, across[self.x], range=[0, 100], ticksuffix=" %", nticks=6),
-            "yaxis": axis(p, up[self.y], range=list(self._range()), ticksuffix=" %", nticks=7),
+            # A few errors make long labels, such as "99.5 %", which the margin only holds in narrow fonts.
+            "yaxis": axis(
+                p,
+                up[self.y],
+                range=list(self._range()),
+                ticksuffix=" %",
+                nticks=7,
+                automargin="left",
+            ),
         }
 
 

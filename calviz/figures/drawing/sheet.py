@@ -88,8 +88,9 @@ class Sheet:
         """
         left, right, top, bottom = margins
         all_traces = list(traces)
-        beside = left + right if legend_over == "paper" else 0
-        below = _legend_room(all_traces, (self.width or _USUAL) - beside) if entries else 0
+        # Wherever it is centred, a legend is at most as wide as the panels.
+        width = (self.width or _USUAL) - left - right
+        below = _legend_room(all_traces, width) if entries else 0
         lines = self.caption_lines(left)
         top += LINE * len(lines) + air if lines else 0
         height = top + inner + bottom + below
@@ -151,7 +152,7 @@ def with_legend_for(drawn: go.Figure, width: int) -> go.Figure:
     layout = drawn.layout
     if layout.legend.yref != "container" or not layout.height or layout.legend.y is None:
         return drawn
-    beside = (layout.margin.l or 0) + (layout.margin.r or 0) if layout.legend.xref == "paper" else 0
+    beside = (layout.margin.l or 0) + (layout.margin.r or 0)
     below = round(layout.legend.y * layout.height)
     change = _legend_room(drawn.data, width - beside) - below
     layout.height += change

@@ -15,7 +15,7 @@ from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.sample.cutoff import at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
-from calviz.text.words import decimal, percent, whole
+from calviz.text.words import decimal, percent, points, whole
 
 #: Number of rows of the tables below the charts.
 ROWS = 21
@@ -133,8 +133,8 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
         }
         for name, (value, low, high) in c.shares().items():
             row |= {name: value, f"{name} low": low, f"{name} high": high}
-            ends = f" ({100 * low:.1f} to {100 * high:.1f})"
-            text[_SHORT.get(name, name)] = "–" if value != value else f"{100 * value:.1f}{ends}"
+            ends = f" ({points(low)} to {points(high)})"
+            text[_SHORT.get(name, name)] = "–" if value != value else f"{points(value)}{ends}"
         numbers.append(row | {"net benefit": net})
         shown.append(text)
     frame = pd.DataFrame(shown)

@@ -8,7 +8,13 @@ import streamlit as st
 
 from calviz.core.errors import NotAvailable
 from calviz.figures.confusion import SHOWN, By, Confusion
-from calviz.text.words import capitalised, distinct, full_sentence, keep_units_together
+from calviz.text.words import (
+    capitalised,
+    distinct,
+    full_sentence,
+    keep_units_together,
+    percent_numbers,
+)
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import CellRule
 from calviz.ui.session import page_guard, results
@@ -62,7 +68,8 @@ def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
     """Draw the choice of classes; return their indices, none for those with the most mistakes."""
     names = distinct(figure.class_names)
     first = min(SHOWN, len(names))
-    usual = f"{first} of the most frequent mistakes" if figure.wrong else f"{first} classes"
+    of_mistakes = figure.wrong and first < len(names)
+    usual = f"{first} of the most frequent mistakes" if of_mistakes else f"{first} classes"
     chosen = st.multiselect(
         "Classes",
         figure.class_names,
@@ -127,7 +134,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
                 "true": names[figure.true[shown]],
                 "taken for": names[figure.predicted[shown]],
                 "rows": figure.rows[shown],
-                "share": 100 * figure.share("true")[shown],
+                "share": percent_numbers(figure.share("true")[shown]),
                 "confidence": figure.confidence[shown],
             }
         ),

@@ -189,7 +189,7 @@ def planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings
                     filename=f"models-plane-{score}",
                 )
     st.caption(
-        "A score is miscalibration - discrimination + uncertainty (CORP): recalibration takes off the first and leaves the second. Dotted: "
+        "A score is miscalibration − discrimination + uncertainty (CORP): recalibration takes off the first and leaves the second. Dotted: "
         "equal scores, where all models have the same hits. Up and to the left is better."
     )
 

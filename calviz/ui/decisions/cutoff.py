@@ -13,14 +13,22 @@ from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.net_benefit import Shown
 from calviz.sample.cutoff import CUTOFF, CutoffCounts, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
-from calviz.text.words import capitalised, decimal, percent, shorten, whole
+from calviz.text.words import (
+    capitalised,
+    decimal,
+    keep_units_together,
+    percent,
+    percent_range,
+    shorten,
+    whole,
+)
 from calviz.ui.decisions.before_after import DecidingSamples, deciding
 from calviz.ui.pinned import on_page
 from calviz.ui.pinned import state as state_of_pin
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import csv_download, diagram, link_choice
+from calviz.ui.widgets import browser, csv_download, diagram, link_choice
 from calviz.ui.widgets.recalibration_choice import name_of
 from calviz.ui.widgets.text import md
 
@@ -151,11 +159,13 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
         net = net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])
         shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), decimal(float(net))]
         shares[f"95 % interval{head}"] = [
-            *(f"{100 * low:.1f} to {percent(high)}" for _, low, high in c.shares().values()),
+            *(percent_range(low, high) for _, low, high in c.shares().values()),
             _interval(sample, c),
         ]
-    with st.container(horizontal=len(cells) == 1, gap="medium"):
-        with st.container(width=_NARROW if len(cells) == 1 else "stretch"):
+    # On a small page, the numbers would be cut beside the confusion matrix.
+    side_by_side = len(cells) == 1 and browser.size() in ("wide", "usual")
+    with st.container(horizontal=side_by_side, gap="medium"):
+        with st.container(width=_NARROW if side_by_side else "stretch"):
             st.dataframe(
                 pd.DataFrame({"decision": ["act", "do not act"], **confusion}),
                 hide_index=True,
@@ -211,10 +221,10 @@ def _net_benefit(
         others.append(replace(_curve(pinned.content), name=pinned.name))
     if others:
         figure = replace(figure, name=name_of(settings))
-    st.markdown(md(figure.reading(), 1_000))
+    st.markdown(md(keep_units_together(figure.reading()), 1_000))
     for other in others:
         name = other.name
-        st.markdown(md(f"{capitalised(name)}: {other.reading()}", 1_000))
+        st.markdown(md(keep_units_together(f"{capitalised(name)}: {other.reading()}"), 1_000))
     drawing = diagram.plotted(figure, shown=shown, at=cutoff, others=others)
     diagram.chart(
         figure,

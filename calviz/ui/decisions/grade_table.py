@@ -16,7 +16,7 @@ from calviz.sample.grades import (
     tests_words,
 )
 from calviz.sample.sample import Sample
-from calviz.text.words import p_number, shorten
+from calviz.text.words import keep_units_together, p_number, percent_numbers, shorten
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import SliceRule
 from calviz.ui.widgets import diagram, tables
@@ -62,7 +62,7 @@ def explore(sample: Sample) -> None:
     if column is None:
         return
     tested = sample.view(grades, column=column)
-    st.markdown(md(tested.reading(), 1_000))
+    st.markdown(md(keep_units_together(tested.reading()), 1_000))
     _draw(tested)
     st.caption(
         f"Grades in the order of their mean score, with Jeffreys 95 % intervals. {tests_words(sample.data)}"
@@ -106,10 +106,10 @@ def _frame(tested: Grades) -> pd.DataFrame:
             "grade": [shorten(name, 60) for name in c["grade"]],
             "rows": c["rows"],
             "hits": c["hits"],
-            "mean score": 100 * c["mean_score"],
-            "observed": 100 * c["observed"],
-            "from": 100 * c["low"],
-            "to": 100 * c["high"],
+            "mean score": percent_numbers(c["mean_score"], 2),
+            "observed": percent_numbers(c["observed"], 2),
+            "from": percent_numbers(c["low"], 2),
+            "to": percent_numbers(c["high"], 2),
             "p (Jeffreys)": [p_number(p) for p in c["p_jeffreys"].tolist()],
             "p (binomial)": [p_number(p) for p in c["p_binomial"].tolist()],
             "light": [f"{_MARK} {light}" for light in c["light"]],

@@ -22,7 +22,7 @@ from calviz.results.comparison_table import TIED_SIGN, ComparisonColumn, Mark, R
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.export import csv_bytes
-from calviz.text.words import decimal, decimals_for, seconds_text
+from calviz.text.words import decimal, decimals_for, percent, seconds_text
 from calviz.ui.recalibrate.outcome import ComparisonOutcome, metric
 from calviz.ui.widgets import bullet, table_export
 from calviz.ui.widgets.table_marks import Cell, marked
@@ -127,7 +127,7 @@ def texts(
         row[head] = "" if change is None else _change(lead_writer.scale, change)
         if comparison.tied:
             row[_AGAINST] = "" if change is None else change.verdict
-            row["Best in"] = f"{100 * share:.0f} %" if share is not None else ""
+            row["Best in"] = percent(share, 0) if share is not None else ""
         if outcome.data.kind != "confidence":
             row["Predictions changed"] = f"{m.predictions_changed:,}" if m.ok else ""
         fit = "–" if m.key == UNCALIBRATED else seconds_text(m.fit_seconds)

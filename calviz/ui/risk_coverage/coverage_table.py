@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from calviz.figures import RiskCoverage
 from calviz.figures.risk_coverage import ReferralChoice
-from calviz.text.words import percent
+from calviz.text.words import percent, percent_numbers, percent_range
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download
 
@@ -20,18 +22,18 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
     choices = [
         c for i, c in enumerate(choices) if c.kept and c.kept not in {d.kept for d in choices[:i]}
     ]
-    columns: dict[str, list[object]] = {
+    columns: dict[str, Sequence[object]] = {
         "kept": [percent(c.coverage, 0) for c in choices],
         "rows kept": [c.kept for c in choices],
         "referred": [c.referred for c in choices],
         "threshold": [c.threshold for c in choices],
-        "accuracy": [100 * c.accuracy for c in choices],
+        "accuracy": percent_numbers(c.accuracy for c in choices),
         "95 % interval": [_interval(c) for c in choices],
     }
     if after is not None:
         then = [after.at_coverage(c.coverage) for c in choices]
         columns["threshold after"] = [c.threshold for c in then]
-        columns["accuracy after"] = [100 * c.accuracy for c in then]
+        columns["accuracy after"] = percent_numbers(c.accuracy for c in then)
         columns["interval after"] = [_interval(c) for c in then]
     sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
     count = st.column_config.NumberColumn(format="localized")
@@ -63,4 +65,4 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
 def _interval(choice: ReferralChoice) -> str:
     if choice.interval is None:
         return ""
-    return f"{100 * choice.interval.low:.1f} to {percent(choice.interval.high)}"
+    return percent_range(choice.interval.low, choice.interval.high)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from calviz.figures import Decision
 from calviz.figures.kernels.expert_referral import Costs
-from calviz.text.words import capitalised, percent
+from calviz.text.words import capitalised, keep_units_together, percent
 from calviz.ui.risk_coverage import before_after
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
@@ -38,7 +38,7 @@ def explore(settings: Settings, method: str) -> None:
         figure, *others = figures
         for one in figures:
             name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
-            st.markdown(f"{name}{md(one.reading(), 1_000)}")
+            st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
         _of_selected(settings, figure, costs)
         st.caption(_rows_words(costs, fit_words, judged_words))
         diagram.chart(

@@ -12,7 +12,13 @@ from calviz.comparison.rows import Division
 from calviz.core.errors import CalvizError
 from calviz.results.prediction_sets import PredictionSets, SetMethod, SetsOf
 from calviz.results.slices import rows_where
-from calviz.text.words import decimal, percent, shorten
+from calviz.text.words import (
+    decimal,
+    keep_units_together,
+    percent_numbers,
+    percent_range,
+    shorten,
+)
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import link_choice
@@ -49,7 +55,7 @@ def explore(settings: Settings) -> None:
         except CalvizError as error:  # too few rows to choose a threshold on
             st.caption(md(f"No sets: {error}", 1_000))
             return
-        st.markdown(md(sets.reading(), 1_000))
+        st.markdown(md(keep_units_together(sets.reading()), 1_000))
         fit = rows_words(sets.fit)
         st.caption(
             md(
@@ -67,9 +73,9 @@ def _table(summaries: Sequence[SetsOf]) -> None:
             {
                 "true class": [shorten(s.name, 60) for s in summaries],
                 "rows": [s.rows for s in summaries],
-                "coverage": [100 * s.coverage for s in summaries],
+                "coverage": percent_numbers(s.coverage for s in summaries),
                 "95 % interval": [
-                    f"{100 * s.coverage_interval.low:.1f} to {percent(s.coverage_interval.high)}"
+                    percent_range(s.coverage_interval.low, s.coverage_interval.high)
                     for s in summaries
                 ],
                 "mean size": [s.size for s in summaries],

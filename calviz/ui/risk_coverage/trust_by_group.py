@@ -6,7 +6,7 @@ import streamlit as st
 
 from calviz.core.errors import CalvizError
 from calviz.figures.kernels.group_levels import LEAST_ROWS
-from calviz.text.words import percent, shorten
+from calviz.text.words import percent, percent_numbers, percent_range, shorten
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets.text import md
@@ -42,15 +42,15 @@ def explore(chosen: Settings, columns: list[str]) -> None:
         {
             column: [shorten(s.where[0][1], 60) for s in levels.slices.slices],
             "rows": [s.rows for s in levels.slices.slices],
-            "score": [100 * s.score for s in levels.slices.slices],
-            "hits": [100 * s.hits for s in levels.slices.slices],
+            "score": percent_numbers(s.score for s in levels.slices.slices),
+            "hits": percent_numbers(s.hits for s in levels.slices.slices),
             "is": [levels.word(s) for s in levels.slices.slices],
             "from": [c.threshold if c.kept else None for c in levels.choices],
             "kept": [c.kept for c in levels.choices],
             "accuracy there": [
                 ""
                 if c.interval is None
-                else f"{percent(c.accuracy)} ({100 * c.interval.low:.1f} to {percent(c.interval.high)})"
+                else f"{percent(c.accuracy)} ({percent_range(c.interval.low, c.interval.high)})"
                 for c in levels.choices
             ],
         },

@@ -83,12 +83,12 @@ def _columns_beside_the_scores(
     split = _column("Split column", f"{key}.split", columns, options.split_column, none=True)
     identifier = _column("Identifier column", f"{key}.id", columns, options.id_column, none=True)
     cluster = _column(
-        "Rows belong together by",
+        "Cluster column",
         f"{key}.cluster",
         columns,
         options.cluster_column,
         none=True,
-        help="Patients, sites, customers: rows of one value may depend on each other. Intervals, "
+        help="Rows belong together by patient, site or customer: rows of one value may depend on each other. Intervals, "
         "p-values and differences then resample these instead of rows. Never guessed.",
     )
     weight = _column(

@@ -6,6 +6,7 @@ import streamlit as st
 
 from calviz.text.words import distinct, keep_units_together
 from calviz.ui.session.settings import Settings, look_at_class, look_at_default
+from calviz.ui.widgets import browser
 from calviz.ui.widgets.text import md
 
 _ONE_CLASS = "calviz.one_class"
@@ -69,7 +70,7 @@ def other_view_of_two_classes(
     text, button = (
         (st.container(), st.container())
         if below
-        else st.columns([4, 1], vertical_alignment="center")
+        else st.columns([2 if browser.size() == "small" else 4, 1], vertical_alignment="center")
     )
     text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
     button.button(

@@ -255,3 +255,23 @@ def test_one_class_alone_leaves_room_for_the_axes():
     p = calviz.Predictions(probs=np.array([[0.6, 0.4]]), labels=np.array([1]))
     layout = ClassBars.compute(p, resamples=20).plot(width=472).layout
     assert layout.height - layout.margin.t - layout.margin.b >= 60
+
+
+@pytest.mark.parametrize("mode", ["predicted-class", "one-vs-rest"])
+def test_no_interval_leaves_what_a_gap_can_be(mode):
+    # Of two rows, both wrong, one is nearly certain: the upper tail of their mean would exceed 1.
+    probs = np.array([[0.995, 0.005], [0.52, 0.48]])
+    figure = ClassBars.compute(calviz.Predictions(probs=probs, labels=[1, 1]), mode=mode)
+    low, high = (end[np.isfinite(end)] for end in figure.interval)
+    assert low.size
+    assert low.min() >= -1
+    assert high.max() <= 1
+
+
+def test_the_legend_names_intervals_only_where_there_are_some():
+    p = classes(n=60)
+    clustered = calviz.Predictions(probs=p.probs, labels=p.labels, clusters=np.arange(60) // 3)
+    for data, some in ((p, True), (clustered, False)):
+        drawn = ClassBars.compute(data, mode="predicted-class").plot()
+        shown = {t.name for t in drawn.data if t.name and t.showlegend is not False}
+        assert any("interval" in name for name in shown) is some

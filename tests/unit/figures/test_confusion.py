@@ -70,3 +70,13 @@ def test_data_without_classes_have_none():
     p = calviz.ConfidencePredictions(confidence=np.full(9, 0.8), correct=np.arange(9) > 2)
     with pytest.raises(NotAvailable, match="do not name the true classes"):
         Confusion.compute(p)
+
+
+def test_the_share_of_mistakes_of_weighted_rows_is_the_error():
+    p = predictions()
+    weights = np.random.default_rng(1).gamma(1, 1, p.n)
+    weighted = calviz.Predictions(probs=p.probs, labels=p.labels, weights=weights)
+    figure = Confusion.compute(weighted)
+    error = np.average(p.probs.argmax(1) != p.labels, weights=weights)
+    assert figure.wrong_share == pytest.approx(error)
+    assert f"({100 * error:.1f} % by weight) are predicted wrong" in figure.describe()

@@ -92,3 +92,18 @@ def test_names_of_models_stay_inside_the_panel():
     figure = MiscalibrationPlane.compute(calviz.compare_models(models, resamples=10), score="brier")
     names = {a.text: a.xanchor for a in figure.plot(width=360).layout.annotations if a.xshift}
     assert names == {"near one": "left", "near two": "left", "far": "right"}
+
+
+def test_names_of_models_do_not_lie_on_points():
+    # The second point is where the name of the first would be.
+    figure = MiscalibrationPlane(
+        split=None,
+        rows=100,
+        score="brier",
+        models=("first", "second", "third"),
+        miscalibration=np.array([0.0, 0.01, 0.1]),
+        discrimination=np.array([0.1, 0.101, 0.12]),
+        uncertainty=np.full(3, 0.25),
+    )
+    first = next(a for a in figure.plot(width=360).layout.annotations if a.text == "first")
+    assert (first.xanchor, first.yanchor) == ("left", "top")

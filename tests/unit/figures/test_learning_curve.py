@@ -119,3 +119,11 @@ def test_a_curve_without_points_draws_and_says_so():
     assert empty.answer() == "No method has a curve of the ECE to judge by."
     assert empty.plot().layout.height > 100
     assert empty.describe().endswith(".")
+
+
+def test_methods_that_change_nothing_leave_the_axis_readable():
+    flat = [(0.1, 0.1, 0.1)] * 3
+    low, high = LearningCurves.compute(curve(a=flat, b=flat)).plot().layout.yaxis.range
+    # In points; an axis of a billionth of a point had ticks such as 9.99999998.
+    assert low < 9.99
+    assert high > 10.01

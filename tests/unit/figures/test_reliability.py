@@ -535,3 +535,17 @@ def test_it_is_registered():
         "reduction", "bins", "scheme", "level", "band", "seed", "resamples", "split", "curves"
     }  # fmt: skip
     assert len(spec.compute(binary(20)).frame()) > 0
+
+
+def test_weighted_rows_have_the_means_of_the_metrics():
+    # Sums of weights per bin are fractions: cut to whole rows, 300 of them were fewer, and the accuracy was too large.
+    rng = np.random.default_rng(0)
+    score = rng.random(300)
+    labels = (rng.random(300) < score).astype(int)
+    weights = rng.gamma(0.5, 1, 300)
+    data = calviz.Predictions(probs=score, labels=labels, weights=weights)
+    figure = Reliability.compute(data, reduction="positive")
+    assert figure.n == 300
+    assert figure.overall_observed == pytest.approx(np.average(labels, weights=weights))
+    assert figure.overall_score == pytest.approx(np.average(score, weights=weights))
+    assert "all of them with rows" in figure.describe()
