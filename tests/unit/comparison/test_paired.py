@@ -317,6 +317,29 @@ def test_drawn_clusters_are_their_rows_drawn_so_often(weights):
             np.testing.assert_allclose(value[key], wanted[key], atol=1e-9, err_msg=key)
 
 
+def test_differences_of_clusters_reach_equally_far_on_both_sides():
+    rng = np.random.default_rng(2)
+    cluster = np.repeat(np.arange(8), 10)
+    labels = rng.integers(2, size=80)
+    sets = {
+        name: Predictions(
+            probs=rng.beta(2, 2, 80), labels=labels, clusters=cluster, weights=rng.gamma(2, 0.5, 80)
+        )
+        for name in "ab"
+    }
+    sets["b"] = Predictions(
+        probs=sets["b"].probs, labels=labels, clusters=cluster, weights=sets["a"].weights
+    )
+    paired = pair(sets, ["brier", "auroc"], reduction="positive", resamples=200, rng=rng)
+    # Student's t with 7 degrees of freedom in place of the normal distribution.
+    wider = np.sqrt(8 / 7) * stats.t.ppf(0.975, 7) / stats.norm.ppf(0.975)
+    for key in ("brier", "auroc"):
+        drawn, value = paired.drawn[key], paired.values[key]["a"] - paired.values[key]["b"]
+        reach = wider * np.abs(np.quantile(drawn["a"] - drawn["b"], [0.025, 0.975]) - value).max()
+        low, high = paired.difference(key, "a", "b").interval
+        assert (low, high) == pytest.approx((value - reach, value + reach), rel=1e-6)
+
+
 def test_class_wise_differences_of_weighted_rows_are_those_of_rows_nearly_alike():
     rng = np.random.default_rng(0)
     true = rng.dirichlet(np.ones(3), 200)
