@@ -59,6 +59,8 @@ class Paired:
         Additional variance of the log loss from labels that did not occur.
     widening : float
         Factor by which intervals are wider where few clusters are drawn (`calviz.sample.error_bars.widening_of`).
+    clustered : bool
+        Whether clusters are drawn: intervals of resampled values then reach equally far on both sides.
     """
 
     values: Mapping[str, Mapping[str, float]]
@@ -67,6 +69,7 @@ class Paired:
     refits: Mapping[str, Mapping[str, FloatArray]] = field(default_factory=dict)
     rare: RareLosses | None = None
     widening: float = 1.0
+    clustered: bool = False
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -112,7 +115,7 @@ class Paired:
             values = self.values[metric]
             apart = values[one] - values[other]
             drawn = self.drawn[metric]
-            interval = _quantiles(drawn[one] - drawn[other], apart, Z * self.widening)
+            interval = self._quantiles(drawn[one] - drawn[other], apart, Z)
             more = self._more_sd(metric, one, other, lambda v: v)
             return apart, _wider(interval, apart, Z * more)
         spreads = self.errors[metric]
@@ -131,9 +134,19 @@ class Paired:
             return _wider(interval, apart, z * self._fit_sd(metric, one, other, worse))
         draws, values = self._draws[metric], self.values[metric]
         apart = float(worse(values[one]) - worse(values[other]))
-        interval = _quantiles(draws[one] - draws[other], apart, z * self.widening)
+        interval = self._quantiles(draws[one] - draws[other], apart, z)
         more = self._more_sd(metric, one, other, worse)
         return _wider(interval, apart, z * more)
+
+    def _quantiles(self, drawn: FloatArray, value: float, z: float) -> Interval:
+        """Central 95 % of the resamples; its distances from the value are multiplied by z / 1.96, and more for few clusters."""
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        wider = z * self.widening / Z
+        below, above = wider * (value - low), wider * (high - value)
+        if self.clustered:
+            # As for a single metric (`calviz.sample.error_bars.interval`).
+            below = above = max(below, above)
+        return Interval(float(value - below), float(value + above))
 
     def _more_sd(
         self,
@@ -261,7 +274,14 @@ def pair(
                 name: _error(key, value_of[name], truths[name][key], w, widening)
                 for name, w in populations.items()
             }
-    return Paired(values, plain, errors, rare=RareLosses(sets), widening=widening)
+    return Paired(
+        values,
+        plain,
+        errors,
+        rare=RareLosses(sets),
+        widening=widening,
+        clustered=cluster is not None,
+    )
 
 
 _POPULATIONS = "in simulated populations"
@@ -310,13 +330,6 @@ def _badness(metric: str) -> Callable[[Any], Any]:
     worse = badness(METRICS[metric].direction)
     assert worse is not None  # metrics without a direction have no paired resamples
     return worse
-
-
-def _quantiles(drawn: FloatArray, value: float, z: float) -> Interval:
-    """Central 95 % of the resamples; its distances from the value are multiplied by z / 1.96."""
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    wider = z / Z
-    return Interval(float(value + (low - value) * wider), float(value + (high - value) * wider))
 
 
 def _wider(interval: Interval, value: float, more: float) -> Interval:

@@ -13,6 +13,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Dataset, Predictions
+from calviz.numerics.effective_number import effective_number
 from calviz.sample.view_caches import once_per_view
 
 #: Added to the observed and to the expected number of rows before their ratio is taken (Laplace smoothing).
@@ -27,7 +28,7 @@ class RareLosses:
     Parameters
     ----------
     sets : mapping of str to Predictions
-        Sets of probabilities for the same rows.
+        Sets of probabilities for the same rows; with weights, the mean losses are weighted.
     """
 
     def __init__(self, sets: Mapping[str, Dataset]) -> None:
@@ -37,11 +38,15 @@ class RareLosses:
             k: d for k, d in sets.items() if isinstance(d, Predictions) and d.cells is None
         }
         most = max(1, MOST // max(first.n_classes, 1))
-        self._n = first.n
+        weights = np.ones(first.n) if first.weights is None else first.weights
         self._rows: slice | FloatArray = slice(None)
         if first.n > most:
             rows = np.random.default_rng(0).choice(first.n, most, replace=False)
             self._rows = np.sort(rows)
+        self._n = first.n
+        # Weights count as so many rows of equal weight as carry the same information (Kish).
+        self._effective = effective_number(weights)
+        self._weights = (weights / weights.mean())[self._rows]
 
     @once_per_view
     def _probabilities(self, name: str) -> FloatArray:
@@ -53,23 +58,27 @@ class RareLosses:
 
         A label is rare if one of the two sets gives it a probability below 1/n. The mean of the two probabilities gives the
         variance that rare labels add, and the expected number of rows with a rare label. If fewer were observed, the variance
-        is reduced in proportion. The part of the observed rows is subtracted, because the resamples already include it.
+        is reduced in proportion. With weights, numbers of rows are effective numbers, and losses are multiplied by their weights. The part of the observed rows is subtracted, because the resamples already include it.
         """
         if one not in self._sets or other not in self._sets:
             return 0.0
         p, q = self._probabilities(one), self._probabilities(other)
-        rare = np.minimum(p, q) < 1 / self._n
-        weight = (p[rare] + q[rare]) / 2
-        squared = np.square(_log(p[rare]) - _log(q[rare]))
+        rare = np.minimum(p, q) < 1 / self._effective
+        row = np.nonzero(rare)[0]
+        probability = (p[rare] + q[rare]) / 2
+        losses = np.square(self._weights[row] * (_log(p[rare]) - _log(q[rare])))
         labels = self._sets[one].labels[self._rows]
-        rows = np.arange(labels.size)
-        label_is_rare = rare[rows, labels]
-        rows, labels = rows[label_is_rare], labels[label_is_rare]
-        observed = np.square(_log(p[rows, labels]) - _log(q[rows, labels])).sum()
-        share = min(1.0, (rows.size + ADDED) / (weight.sum() + ADDED))
-        return float(
-            max(share * (weight @ squared) - observed, 0.0) / (label_is_rare.size * self._n)
-        )
+        rows = np.nonzero(rare[np.arange(labels.size), labels])[0]
+        labels = labels[rows]
+        observed = np.square(
+            self._weights[rows] * (_log(p[rows, labels]) - _log(q[rows, labels]))
+        ).sum()
+        of_equal_weight = self._effective / self._n
+        seen = self._weights[rows].sum() * of_equal_weight
+        expected = self._weights[row] @ probability * of_equal_weight
+        share = min(1.0, (seen + ADDED) / (expected + ADDED))
+        variance = max(share * (probability @ losses) - observed, 0.0)
+        return float(variance / (self._weights.size * self._n))
 
 
 def _log(p: FloatArray) -> FloatArray:

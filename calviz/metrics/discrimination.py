@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.sample import cell_bounds, cell_bounds_of_order
+from calviz.sample import cell_bounds, cell_bounds_of_order, few_events
 from calviz.sample.ranking import average_precision, chance_of_order
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -26,6 +26,9 @@ _discrimination = partial(
     formula=r"P(s_{h=1} > s_{h=0}) + \tfrac12 P(s_{h=1} = s_{h=0})",
     reference="Hanley & McNeil 1982",
     undefined=_ONE_KIND,
+    closed_interval=few_events.interval_of_area,
+    closed_where=few_events.few_events,
+    note=few_events.of_dependent_area,
     bound=cell_bounds.of_pairs,
 )
 def auroc(view: Steps) -> FloatArray:
@@ -34,7 +37,8 @@ def auroc(view: Steps) -> FloatArray:
     Steps of shape (..., G) give values of shape (...).
 
     It depends only on the order of the scores. The noise floor is the area that these scores would have if they were calibrated: a
-    smaller area means that they are spread too widely for how well they separate hits from misses.
+    smaller area means that they are spread too widely for how well they separate hits from misses. With fewer than 100 hits or misses
+    the interval is a score interval (`calviz.sample.few_events`), as resamples of few events vary too little.
     """
     return chance_of_order(view)
 
@@ -46,6 +50,9 @@ def auroc(view: Steps) -> FloatArray:
     formula=r"2\,\mathrm{AUROC} - 1",
     reference="Somers 1962; Harrell 2015",
     undefined=_ONE_KIND,
+    closed_interval=few_events.interval_of_somers_d,
+    closed_where=few_events.few_events,
+    note=few_events.of_dependent_area,
     bound=cell_bounds.of_pair_differences,
 )
 def somers_d(view: Steps) -> FloatArray:
@@ -63,6 +70,7 @@ def somers_d(view: Steps) -> FloatArray:
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
     reference="Davis & Goadrich 2006",
     undefined="undefined: no row is a hit.",
+    note=few_events.of_few_hits,
     bound=lambda sample, view: cell_bounds_of_order.of_precision(sample, of="hits"),
 )
 def auprc(view: Steps) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.numerics.quotients import quotient
-from calviz.sample import cell_bounds, cell_bounds_of_order
+from calviz.sample import cell_bounds, cell_bounds_of_order, few_events
 from calviz.sample.ranking import (
     average_precision,
     chance_of_order,
@@ -103,6 +103,9 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
 @_selective(
     key="auroc_failure",
     undefined=_ONE_KIND,
+    closed_interval=few_events.interval_of_area,
+    closed_where=few_events.few_events,
+    note=few_events.of_dependent_area,
     label="AUROC of failure detection",
     direction="higher",
     formula=r"P(\mathrm{conf}_{\mathrm{right}} > \mathrm{conf}_{\mathrm{wrong}}) + \tfrac12 P(=)",
@@ -120,6 +123,7 @@ def auroc_failure(view: Steps) -> FloatArray:
 @_selective(
     key="aupr_error",
     undefined="undefined: no prediction is wrong.",
+    note=few_events.of_few_misses,
     label="AUPR of errors",
     direction="higher",
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
@@ -138,6 +142,7 @@ def aupr_error(view: Steps) -> FloatArray:
     key="fpr95",
     unit="percent",
     undefined=_ONE_KIND,
+    note=few_events.of_few_misses,
     label="FPR at 95 % TPR",
     direction="lower",
     formula=r"\mathrm{FPR}(t),\; t = \max\{t: \mathrm{TPR}(t) \ge 0.95\}",

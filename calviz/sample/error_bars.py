@@ -82,6 +82,12 @@ def redraw(view: V, draw: Draw, rng: np.random.Generator, resamples: int) -> V:
     return drawn
 
 
+def is_clustered(view: Any) -> bool:
+    """Whether whole clusters of rows are drawn for a view."""
+    own = drawn_by(view)
+    return own is not None and own.rows.cluster is not None
+
+
 def widened(
     low: E,
     high: E,
@@ -105,10 +111,9 @@ def widened(
     bounds : (float, float)
         Limits of what was resampled.
     """
-    own = drawn_by(view)
-    if own is None or own.rows.cluster is None:
+    if not is_clustered(view):
         return low, high
-    wider = widening_of(own.rows.groups, level)
+    wider = widening_of(drawn_by(view).rows.groups, level)
     # The type of the ends is that of `low` and `high`, which mypy does not know of clip.
     one: Any = np.clip(centre + wider * (low - centre), *bounds)
     other: Any = np.clip(centre + wider * (high - centre), *bounds)
@@ -154,7 +159,8 @@ def interval(
     value : float, optional
         The metric of the sample itself; only the percentile method can do without.
     method : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out"}
-        *percentile*: the quantiles of the resamples. *basic*: the same, mirrored at the value.
+        *percentile*: the quantiles of the resamples; of clustered rows, the farther one on both sides of the value. *basic*: the
+        same quantiles, mirrored at the value.
 
         The other methods are for errors that cannot fall below 0. Noise biases such an error upwards, and the resamples
         add the same bias again, so that their quantiles are too large.
@@ -208,7 +214,11 @@ def interval(
     if value is None:
         return Interval(*np.clip([low, high], *bounds).tolist())
     method = usable(suited(method, view), calibrated)
-    if method == "basic":
+    if method == "percentile" and is_clustered(view):
+        # So few clusters show skewness even less well than variance: the nearer end is often too near.
+        reach = max(value - low, high - value)
+        low, high = value - reach, value + reach
+    elif method == "basic":
         low, high = 2 * value - high, 2 * value - low
     elif method == "held-out" and calibrated is not None:
         drawn = calibrated[np.isfinite(calibrated)]
@@ -235,9 +245,7 @@ def suited(method: IntervalMethod, view: Any) -> IntervalMethod:
     Rows of a cluster are off together, so that all gaps of an error rise and fall together: the error is then no average of many
     independent gaps, and varies like one of few numbers.
     """
-    own = drawn_by(view)
-    clustered = own is not None and own.rows.cluster is not None
-    return "half-inverted" if method == "inverted" and clustered else method
+    return "half-inverted" if method == "inverted" and is_clustered(view) else method
 
 
 def usable(method: IntervalMethod, calibrated: FloatArray | None) -> IntervalMethod:

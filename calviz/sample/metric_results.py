@@ -278,6 +278,8 @@ def _error_bars(
             )
             # Closed forms hold only for independent rows of equal weight.
             closed = m.closed_interval if sample.data.alike else None
+            if m.closed_where is not None and not m.closed_where(view):
+                closed = None
             if closed is not None and resampling.interval == "own":
                 ends = closed(view, resampling.level)
                 interval, method = (None if ends is None else Interval(*ends)), "closed"

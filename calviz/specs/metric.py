@@ -260,6 +260,8 @@ class Metric:
     closed_interval : callable, optional
         ``closed_interval(view, level)`` returns the closed-form interval of the literature, or None. It replaces the bootstrap
         interval, unless another kind is requested.
+    closed_where : callable, optional
+        ``closed_where(view)`` tells whether the closed form is used for this view; without it, it always is.
     note : callable, optional
         ``note(view)`` returns a sentence to show beside the value, if something about it has to be known, or None.
     tables : tuple of str
@@ -301,6 +303,7 @@ class Metric:
     interval: IntervalMethod = "percentile"
     details: Callable[[Any], Mapping[str, float]] | None = field(default=None)
     closed_interval: Callable[[Any, float], tuple[float, float] | None] | None = field(default=None)
+    closed_where: Callable[[Any], bool] | None = field(default=None)
     undefined: str = "undefined on these rows."
     note: Callable[[Any], str | None] | None = field(default=None)
     tables: tuple[TableKind, ...] = ()
@@ -393,6 +396,7 @@ def metric(
     interval: IntervalMethod = "percentile",
     details: Callable[[V], Mapping[str, float]] | None = None,
     closed_interval: Callable[[V, float], tuple[float, float] | None] | None = None,
+    closed_where: Callable[[V], bool] | None = None,
     undefined: str = Metric.undefined,
     note: Callable[[V], str | None] | None = None,
     tables: tuple[TableKind, ...] = (),
@@ -424,6 +428,7 @@ def metric(
                 interval=interval,
                 details=details,
                 closed_interval=closed_interval,
+                closed_where=closed_where,
                 undefined=undefined,
                 note=note,
                 tables=tables,

@@ -239,6 +239,33 @@ def test_the_variance_of_rare_labels_by_hand():
     assert variance(np.full(n, 2)) == 0
 
 
+def test_rare_labels_of_weighted_rows_count_as_their_effective_number():
+    n, gap = 100, np.log(0.02 / 1e-12) ** 2
+    sets = {"bold": [1e-12, 0.3, 0.7 - 1e-12], "true": [0.02, 0.3, 0.68]}
+
+    def variance(weights, labels):
+        data = {
+            k: Predictions(probs=np.tile(p, (n, 1)), labels=labels, weights=weights)
+            for k, p in sets.items()
+        }
+        return RareLosses(data).variance("bold", "true")
+
+    labels = np.full(n, 2)
+    for equal in (np.ones(n), np.full(n, 2.0)):
+        assert variance(equal, labels) == pytest.approx(0.5 * 0.01 * gap / n, rel=1e-9)
+    # Half of the rows weigh three times as much: (50 + 150)^2 / (50 + 450) = 80 rows of equal weight, and 0.8 of one is expected.
+    uneven = np.repeat([1.0, 3.0], n // 2)
+    assert variance(uneven, labels) == pytest.approx(1 / 1.8 * 0.01 * gap / 80, rel=1e-9)
+    assert variance(10 * uneven, labels) == pytest.approx(variance(uneven, labels), rel=1e-9)
+    # Of the sum of w^2, which is 500, a row of weight 1 shows 1, and counts as 80 / 200 rows: 0.02 * 250 / 500 is still expected.
+    labels[0] = 0
+    still = min(1, 1.4 / 1.8) * 0.01 * 500 - 1
+    assert variance(uneven, labels) == pytest.approx(still * gap / 200**2, rel=1e-9)
+    # One of weight 3 shows more than was expected.
+    labels[0], labels[-1] = 2, 0
+    assert variance(uneven, labels) == 0
+
+
 def test_rare_labels_of_many_rows_are_drawn(monkeypatch):
     rng = np.random.default_rng(0)
     p = rng.dirichlet([0.2] * 4, 4_000)
@@ -288,6 +315,29 @@ def test_drawn_clusters_are_their_rows_drawn_so_often(weights):
         assert value.keys() == wanted.keys()
         for key in wanted:
             np.testing.assert_allclose(value[key], wanted[key], atol=1e-9, err_msg=key)
+
+
+def test_differences_of_clusters_reach_equally_far_on_both_sides():
+    rng = np.random.default_rng(2)
+    cluster = np.repeat(np.arange(8), 10)
+    labels = rng.integers(2, size=80)
+    sets = {
+        name: Predictions(
+            probs=rng.beta(2, 2, 80), labels=labels, clusters=cluster, weights=rng.gamma(2, 0.5, 80)
+        )
+        for name in "ab"
+    }
+    sets["b"] = Predictions(
+        probs=sets["b"].probs, labels=labels, clusters=cluster, weights=sets["a"].weights
+    )
+    paired = pair(sets, ["brier", "auroc"], reduction="positive", resamples=200, rng=rng)
+    # Student's t with 7 degrees of freedom in place of the normal distribution.
+    wider = np.sqrt(8 / 7) * stats.t.ppf(0.975, 7) / stats.norm.ppf(0.975)
+    for key in ("brier", "auroc"):
+        drawn, value = paired.drawn[key], paired.values[key]["a"] - paired.values[key]["b"]
+        reach = wider * np.abs(np.quantile(drawn["a"] - drawn["b"], [0.025, 0.975]) - value).max()
+        low, high = paired.difference(key, "a", "b").interval
+        assert (low, high) == pytest.approx((value - reach, value + reach), rel=1e-6)
 
 
 def test_class_wise_differences_of_weighted_rows_are_those_of_rows_nearly_alike():

@@ -72,3 +72,77 @@ def test_a_cutoff_outside_0_and_1(cutoff):
         Sample.of(calviz.Predictions(probs=np.array([0.2]), labels=np.array([1]))).view(
             at_cutoff, cutoff=cutoff
         )
+
+
+def delong_variance(score, hit):
+    """Variance of the area by DeLong, DeLong & Clarke-Pearson (1988), pair by pair."""
+    pairs = np.array(
+        [[(a > b) + 0.5 * (a == b) for b in score[hit == 0]] for a in score[hit == 1]], dtype=float
+    )
+    return sum(pairs.mean(axis=k).var(ddof=1) / pairs.shape[1 - k] for k in (0, 1))
+
+
+def hanley_variance(area, hits, misses):
+    """Variance of an area by Hanley & McNeil (1982), with the mean number of rows of a kind in both places (Newcombe 2006)."""
+    one_hit, two_hits = area / (2 - area), 2 * area**2 / (1 + area)
+    more = (hits + misses) / 2 - 1
+    spread = more * (one_hit - area**2) + more * (two_hits - area**2)
+    return (area * (1 - area) + spread) / (hits * misses)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_interval_of_few_events_holds_the_areas_that_are_not_unusual(seed):
+    rng = np.random.default_rng(seed)
+    hit = np.r_[np.ones(8, int), np.zeros(40, int)]
+    score = (1 / (1 + np.exp(-rng.normal(1.5 * hit, 1 + seed * hit)))).round(2)
+    r = evaluated(score, hit, ["auroc", "somers_d"], ci=True, resamples=20)
+    area, (low, high) = r["auroc"].value, r["auroc"].interval
+    assert r["auroc"].interval_method == "closed"
+    more = max(1, delong_variance(score, hit) / hanley_variance(area, 8, 40))
+    for end in (low, high):
+        distance = 1.959964 * np.sqrt(more * hanley_variance(end, 8, 40))
+        assert abs(area - end) == pytest.approx(distance, rel=1e-6)
+    assert r["somers_d"].interval == pytest.approx((2 * low - 1, 2 * high - 1))
+    # Hits and misses exchanged, the other way round.
+    turned = evaluated(1 - score, 1 - hit, ["auroc"], ci=True, resamples=20)["auroc"]
+    assert turned.interval == pytest.approx((low, high))
+
+
+def test_a_perfect_area_of_few_events_is_not_certain():
+    r = evaluated([0.1, 0.2, 0.3, 0.8, 0.9], [0, 0, 0, 1, 1], ["auroc"], ci=True)["auroc"]
+    low, high = r.interval
+    assert high == r.value == 1
+    assert 1 - low == pytest.approx(1.959964 * np.sqrt(hanley_variance(low, 2, 3)), rel=1e-6)
+    lone = evaluated([0.1, 0.6, 0.3], [0, 1, 0], ["auroc"], ci=True)["auroc"]
+    assert 0 < lone.interval.low < 0.5
+
+
+def test_the_interval_of_few_events_covers_the_area():
+    covered = []
+    for seed in range(250):
+        rng = np.random.default_rng([5, seed])
+        hit = np.r_[np.ones(13, int), np.zeros(187, int)]
+        # The difference of two normal variables is above 0 in Phi(2.326 / sqrt(2)) = 95 % of pairs.
+        score = 1 / (1 + np.exp(-rng.normal(2.3262 * hit, 1)))
+        low, high = evaluated(score, hit, ["auroc"], ci=True, resamples=20)["auroc"].interval
+        covered.append(low <= 0.95 <= high)
+    assert np.mean(covered) > 0.92  # percentiles: 82 to 86 %
+
+
+def test_many_events_have_percentiles_and_few_have_a_note():
+    rng = np.random.default_rng(0)
+    for events, method in ((99, "closed"), (100, "percentile")):
+        hit = np.r_[np.ones(events, int), np.zeros(300, int)]
+        score = 1 / (1 + np.exp(-rng.normal(hit, 1)))
+        r = evaluated(score, hit, ["auroc", "auprc"], ci=True, resamples=50)
+        assert r["auroc"].interval_method == method
+        assert r["auprc"].note is None
+    few = np.r_[np.ones(19, int), np.zeros(300, int)]
+    score = 1 / (1 + np.exp(-rng.normal(few, 1)))
+    r = evaluated(score, few, ["auroc", "auprc"], ci=True, resamples=50)
+    assert r["auprc"].note == "with only 19 hits, its interval is rough."
+    assert r["auroc"].note is None
+    data = calviz.Predictions(probs=score, labels=few, clusters=np.arange(319) % 60)
+    dependent = calviz.evaluate(data, ["auroc"], reduction="positive", ci=True)["auroc"]
+    assert dependent.interval_method == "percentile"
+    assert dependent.note.startswith("with only 19 hits, its interval is rough.")
