@@ -58,7 +58,8 @@ class RareLosses:
 
         A label is rare if one of the two sets gives it a probability below 1/n. The mean of the two probabilities gives the
         variance that rare labels add, and the expected number of rows with a rare label. If fewer were observed, the variance
-        is reduced in proportion. With weights, numbers of rows are effective numbers, and losses are multiplied by their weights. The part of the observed rows is subtracted, because the resamples already include it.
+        is reduced in proportion. With weights, numbers of rows are effective numbers, and losses are multiplied by their weights.
+        The part of the observed rows is subtracted, because the resamples already include it.
         """
         if one not in self._sets or other not in self._sets:
             return 0.0
