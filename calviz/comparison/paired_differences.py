@@ -29,7 +29,7 @@ from calviz.numerics.threads import one_blas_thread
 from calviz.results.comparison import Difference, DifferenceVerdict
 from calviz.results.comparison_table import badness
 from calviz.results.evaluation import Interval
-from calviz.sample.error_bars import widening_of
+from calviz.sample.error_bars import LEVEL, evened, widening_of
 from calviz.sample.row_draws import RowDraws, RowWeights
 from calviz.sample.sample import Sample
 from calviz.sample.view_caches import once_per_view
@@ -144,8 +144,7 @@ class Paired:
         wider = z * self.widening / Z
         below, above = wider * (value - low), wider * (high - value)
         if self.clustered:
-            # As for a single metric (`calviz.sample.error_bars.interval`).
-            below = above = max(below, above)
+            below, above = evened(below, above, drawn, LEVEL, wider)
         return Interval(float(value - below), float(value + above))
 
     def _more_sd(

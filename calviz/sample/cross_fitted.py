@@ -117,7 +117,7 @@ class CrossFitted:
         if target.ndim == 2:
             return self._fits(weight, target, _FINE)
         theta, settled = self._calibrated_fits(weight, target)
-        far = np.flatnonzero(~settled)
+        far = np.flatnonzero(~settled & self._possible())
         if far.size:
             # All fits of all these resamples are columns of one problem.
             columns = np.moveaxis(target[far], 1, 0).reshape(self.z.size, -1)
@@ -135,12 +135,14 @@ class CrossFitted:
     ) -> tuple[FloatArray, BoolArray]:
         """Coefficients for redrawn hits (R, C, F), all fits at once, and which resamples have converged, shape (R,).
 
-        The rows are the same in all resamples, and the coefficients are near 0: all Newton steps use the Hessian at 0.
+        The rows are the same in all resamples, and the coefficients are near 0: all Newton steps use the Hessian at 0. Those of
+        resamples that have not converged are the first step, which is linear in the hits.
         """
         p = expit(self.z)
         curvature = weight.T * (p * (1 - p))
         inverse = np.linalg.inv((self.x.T * curvature[:, None]) @ self.x + np.diag(self.penalty))
         theta = np.zeros((target.shape[0], FOLDS, self.penalty.size))
+        first: FloatArray | None = None
         share = np.broadcast_to(p[:, None], target.shape[1:])
         settled = np.zeros(target.shape[0], dtype=np.bool_)
         for _ in range(_STEPS):
@@ -148,11 +150,23 @@ class CrossFitted:
             gradient -= self.penalty * theta
             step = np.einsum("fij,rfj->rfi", inverse, gradient)
             theta += step
+            first = theta.copy() if first is None else first
             settled = np.vecdot(gradient, step).max(axis=-1) < _ROUGH
             if settled.all():
                 break
             share = expit(self.z[:, None] + self.x @ np.swapaxes(theta, -2, -1))
+        if first is not None:
+            theta[~settled] = first[~settled]
         return theta, settled
+
+    def _possible(self) -> BoolArray:
+        """Which resamples have hits from 0 to the number of rows in all cells, shape (R,).
+
+        Signs of clusters' residuals give others, to which a curve may fit the better the farther it goes.
+        """
+        slack = 1e-9 * self.rows
+        inside = (self.hits >= -slack) & (self.hits <= self.rows + slack)
+        return np.asarray(inside.all(axis=(-2, -1)))
 
     @once_per_view
     def shift(self) -> FloatArray:

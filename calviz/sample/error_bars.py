@@ -215,9 +215,9 @@ def interval(
         return Interval(*np.clip([low, high], *bounds).tolist())
     method = usable(suited(method, view), calibrated)
     if method == "percentile" and is_clustered(view):
-        # So few clusters show skewness even less well than variance: the nearer end is often too near.
-        reach = max(value - low, high - value)
-        low, high = value - reach, value + reach
+        wider = widening_of(drawn_by(view).rows.groups, level)
+        below, above = evened(value - low, high - value, values, level, wider)
+        low, high = value - below, value + above
     elif method == "basic":
         low, high = 2 * value - high, 2 * value - low
     elif method == "held-out" and calibrated is not None:
@@ -237,6 +237,21 @@ def interval(
     if not min(low, value) < max(high, value):
         low, high = np.clip(percentiles, *bounds).tolist()
     return Interval(min(low, high, value), max(low, high, value))
+
+
+def evened(
+    below: float, above: float, drawn: FloatArray, level: float, widening: float
+) -> tuple[float, float]:
+    """Lengthen the shorter of the distances from a value to the ends of a percentile interval of clustered rows to the longer one.
+
+    Few clusters show skewness even less well than variance, so that the nearer end is often too near. If a few resamples are far
+    away, such as slopes of hits and misses that are nearly separated, it is only lengthened to twice the distance that a normal
+    distribution with the first and the last decile of the resamples, shape (R,), would have.
+    """
+    first, last = np.quantile(drawn, [0.1, 0.9])
+    usual = widening * ndtri((1 + level) / 2) * (last - first) / (2 * ndtri(0.9))
+    least = min(max(below, above), 2 * float(usual))
+    return max(below, least), max(above, least)
 
 
 def suited(method: IntervalMethod, view: Any) -> IntervalMethod:

@@ -92,6 +92,15 @@ def fit(view: Steps) -> FloatArray:
             start = _newton(start, x, mean[0][None], mean[1][None])
             theta[finite] = _plain_newton(start, x, count[finite], hits[finite])
             failed = finite & np.isnan(theta[:, 0])
+            # Signs of clusters' residuals give hits below 0 or above the number of rows, to which a line may fit the better the
+            # steeper it is: the first step from the optimum of the mean is linear in the hits.
+            impossible = failed & _outside(count, hits)
+            if impossible.any():
+                step, good = _solved(
+                    _sums_at_one_place(start[0], x, count[impossible], hits[impossible])
+                )
+                theta[impossible] = np.where(good[:, None], start + step, np.nan)
+                failed &= ~impossible
         if failed.any():
             theta[failed] = _newton(start, x, count[failed], hits[failed])
     theta[:, 1] /= scale
@@ -132,6 +141,12 @@ def _overlap(x: FloatArray, count: FloatArray, hits: FloatArray) -> BoolArray:
     last_hit = last - hit[:, ::-1].argmax(axis=1)
     last_miss = last - miss[:, ::-1].argmax(axis=1)
     return np.asarray(both & (x[last_miss] > x[first_hit]) & (x[last_hit] > x[first_miss]))
+
+
+def _outside(count: FloatArray, hits: FloatArray) -> BoolArray:
+    """Which resamples have steps with hits below 0 or above the number of rows; of shape (R, G) each, gives (R,)."""
+    slack = 1e-9 * count
+    return np.asarray(((hits < -slack) | (hits > count + slack)).any(axis=1))
 
 
 def _step(

@@ -575,3 +575,25 @@ def test_resamples_leave_out_rows_of_weight_zero(clustered):
         assert got[key].interval == pytest.approx(tuple(expected[key].interval))
     three = with_rows(two_classes(), weights=(np.arange(600) < 3) * 1.0)
     assert evaluate(three, keys, ci=True)["mcs"].interval is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_fits_to_residuals_with_changed_signs_do_not_run_away(seed):
+    # Of confident scores, changed signs give hits below 0 or above the number of rows, which a steeper line fits ever better.
+    rng = np.random.default_rng(seed)
+    clusters = np.repeat(np.arange(40), 5)
+    p = rng.choice([0.5, 0.9, 0.99, 0.999], clusters.size)
+    p = np.where(rng.random(p.size) < 0.5, p, 1 - p) + rng.normal(0, 1e-4, p.size).clip(-4e-4, 4e-4)
+    luck = np.where(rng.random(p.size) < 0.5, rng.random(40)[clusters], rng.random(p.size))
+    data = calviz.Predictions(probs=p, labels=(luck < p).astype(int))
+    keys = ["nll_refinement", "nll_calibration", "calibration_slope", "unreliability"]
+    e = calviz.evaluate(
+        data, keys, clusters=clusters.astype(str), ci=True, noise_floor=True, resamples=100
+    )
+    # A calibrated model has the slope 1 and the loss of its own probabilities, and nothing is left to recalibrate.
+    for key, expected in zip(
+        keys, (np.mean(-p * np.log(p) - (1 - p) * np.log1p(-p)), 0, 1, 0), strict=True
+    ):
+        assert e[key].noise_floor.mean == pytest.approx(expected, abs=0.2), key
+    assert e["nll_calibration"].interval.high < 0.5
