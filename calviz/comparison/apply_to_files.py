@@ -115,9 +115,17 @@ def target_names(
         raise OptionError(
             "two of the files have the same name and would overwrite each other in the folder."
         )
-    if any(path.resolve().parent == Path(folder).resolve() for path in paths):
+    sources_of = {path.resolve() for path in paths}
+    targets = {(Path(folder) / name).resolve() for name in names}
+    inside = any(p.parent == Path(folder).resolve() for p in (*sources_of, *map(_place, paths)))
+    if inside or sources_of & targets:
         raise OptionError("the folder holds the files themselves; give another one.")
     return names
+
+
+def _place(path: Path) -> Path:
+    """The path without links in its folder; the file itself may be one."""
+    return path.parent.resolve() / path.name
 
 
 class _BlockRefused(Exception):

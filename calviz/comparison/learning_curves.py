@@ -16,7 +16,7 @@ from calviz.comparison.rows import LEAST_ROWS, Division, Rows, strata
 from calviz.comparison.stratified_parts import stratified_sample
 from calviz.core.arrays import IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
-from calviz.core.errors import OptionError
+from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset
 from calviz.core.progress import Stopped
 from calviz.core.reduction import Reduction
@@ -64,6 +64,8 @@ def learning_curve(
     The other parameters are as in `compare`.
     """
     data = dataset_of(data)
+    if data.cells is not None:
+        raise NotAvailable("learning curves draw rows: a profile holds their sums only.")
     specs = specs_of(methods, options or {})
     rows = Division(
         fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed

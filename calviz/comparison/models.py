@@ -274,6 +274,8 @@ def _by_name(models: Models) -> dict[str, Dataset]:
         )
     if isinstance(models, Mapping):
         by_name = {str(name): dataset_of(data) for name, data in models.items()}
+        if len(by_name) < len(models):
+            raise OptionError("two of the names of the models are equal when written as text.")
     else:
         listed = [dataset_of(data) for data in models]
         names = [data.name for data in listed]
@@ -283,6 +285,10 @@ def _by_name(models: Models) -> dict[str, Dataset]:
                 f"two models are called '{double}'; give a mapping of names to predictions."
             )
         by_name = dict(zip(names, listed, strict=True))
+    if any(data.cells is not None for data in by_name.values()):
+        raise NotAvailable(
+            "models are compared row by row, and the cells of two profiles are not of the same rows."
+        )
     if len(by_name) < 2:
         raise OptionError(f"a comparison takes at least two models, got {len(by_name)}.")
     return by_name

@@ -77,6 +77,8 @@ def prediction_sets(
     Sadinle et al. 2019 (LAC); Romano et al. 2020, section 2 (APS); Vovk et al. 2005 (the quantile of n + 1).
     """
     data = dataset_of(data)
+    if data.cells is not None:
+        raise NotAvailable("prediction sets need the rows: a profile holds their sums only.")
     if not isinstance(data, Predictions):
         raise NotAvailable(
             "not available for confidence-only data: a set needs the probabilities of all classes."

@@ -41,7 +41,7 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
             remedy="apply it to scores of the classes that it was fitted on",
         )
     if isinstance(data, Predictions):
-        if not classes_agree(names, data.class_names):
+        if not classes_agree(data.class_names, names):
             raise InputError(
                 "the map is for other classes, or for another order of them: "
                 f"{_first(names)} against {_first(data.class_names)}",

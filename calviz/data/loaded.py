@@ -131,13 +131,21 @@ class ReadingForMap(ReadingOptions):
         return self.map_classes[::-1] if named == self.map_classes[:1] else self.map_classes
 
 
-def classes_agree(names: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether classes have the same names in the same order; classes without names, or with their numbers as names, have an order only.
+def classes_agree(names: tuple[str, ...], of_map: tuple[str, ...]) -> bool:
+    """Whether the classes of a file are those of a map, in the same order; numbers in ascending order say nothing but the order.
 
-    >>> classes_agree(("cat", "dog"), ("1", "2")), classes_agree(("cat", "dog"), ("dog", "cat"))
-    (True, False)
+    A map without class names is for any classes.
+
+    >>> classes_agree(("1", "2"), ("cat", "dog")), classes_agree(("1", "2"), ("0", "1"))
+    (True, True)
+    >>> classes_agree(("1", "0"), ("0", "1")), classes_agree(("cat", "dog"), ("0", "1"))
+    (False, False)
     """
-    return names == others or _are_numbers(names) or _are_numbers(others)
+    if not of_map or names == of_map:
+        return True
+    return _are_numbers(names) and (
+        _are_numbers(of_map) or not any(name.isdecimal() for name in of_map)
+    )
 
 
 def _are_numbers(names: tuple[str, ...]) -> bool:

@@ -90,7 +90,8 @@ def _typed(frame: Any, types: Mapping[str, Any]) -> Any:
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     for place, column in enumerate(table.schema):
         kind = types.get(column.name, column.type)
-        if kind == column.type:
+        # Numbers were read as double precision, which has 15 digits.
+        if kind == column.type or (pa.types.is_decimal(kind) and kind.precision > 15):
             continue
         values = table.column(place)
         plain = kind.value_type if pa.types.is_dictionary(kind) else kind

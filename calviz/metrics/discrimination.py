@@ -28,7 +28,7 @@ _discrimination = partial(
     undefined=_ONE_KIND,
     closed_interval=few_events.interval_of_area,
     closed_where=few_events.few_events,
-    note=few_events.of_dependent_area,
+    interval_note=few_events.of_dependent_area,
     bound=cell_bounds.of_pairs,
 )
 def auroc(view: Steps) -> FloatArray:
@@ -52,7 +52,7 @@ def auroc(view: Steps) -> FloatArray:
     undefined=_ONE_KIND,
     closed_interval=few_events.interval_of_somers_d,
     closed_where=few_events.few_events,
-    note=few_events.of_dependent_area,
+    interval_note=few_events.of_dependent_area,
     bound=cell_bounds.of_pair_differences,
 )
 def somers_d(view: Steps) -> FloatArray:
@@ -70,7 +70,7 @@ def somers_d(view: Steps) -> FloatArray:
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
     reference="Davis & Goadrich 2006",
     undefined="undefined: no row is a hit.",
-    note=few_events.of_few_hits,
+    interval_note=few_events.of_few_hits,
     bound=lambda sample, view: cell_bounds_of_order.of_precision(sample, of="hits"),
 )
 def auprc(view: Steps) -> FloatArray:

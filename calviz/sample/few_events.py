@@ -9,8 +9,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from calviz.core.arrays import FloatArray
-from calviz.sample.error_bars import drawn_by
+from calviz.numerics.effective_number import effective_number
 from calviz.sample.ranking import chance_of_order
+from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps
 from calviz.text.words import counted
 
@@ -48,11 +49,16 @@ def interval_of_area(view: Steps, level: float) -> tuple[float, float]:
     def unusual(other: float) -> float:
         return (area - other) ** 2 - squared * _variance(other, hits, misses)
 
-    # At 0 and 1 no variance is left, and at the area itself no distance.
-    tiny = 1e-12
-    low = brentq(unusual, 0.0, area - tiny) if area > tiny else 0.0
-    high = brentq(unusual, area + tiny, 1.0) if area < 1 - tiny else 1.0
-    return float(low), float(high)
+    def end(limit: float) -> float:
+        # At 0 and 1 no variance is left, and at the area itself no distance.
+        near = area + math.copysign(1e-12, limit - area)
+        if not math.isfinite(squared):
+            return limit
+        if abs(limit - area) <= 1e-12 or unusual(near) >= 0:
+            return area
+        return float(brentq(unusual, min(limit, near), max(limit, near)))
+
+    return end(0.0), end(1.0)
 
 
 def interval_of_somers_d(view: Steps, level: float) -> tuple[float, float]:
@@ -83,26 +89,41 @@ def _of_placements(view: Steps) -> float:
     return of_hits + part(missed, n_missed, above / n_hits)
 
 
-def of_few_hits(view: Steps) -> str | None:
+def of_few_hits(sample: Sample) -> str | None:
     """Say that an interval is rough because there are few hits; None if there are enough."""
-    return _rough(float(view.n_hits), "hit", "hits")
+    return _rough(_events(sample)[0], "hit", "hits")
 
 
-def of_few_misses(view: Steps) -> str | None:
+def of_few_misses(sample: Sample) -> str | None:
     """Say that an interval is rough because there are few misses; None if there are enough."""
-    return _rough(float(view.n - view.n_hits), "miss", "misses")
+    return _rough(_events(sample)[1], "miss", "misses")
 
 
-def of_dependent_area(view: Steps) -> str | None:
+def of_dependent_area(sample: Sample) -> str | None:
     """Say that an interval is rough because hits or misses are few among weighted or clustered rows, which have no closed form."""
-    if drawn_by(view) is None:
+    if sample.data.alike:
         return None
-    hits, misses = float(view.n_hits), float(view.n - view.n_hits)
-    return of_few_hits(view) if hits <= misses else of_few_misses(view)
+    hits, misses = _events(sample)
+    return of_few_hits(sample) if hits <= misses else of_few_misses(sample)
+
+
+def _events(sample: Sample) -> tuple[float, float]:
+    """Numbers of hits and misses; of weighted rows, effective numbers."""
+    hit, weights = sample.scored.hit, sample.weights
+    if weights is None:
+        count = int(np.count_nonzero(hit))
+        return float(count), float(hit.size - count)
+    if sample.data.cells is not None:
+        return float(weights[hit].sum()), float(weights[~hit].sum())
+    of_hits, of_misses = weights[hit], weights[~hit]
+    return (
+        effective_number(of_hits) if of_hits.size else 0.0,
+        effective_number(of_misses) if of_misses.size else 0.0,
+    )
 
 
 def _rough(events: float, one: str, many: str) -> str | None:
-    events = math.ceil(events - 1e-9)
-    if not 0 < events < VERY_FEW_EVENTS:
+    count = math.ceil(events - 1e-9)
+    if not 0 < count < VERY_FEW_EVENTS:
         return None
-    return f"with only {counted(events, one, many)}, its interval is rough."
+    return f"with only {counted(count, one, many)}, its interval is rough."

@@ -191,13 +191,24 @@ def measured_with_error_bars(
         key: {name: bar for kind in resampling.wanted for name, bar in drawn.get(kind, {}).items()}
         for key, drawn in bars.items()
     }
-    results = {key: replace(value, **wanted[key]) for key, value in values.items()}
+    results = {
+        key: _with_interval_note(replace(value, **wanted[key]), sample)
+        for key, value in values.items()
+    }
     if sample.data.alike:
         return results
     return {
         key: _with_note(result, sample, resampling, drawn="interval" in wanted[key])
         for key, result in results.items()
     }
+
+
+def _with_interval_note(result: MetricResult, sample: Sample) -> MetricResult:
+    about = METRICS[result.key].interval_note
+    note = None if about is None or result.interval is None else about(sample)
+    if note is None:
+        return result
+    return replace(result, note=" ".join(filter(None, (result.note, note))))
 
 
 def _holds_steps(view: Any) -> bool:

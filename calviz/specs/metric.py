@@ -264,6 +264,8 @@ class Metric:
         ``closed_where(view)`` tells whether the closed form is used for this view; without it, it always is.
     note : callable, optional
         ``note(view)`` returns a sentence to show beside the value, if something about it has to be known, or None.
+    interval_note : callable, optional
+        ``interval_note(sample)`` returns a sentence about the interval, to show where there is one, or None.
     tables : tuple of str
         The tables of few metrics that include it (`TableKind`); they have the order of the registry.
     paired : bool
@@ -306,6 +308,7 @@ class Metric:
     closed_where: Callable[[Any], bool] | None = field(default=None)
     undefined: str = "undefined on these rows."
     note: Callable[[Any], str | None] | None = field(default=None)
+    interval_note: Callable[[Any], str | None] | None = field(default=None)
     tables: tuple[TableKind, ...] = ()
     paired: bool = True
     criterion: int | None = None
@@ -399,6 +402,7 @@ def metric(
     closed_where: Callable[[V], bool] | None = None,
     undefined: str = Metric.undefined,
     note: Callable[[V], str | None] | None = None,
+    interval_note: Callable[[Any], str | None] | None = None,
     tables: tuple[TableKind, ...] = (),
     paired: bool = True,
     criterion: int | None = None,
@@ -431,6 +435,7 @@ def metric(
                 closed_where=closed_where,
                 undefined=undefined,
                 note=note,
+                interval_note=interval_note,
                 tables=tables,
                 paired=paired,
                 criterion=criterion,

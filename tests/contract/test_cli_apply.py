@@ -434,9 +434,13 @@ def test_classes_that_a_file_without_labels_does_not_name_are_those_of_the_map(
         (["cat", "dog"], ["p_cat", "p_dog"], ["no", "yes"], True),
         (["cat", "dog"], ["p"], ["no", "yes"], True),
         (["cat", "dog"], ["p"], ["cat", "dog"], True),
-        (["0", "1"], ["p_cat", "p_dog"], ["cat", "dog"], True),
+        (["0", "1"], ["p_1", "p_2"], [1, 2], True),
         (["0", "1"], ["p"], ["no", "yes"], True),
-        (["0", "1"], ["p_dog"], ["cat", "dog"], True),
+        (["0", "1"], ["p_cat", "p_dog"], ["cat", "dog"], False),
+        (["0", "1"], ["p_1", "p_0"], [0, 1], False),
+        (["0", "1"], ["p_0"], [0, 1], False),
+        (["0", "1", "2"], ["p_2", "p_1", "p_0"], [0, 1, 2], False),
+        (["1", "2", "3"], ["p_3", "p_2", "p_1"], [1, 2, 3], False),
         (["cat", "dog"], ["p_dog", "p_cat"], ["cat", "dog"], False),
         (["cat", "dog"], ["p_no", "p_yes"], ["no", "yes"], False),
         (["cat", "dog"], ["p_cat"], ["cat", "dog"], False),
@@ -446,12 +450,13 @@ def test_the_order_of_the_classes_counts_and_labels_do_not(
     tmp_path: Path, map_classes, columns, labels, applies: bool, out: str
 ):
     p = (np.arange(200) + 0.5) / 200
-    pairs = np.column_stack([1 - p, p])
+    k = len(map_classes)
+    pairs = np.column_stack([*[(1 - p) / (k - 1)] * (k - 1), p])
     scaling = calviz.recalibrators.IsotonicRecalibrator()
-    scaling.fit(pairs, (np.arange(200) % 3 == 2).astype(int))
+    scaling.fit(pairs, np.where(np.arange(200) % 3 == 2, k - 1, np.arange(200) % (k - 1)))
     (tmp_path / "map.json").write_text(json.dumps(scaling.to_dict() | {"class_names": map_classes}))
     scores = dict(zip(columns, pairs.T[-len(columns) :], strict=True))
-    frame = pl.DataFrame({"label": labels * 100, **scores})
+    frame = pl.DataFrame({"label": (labels * 100)[:200], **scores})
     frame.write_csv(tmp_path / "new.csv")
     target = tmp_path / out
     code, _, wrong = run(

@@ -197,6 +197,18 @@ def _classes(
     table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingOptions
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the value in the label column for each class, and the class names."""
+    classes, names = _labelled_classes(table, label, scores, k, options)
+    named = options.class_names or scores.class_names
+    if len(named) < k and named == names[:1]:
+        # The only column is named after the first class, and holds the probability of that one.
+        return classes[::-1], names[::-1]
+    return classes, names
+
+
+def _labelled_classes(
+    table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingOptions
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """Return the same in the order of the labels."""
     column = table[label]
     names = options.class_names or scores.class_names
     if len(names) != k:

@@ -43,10 +43,13 @@ def load_map(source: Any) -> BaseRecalibrator:
     """
     if isinstance(source, str | os.PathLike):
         try:
-            return load_map(read_record(source))
+            return _rebuilt(read_record(source))
         except InputError as error:
             raise error.in_file(Path(source).name) from None
-    record = source
+    return _rebuilt(source)
+
+
+def _rebuilt(record: Any) -> BaseRecalibrator:
     check_map(record)
     try:
         cls = type(RECALIBRATORS[str(record["method"])].make())

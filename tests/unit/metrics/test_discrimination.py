@@ -146,3 +146,15 @@ def test_many_events_have_percentiles_and_few_have_a_note():
     dependent = calviz.evaluate(data, ["auroc"], reduction="positive", ci=True)["auroc"]
     assert dependent.interval_method == "percentile"
     assert dependent.note.startswith("with only 19 hits, its interval is rough.")
+
+
+def test_a_note_on_few_events_counts_rows_and_needs_an_interval():
+    few, many = np.r_[np.ones(5), np.zeros(395)].astype(int), np.repeat([1, 0], 200)
+    score = np.random.default_rng(0).random(400)
+    for labels, weight, rough in ((few, 50.0, True), (many, 0.02, False)):
+        data = calviz.Predictions(probs=score, labels=labels)
+        how = {"reduction": "positive", "sample_weight": np.where(labels == 1, weight, 1.0)}
+        assert calviz.evaluate(data, ["auprc"], **how)["auprc"].note is None
+        result = calviz.evaluate(data, ["auprc", "auroc"], **how, ci=True)
+        for key in ("auprc", "auroc"):
+            assert ("only 5 hits" in (result[key].note or "")) == rough

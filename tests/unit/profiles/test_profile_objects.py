@@ -49,14 +49,23 @@ def test_evaluations_and_comparisons(profile):
             )["nll"].value,
         ]
         assert nll[0] == pytest.approx(nll[1])
-    names = {"one": profile, "other": rows}
-    compared = calviz.compare_models(names, ["brier"], ci=False)
-    assert compared["one"].metrics["brier"].value == compared["other"].metrics["brier"].value
-    curve = calviz.learning_curve(profile, ["temperature"], **divided, repeats=1, sizes=[1_000])
-    assert curve.methods
 
 
-@pytest.mark.parametrize("function", [calviz.prediction_sets, calviz.recalibrate, calviz.compare])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda data: calviz.compare_models({"one": data, "other": data}),
+        lambda data: calviz.learning_curve(data, ["temperature"]),
+        lambda data: calviz.prediction_sets(data),
+    ],
+)
+def test_what_needs_rows_refuses_a_profile_and_its_cells(profile, function):
+    for data in (profile, profile.predictions()):
+        with pytest.raises(NotAvailable, match="row"):
+            function(data)
+
+
+@pytest.mark.parametrize("function", [calviz.recalibrate, calviz.compare])
 def test_rows_of_a_profile_are_not_divided_at_random(profile, function):
     arguments = ("temperature",) if function is calviz.recalibrate else ()
     with pytest.raises(InputError, match="name the splits"):

@@ -31,8 +31,6 @@ from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
 #: Files of at least this many bytes are read in this many parts, which threads share.
 _PARTED_BYTES, _PARTS = 1 << 24, 8
-#: Numbers in the first rows that recognition inspects; of arrays with many columns it gets fewer rows than `SAMPLE_ROWS`.
-_SAMPLE_NUMBERS, _FEWEST_ROWS = 200_000, 100
 
 
 @dataclass(eq=False, kw_only=True)
@@ -164,7 +162,7 @@ def _first_rows(source: Source, member: StoredArray) -> FloatArray:
     """The first rows of a 2-D array of shape (n, m), column by column, shape (m, at most `SAMPLE_ROWS`)."""
     header = member.header
     n, m = header.shape
-    rows = min(n, SAMPLE_ROWS, max(_FEWEST_ROWS, _SAMPLE_NUMBERS // m))
+    rows = min(n, SAMPLE_ROWS)
     out: FloatArray = np.empty((m, rows), dtype=float_type(header.dtype))
     if not header.fortran:
         with member.open() as stream:
