@@ -2,10 +2,12 @@
 
 import json
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 import calviz
@@ -632,3 +634,32 @@ def test_columns_with_the_names_of_what_is_written_keep_their_values(tmp_path: P
     written = pl.read_csv(out)
     assert written["split"].to_list() == others["fold"]
     assert written["split_"].to_list() == others["split"]
+
+
+def test_a_link_in_the_folder_does_not_lead_to_a_source(tmp_path: Path):
+    path, fitted = write(tmp_path, ".parquet", probabilities()), map_file(tmp_path)
+    before = path.read_bytes()
+    for target, source in (("out", path), ("links", tmp_path / "links" / path.name)):
+        folder = tmp_path / target
+        folder.mkdir()
+        (folder / f"{path.stem}.parquet").symlink_to(path)
+        code, _, wrong = run("apply", source, "--map", fitted, "--out", folder)
+        assert (code, "holds the files themselves" in wrong) == (2, True)
+        assert path.read_bytes() == before
+
+
+def test_a_decimal_that_double_precision_does_not_hold_keeps_no_decimal_type(tmp_path: Path):
+    frame = pl.from_arrow(pq.read_table(write(tmp_path, ".parquet", probabilities())))
+    amount = pl.Series("amount", [Decimal("1.25")] * frame.height)
+    frame = frame.with_columns(
+        amount.cast(pl.Decimal(10, 2)).alias("small"), amount.cast(pl.Decimal(20, 2)).alias("large")
+    )
+    frame.write_parquet(tmp_path / "new.parquet")
+    out = tmp_path / "out.parquet"
+    code, _, wrong = run(
+        "apply", tmp_path / "new.parquet", "--map", map_file(tmp_path), "--out", out
+    )
+    assert code == 0, wrong
+    schema = pq.read_schema(out)
+    assert str(schema.field("small").type) == "decimal128(10, 2)"
+    assert "decimal" not in str(schema.field("large").type)
