@@ -41,6 +41,8 @@ _FURTHEST = 0.01
 _FINE, _ROUGH = 1e-9, 1e-3
 #: Most Newton steps of a fit to redrawn hits.
 _STEPS = 8
+#: Most that a fit that has not converged changes a log-odds.
+_FAR = 3.0
 #: Resamples fitted together.
 _TOGETHER = 128
 
@@ -136,7 +138,8 @@ class CrossFitted:
         """Coefficients for redrawn hits (R, C, F), all fits at once, and which resamples have converged, shape (R,).
 
         The rows are the same in all resamples, and the coefficients are near 0: all Newton steps use the Hessian at 0. Those of
-        resamples that have not converged are the first step, which is linear in the hits.
+        resamples that have not converged are the first step, which moves no log-odds by more than `_FAR`: the curvature there may be
+        that of a few confident rows.
         """
         p = expit(self.z)
         curvature = weight.T * (p * (1 - p))
@@ -156,7 +159,9 @@ class CrossFitted:
                 break
             share = expit(self.z[:, None] + self.x @ np.swapaxes(theta, -2, -1))
         if first is not None:
-            theta[~settled] = first[~settled]
+            step = first[~settled]
+            moved = np.abs(self.x @ np.swapaxes(step, -2, -1)).max(axis=-2, initial=0.0)
+            theta[~settled] = step * np.minimum(1.0, _FAR / np.maximum(moved, _FAR))[..., None]
         return theta, settled
 
     def _possible(self) -> BoolArray:
