@@ -5,25 +5,18 @@ import io
 import re
 from pathlib import Path
 
+from tests.browser import pointing
+
 
 def _click_bar(page, number):
-    """Click on a bar; again where the page was still moving under the pointer."""
     bar = page.locator(".js-plotly-plot .bars .point path").nth(number)
     chosen = page.get_by_role("button", name="Clear", exact=True)
-    for _ in range(4):
-        bar.wait_for(state="attached")
-        box = bar.bounding_box()
-        page.wait_for_timeout(300)
-        if box is None or box != bar.bounding_box():
-            continue
+    bar.wait_for(state="attached")
+
+    def click(box):
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.7)
-        try:
-            # Long enough for a busy machine: a second click would take the first one back.
-            chosen.wait_for(timeout=20_000)
-        except Exception:
-            continue
-        return
-    raise AssertionError("no click on the bar was answered")
+
+    pointing.click_until(page, bar.bounding_box, click, chosen)
 
 
 def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
@@ -56,8 +49,7 @@ def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
 def test_a_row_of_the_table_and_a_link_choose_a_bin_too(view):
     tab = view(height=1100).open("/reliability?data=digits&model=MLP&bin=15")
     tab.expect("Bin 15 (")
-    box = tab.page.locator("[data-testid=stDataFrame]").first.bounding_box()
-    tab.page.mouse.click(box["x"] + 18, box["y"] + 37 + 17)
+    pointing.tick_first_row(tab.page)
     tab.page.wait_for_function(
         "() => !document.querySelector('[data-testid=stMain] h3').innerText.startsWith('Bin 15')"
     )
@@ -84,24 +76,17 @@ AT_60_PERCENT = """() => {
 
 
 def _click_curve(page, chosen):
-    """Click beside the curve; again where the page was still moving, or the chart was slow to see the pointer."""
-    for _ in range(4):
-        place = page.evaluate(AT_60_PERCENT)
-        page.wait_for_timeout(1_000)
-        if place != page.evaluate(AT_60_PERCENT):
-            continue
+    """Click beside the curve, after a movement that the chart has seen."""
+
+    def click(place):
         x, y = place
         page.mouse.move(x - 20, y)
         page.mouse.move(x, y + 3, steps=3)
         page.wait_for_timeout(300)
         page.mouse.down()
         page.mouse.up()
-        try:
-            chosen.wait_for(timeout=20_000)
-        except Exception:
-            continue
-        return
-    raise AssertionError("no click on the curve was answered")
+
+    pointing.click_until(page, lambda: page.evaluate(AT_60_PERCENT), click, chosen)
 
 
 def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
@@ -110,8 +95,7 @@ def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
     area = page.locator(".js-plotly-plot .nsewdrag").first
     area.wait_for(state="attached")
     page.locator(".js-plotly-plot .legendtext").first.wait_for()
-    page.wait_for_timeout(1_000)
-    box = area.bounding_box()
+    box = pointing.at_rest(page, area.bounding_box)
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 0.62 * box["width"], middle)
     page.mouse.down()

@@ -1,11 +1,12 @@
 """A copied link opens the view it was copied from."""
 
+from tests.browser import pointing
+
 
 def test_a_link_names_the_class_that_was_picked_and_all_curves(view):
     tab = view(height=1400).open("/classwise?data=digits")
     page = tab.page
-    box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
-    page.mouse.click(box["x"] + 18, box["y"] + 37 + 17)
+    pointing.tick_first_row(page)
     page.get_by_role("button", name="against the rest").click()
     page.get_by_role("link", name="on Reliability").click()
     tab.expect("against the rest · 15 equal-width bins").settle()
