@@ -87,6 +87,17 @@ class BinaryEvents:
                 self.__dict__["_ordered"] = ordered
         return ordered
 
+    def ordered_copy(self) -> Ordered:
+        """`ordered`, in arrays of its own that the caller may write to."""
+        ordered = self.ordered
+        if "_ordered" in self.__dict__:
+            return Ordered(ordered.score.copy(), ordered.hit.copy())
+        # The arrays behind the read-only views, which nobody else has.
+        score, hit = (column.base for column in ordered)
+        assert score is not None
+        assert hit is not None
+        return Ordered(score, hit)
+
     @property
     def rows(self) -> Ordered:
         """The rows sorted by score, with unchanged scores, for sums over bins. Cached like `ordered`."""
@@ -111,13 +122,14 @@ class BinaryEvents:
             order = np.lexsort((self.hit, self.score))
             return Ordered(read_only(self.score[order]), read_only(self.hit[order]))
         one = bits.dtype.type(1)
-        packed = bits << one
+        score = np.empty(self.n, dtype=self.score.dtype)
+        packed = np.left_shift(bits, one, out=score.view(bits.dtype))
         packed |= self.hit
         packed.sort()
         hit = np.empty(packed.shape, dtype=np.bool_)
         np.bitwise_and(packed, one, out=hit, casting="unsafe")
         packed >>= one
-        return Ordered(read_only(packed.view(self.score.dtype)), read_only(hit))
+        return Ordered(read_only(score), read_only(hit))
 
     def by_hit(self) -> tuple[FloatArray, FloatArray]:
         """Scores of the misses and scores of the hits, each ascending; sorted on every call.

@@ -84,10 +84,14 @@ def _totals(view: CurveOf) -> _Totals:
         return total, square, float(distance.max()), rows
 
     view.distance(view.steps.merged())  # fits the curve, which the threads share
-    totals, squares, largest, rows = zip(*view.steps.of_blocks(work), strict=True)
-    n = float(view.steps.n)
-    # The maximum is nan where no curve could be fitted.
-    return _Totals(sum(totals) / n, sum(squares) / n, float(np.max(largest)), np.cumsum(sum(rows)))
+    sums, rows, largest = np.zeros(2), np.zeros(_INTERVALS), 0.0
+    for *of_part, largest_of_part, rows_of_part in view.steps.of_blocks(work):
+        sums += of_part
+        rows += rows_of_part
+        # nan where no curve could be fitted.
+        largest = np.maximum(largest, largest_of_part)
+    mean, square = sums / float(view.steps.n)
+    return _Totals(float(mean), float(square), float(largest), np.cumsum(rows))
 
 
 def _mean(view: CurveOf, power: int) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.edges import assign, equal_width_edges
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -47,7 +47,9 @@ def _scales(view: Steps) -> _Scales:
     # Sums per bin: residuals and their squares; rows, variances of the hits, squared variances, squared weights.
     weighted = not isinstance(view.row_weight, float)
     sums = [np.zeros((*shape, bins)) for shape in (every, every, one, one, one, one)]
-    for part in view.blocks():
+
+    def of_block(part: Steps) -> tuple[IntArray, list[FloatArray]]:
+        """The filled bins of some steps, and their sums."""
         score = np.clip(part.score, 0, 1)
         bin_of = assign(score, edges)
         starts = np.flatnonzero(np.append(True, bin_of[1:] != bin_of[:-1]))
@@ -69,8 +71,11 @@ def _scales(view: Steps) -> _Scales:
             fourth * variance**2,
             own,
         )
-        for total, column in zip(sums, columns, strict=True):
-            total[..., bin_of[starts]] += np.add.reduceat(column, starts, axis=-1)
+        return bin_of[starts], [np.add.reduceat(column, starts, axis=-1) for column in columns]
+
+    for filled, of_bins in view.of_blocks(of_block):
+        for total, values in zip(sums, of_bins, strict=True):
+            total[..., filled] += values
     error, standardised = [], []
     for level in range(levels, -1, -1):
         residual, squares, rows, variance, its_square, own = sums

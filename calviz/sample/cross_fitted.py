@@ -24,7 +24,7 @@ from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps, distance_from_ends
 from calviz.sample.view_caches import kept_draw, once_per_view
-from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
 
 #: Number of folds; with fewer rows than the second number, folds are too small.
 FOLDS, FEWEST_ROWS = 5, 20
@@ -260,6 +260,7 @@ def _redrawn(sample: Sample, view: CrossFitted) -> Redrawn:
     return draw
 
 
+@makes_steps
 @needs_rows
 @reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def cross_fitted(sample: Sample) -> CrossFitted:
@@ -317,30 +318,34 @@ def make_cross_fitted(
     for part in view.blocks():
         z = _log_odds(part.score, least)
         after = np.cumsum(part.count) + upto
-        by_rank = ((after - part.count / 2) * (_CELLS / n)).astype(np.intp)
-        by_value = ((z - lowest) * (_CELLS / spread)).astype(np.intp)
-        key = by_rank * (_CELLS + 2) + by_value
+        before = after - part.count
+        upto = float(after[-1])
+        # By rank and by value.
+        key = ((after - part.count / 2) * (_CELLS / n)).astype(np.intp)
+        key *= _CELLS + 2
+        key += ((z - lowest) * (_CELLS / spread)).astype(np.intp)
         cell_of_step = cell + np.cumsum(np.append(key[0] != last, key[1:] != key[:-1]))
+        cell, last = int(cell_of_step[-1]), int(key[-1])
         if cells is not None:
             cells.append(cell_of_step)
-        for f, (rows, hits) in enumerate(split(part, after - part.count)):
+        del after, key
+        for f, (rows, hits) in enumerate(split(part, before)):
             for total, column in zip(folds, (rows, hits, rows * part.score), strict=True):
                 total[f] += np.bincount(cell_of_step, column, minlength=size)
         for total, column in zip(sums, _columns(part, z), strict=True):
             total += np.bincount(cell_of_step, column, minlength=size)
-        upto, cell, last = float(after[-1]), int(cell_of_step[-1]), int(key[-1])
     rows, hits, score_sum = (np.ascontiguousarray(v[:, : cell + 1].T) for v in folds)
     count, z_sum, *weighted = sums[:, : cell + 1]
     z = z_sum / count
     basis = Basis.of(z, count, KNOTS)
-    expected = Losses(*_means(weighted[4:], expit(z), count))
+    expected = Losses(*_means(weighted[1::2], expit(z), count))
     hits_of_cell = hits.sum(axis=1)
     misses_of_cell = count - hits_of_cell
     observed = Losses(
         *(
             quotient(total, rows_of_cell, otherwise=usual)
             for total, rows_of_cell, usual in zip(
-                weighted[:4], (hits_of_cell, misses_of_cell) * 2, expected, strict=True
+                weighted[::2], (hits_of_cell, misses_of_cell) * 2, expected, strict=True
             )
         )
     )
@@ -378,13 +383,15 @@ def _of_folds(
 def _columns(part: Steps, z: FloatArray) -> Iterator[FloatArray]:
     """Yield the columns that are summed over the steps of a cell; see `make_cross_fitted`."""
     s, hits, misses = part.score, part.hits, part.count - part.hits
-    log_hit, log_miss = losses_of(s)
-    losses = log_hit, log_miss, (1 - s) ** 2, s**2
     yield part.count
     yield part.count * z
-    yield from (rows * loss for rows, loss in zip((hits, misses) * 2, losses, strict=True))
-    shares = part.count * s, part.count * (1 - s)
-    yield from (rows * loss for rows, loss in zip(shares * 2, losses, strict=True))
+    log_hit, log_miss = losses_of(s)
+    of_hits, of_misses = part.count * s, part.count * (1 - s)
+    for loss_of_hit, loss_of_miss in ((log_hit, log_miss), ((1 - s) ** 2, s**2)):
+        yield hits * loss_of_hit
+        yield of_hits * loss_of_hit
+        yield misses * loss_of_miss
+        yield of_misses * loss_of_miss
 
 
 def _means(totals: list[FloatArray], score: FloatArray, count: FloatArray) -> Iterator[FloatArray]:

@@ -35,6 +35,8 @@ from calviz.sample.sample import Sample
 from calviz.sample.view_caches import kept_draw
 from calviz.specs.metric import Redrawn, needs_rows, reweighted_by, takes_weights
 
+#: Bits that hold the number of a row: more than `calviz.core.limits.MAX_ROWS` needs.
+_ROW_BITS = 30
 #: Most bytes of rows that a temperature is fitted to: a single parameter needs no more. A fit to m rows loses about 1 / (2 m) nats.
 FIT_BYTES = 1 << 23
 #: Up to this many probabilities, everything is computed in double precision.
@@ -389,36 +391,43 @@ def _fold_of_rows(data: Predictions, weights: FloatArray | None = None) -> IntAr
     return fold
 
 
-def _sums_of_cubes(data: Predictions) -> FloatArray:
-    """Sum of the cubes of the probabilities of each row, shape (n,)."""
-    cubes = np.empty(data.n)
+def _sums_of_cubes(data: Predictions) -> IntArray:
+    """Sum of the cubes of the probabilities of each row, in units of 1e-10, shape (n,) of uint64."""
+    cubes = np.empty(data.n, dtype=np.uint64)
 
     def work(rows: slice) -> None:
         p = data.probs[rows].astype(np.float64)
         # Rounded, as sums in another order differ in their last digits.
-        cubes[rows] = np.round(np.einsum("ij,ij,ij->i", p, p, p), 10)
+        sums = np.rint(np.einsum("ij,ij,ij->i", p, p, p) * 1e10)
+        cubes[rows] = np.clip(sums, 0, (1 << 64 - _ROW_BITS) - 1)
 
     # Small blocks, as they are converted to double precision.
     for_row_blocks(data.probs, work, block_bytes=1 << 17)
     return cubes
 
 
-def _in_order(first: FloatArray, others: Callable[[IntArray], tuple[FloatArray, ...]]) -> IntArray:
-    """``np.lexsort((..., others[0], first))`` of keys of shape (n,); sorts `first` in place and calls `others` only for its ties.
+def _in_order(first: IntArray, others: Callable[[IntArray], tuple[FloatArray, ...]]) -> IntArray:
+    """``np.lexsort((..., others[0], first))`` of keys of shape (n,); calls `others` only for the ties of `first`, and writes into its memory.
 
-    Rows that tie in all keys stay in their order.
+    `first` holds uint64 below ``2 ** (64 - _ROW_BITS)``: with the row in its free bits, one array holds both and is sorted in
+    place. Rows that tie in all keys stay in their order.
     """
-    order = np.argsort(first)  # unstable, and so in another order of ties on other processors
+    bits = np.uint64(_ROW_BITS)
+    first <<= bits
+    for part in runs(0, first.size):
+        first[part] |= np.arange(part.start, part.stop, dtype=np.uint64)
     first.sort()
     tied = np.zeros(first.size, dtype=np.bool_)
     for part in runs(1, first.size):
         before = slice(part.start - 1, part.stop - 1)
-        same = first[part] == first[before]
+        same = first[part] >> bits == first[before] >> bits
         tied[before] |= same
         tied[part] |= same
-    first = first[tied]  # frees the others, if the caller does not keep them
+    keys = first[tied] >> bits
+    first &= np.uint64((1 << _ROW_BITS) - 1)
+    order = first.view(np.int64)
     rows = order[tied]
-    order[tied] = rows[np.lexsort([rows, *reversed(others(rows)), first])]
+    order[tied] = rows[np.lexsort([rows, *reversed(others(rows)), keys])]
     return order
 
 

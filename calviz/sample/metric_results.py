@@ -26,7 +26,14 @@ from calviz.sample.error_bars import Draw, needs_calibrated, usable
 from calviz.sample.sample import Sample, metric_options
 from calviz.sample.steps import Steps
 from calviz.sample.view_caches import held_bytes
-from calviz.specs.metric import METRICS, IntervalMethod, Metric, is_of_rows, takes_weights
+from calviz.specs.metric import (
+    METRICS,
+    IntervalMethod,
+    Metric,
+    is_of_rows,
+    is_of_steps,
+    takes_weights,
+)
 
 #: Details in closed form that hold only for independent rows.
 _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
@@ -161,8 +168,7 @@ def measured_with_error_bars(
     """Results of the metrics by key; error bars that the sample has cached are not drawn again."""
     requests = {m.key: request_of(sample, m, options) for m in metrics}
     values = {}
-    # Metrics of single rows first: they need much memory, and the sorted scores, which others share, are not yet in it.
-    for m in sorted(metrics, key=lambda m: not is_of_rows(m.view)):
+    for m in sorted(metrics, key=_place_by_memory):
         checkpoint(f"measuring: {m.label}")
         values[m.key] = sample.view(value_of, request=requests[m.key])
     values = {m.key: values[m.key] for m in metrics}
@@ -201,6 +207,11 @@ def measured_with_error_bars(
         key: _with_note(result, sample, resampling, drawn="interval" in wanted[key])
         for key, result in results.items()
     }
+
+
+def _place_by_memory(metric: Metric) -> tuple[bool, bool]:
+    """Metrics that need much memory for single rows come first, and those that leave the steps of all rows in it last."""
+    return is_of_steps(metric.view), not is_of_rows(metric.view)
 
 
 def _with_interval_note(result: MetricResult, sample: Sample) -> MetricResult:

@@ -19,6 +19,7 @@ from calviz.sample.view_caches import kept_draw, latest
 from calviz.specs.metric import (
     Redrawn,
     Reweighting,
+    makes_steps,
     reweighted_by,
     reweighting_of,
     takes_weights,
@@ -112,6 +113,7 @@ def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | N
     return resampled
 
 
+@makes_steps
 @reweighted_by(
     lambda sample, _: sample.view(own_reweighted),
     redrawn=lambda sample, view: redrawn(sample.scored, view),
@@ -158,7 +160,8 @@ def over_steps(
 
         return draw
 
-    return reweighted_by(make, redrawn=calibrated, weighted=True, grouped=True)
+    mark = reweighted_by(make, redrawn=calibrated, weighted=True, grouped=True)
+    return lambda maker: makes_steps(mark(maker))
 
 
 def reweighting(maker: Callable[..., Any]) -> Reweighting:
@@ -168,6 +171,7 @@ def reweighting(maker: Callable[..., Any]) -> Reweighting:
     return rule
 
 
+@makes_steps
 @reweighted_by(
     lambda sample, view: reweighted(sample.top_scored, view),
     redrawn=lambda sample, view: redrawn(sample.top_scored, view),

@@ -24,6 +24,8 @@ MAX_STEPS = 2_048
 FEW_STEPS, MANY_ROWS = 512, 10_000_000
 #: Steps of a large sample that are processed at a time.
 STEP_BLOCK = 1 << 15
+#: Rows that are counted at a time.
+COUNTED_BLOCK = 1 << 14
 #: Steps that are processed at a time by several threads, each with temporaries of its own.
 WORK_BLOCK = 1 << 13
 
@@ -104,9 +106,9 @@ class Steps:
         """
         yield self
 
-    def of_blocks(self, work: Callable[[Steps], R]) -> list[R]:
-        """``work(block)`` of all `blocks`, in their order; on several threads if there are several blocks."""
-        return [work(self)]
+    def of_blocks(self, work: Callable[[Steps], R]) -> Iterator[R]:
+        """Yield ``work(block)`` of blocks of neighbouring steps, in their order; on several threads if there are several blocks."""
+        yield work(self)
 
     @property
     def square(self) -> FloatArray:
@@ -290,7 +292,7 @@ class SampleSteps(Steps):
         for start in reversed(starts) if descending else starts:
             yield self._block(start, STEP_BLOCK)
 
-    def of_blocks(self, work: Callable[[Steps], R]) -> list[R]:
+    def of_blocks(self, work: Callable[[Steps], R]) -> Iterator[R]:
         """See `Steps`."""
         size = STEP_BLOCK if self.size <= STEP_BLOCK else WORK_BLOCK
         starts = range(0, self.size, size)
@@ -298,7 +300,7 @@ class SampleSteps(Steps):
         def of_block(start: int) -> R:
             return work(self._block(start, size))
 
-        return list(map_threads(of_block, starts, threaded=len(starts) > 1))
+        return map_threads(of_block, starts, threaded=len(starts) > 1)
 
     def _block(self, start: int, size: int) -> Steps:
         score, count, hits = (self._column(i, start, start + size) for i in range(3))
@@ -311,16 +313,16 @@ def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps
         weights = events.counts
     if weights is not None:
         return _weighted_steps(events, weights)
-    score, hit = events.ordered
+    score, hit = events.ordered_copy()
     size = sum(ends.size for _, ends in _ends(score))
-    distinct = np.empty(size, dtype=score.dtype)
     count, hits = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8)
     long = [np.empty((3, 0), dtype=np.int64)]
     done = rows = right = 0
     for block, ends in _ends(score):
         upto = np.cumsum(hit[block])
         part = slice(done, done + ends.size)
-        distinct[part] = score[block][ends]
+        # In the place of rows that have been counted, which saves an array.
+        score[part] = score[block][ends]
         # `rows` and `right` are the rows and hits of the current step from earlier blocks.
         totals = np.stack([np.diff(ends, prepend=-1 - rows), np.diff(upto[ends], prepend=-right)])
         over = np.flatnonzero(totals[0] > np.iinfo(np.uint8).max)
@@ -331,7 +333,9 @@ def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps
         done += ends.size
         rows = upto.size - 1 - int(ends[-1]) if ends.size else rows + upto.size
         right = int(upto[-1] - upto[ends[-1]]) if ends.size else right + int(upto[-1])
-    return SampleSteps(distinct, count, hits, np.concatenate(long, axis=1))
+    # Cut without a copy: no other name for the array is left.
+    score.resize(size, refcheck=False)
+    return SampleSteps(score, count, hits, np.concatenate(long, axis=1))
 
 
 def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
@@ -363,8 +367,8 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
 
 def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:
     """Yield blocks of rows, and the positions within each block of the rows that are the last of a step."""
-    for start in range(0, score.size, STEP_BLOCK):
-        block = slice(start, min(start + STEP_BLOCK, score.size))
+    for start in range(0, score.size, COUNTED_BLOCK):
+        block = slice(start, min(start + COUNTED_BLOCK, score.size))
         after = score[start + 1 : block.stop + 1]
         last = np.full(block.stop - start, True)
         np.not_equal(score[block][: after.size], after, out=last[: after.size])

@@ -129,6 +129,17 @@ def is_of_rows(function: Callable[..., Any]) -> bool:
     return bool(getattr(_plain(function), _ROWS, False))
 
 
+def makes_steps(function: F) -> F:
+    """Mark a function of a sample as needing the steps of all rows, which then stay in memory for other functions."""
+    setattr(function, _STEPS, True)
+    return function
+
+
+def is_of_steps(function: Callable[..., Any]) -> bool:
+    """Whether a function of a sample needs the steps of all rows (`makes_steps`)."""
+    return bool(getattr(_plain(function), _STEPS, False))
+
+
 def knows_cells(function: Callable[..., Any]) -> bool:
     """Whether a function of a sample supports profiles: it supports weighted rows, and does not need single rows."""
     return knows_weights(function) and not is_of_rows(function)
@@ -148,6 +159,7 @@ def _plain(function: Callable[..., Any]) -> Any:
 _REWEIGHTING = "reweighting"
 _WEIGHTED = "takes_weights"
 _ROWS = "needs_rows"
+_STEPS = "makes_steps"
 
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]

@@ -41,4 +41,5 @@ def _fit(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
         used = count > 0
         count, hits = count[used], hits[used]
     fitted = isotonic_regression(hits / count, weights=count)
-    return fitted.x[fitted.blocks[:-1]], fitted.weights
+    # A copy, as the weights are a part of an array of all steps.
+    return fitted.x[fitted.blocks[:-1]], fitted.weights.copy()

@@ -9,7 +9,8 @@ import pytest
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample, metric_view
-from calviz.specs.metric import FAMILIES, METRICS, MetricRegistry
+from calviz.sample.steps import Steps
+from calviz.specs.metric import FAMILIES, METRICS, MetricRegistry, is_of_steps
 
 ALL = pytest.mark.parametrize("metric", list(METRICS), ids=lambda m: m.key)
 
@@ -55,6 +56,16 @@ def test_a_view_names_the_fields_that_differ_between_resamples(metric):
     for name in view.DRAWN:
         one, several = getattr(view, name), getattr(drawn, name)
         assert not isinstance(one, np.ndarray) or np.ndim(several) == np.ndim(one) + 1
+
+
+@ALL
+def test_a_metric_that_leaves_steps_in_memory_says_so(metric):
+    # Such metrics are evaluated last (`calviz.sample.metric_results`).
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), 80)
+    sample = Sample(Predictions(probs=probs, labels=np.arange(80) % 3))
+    metric.value(metric_view(sample, metric))
+    left = any(isinstance(value, Steps) for value in sample.cache.values())
+    assert left == is_of_steps(metric.view)
 
 
 def test_families_come_in_their_order():

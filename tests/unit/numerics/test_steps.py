@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from calviz.core import events as events_module
 from calviz.core.events import BinaryEvents
 from calviz.sample import step_draws
 from calviz.sample.steps import MAX_STEPS, Steps, make_steps
@@ -27,6 +28,23 @@ def test_counts_rows_and_hits_per_distinct_score(decimals, dtype):
     np.testing.assert_array_equal(view.count, np.bincount(index))
     np.testing.assert_array_equal(view.hits, np.bincount(index, data.hit))
     np.testing.assert_allclose(view.square, score.astype(float) ** 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("cached", [0, 1_000])
+@pytest.mark.parametrize("lowest", [0.0, -1e-9])
+def test_counting_leaves_the_events_and_their_order_as_they_are(lowest, cached, dtype, monkeypatch):
+    monkeypatch.setattr(events_module, "CACHED_ROWS", cached)
+    data = events(decimals=2, dtype=dtype)
+    data = BinaryEvents(np.where(data.score == 0, dtype(lowest), data.score), data.hit)
+    for given in (data, data.in_order()):
+        before = [column.copy() for column in (given.score, given.hit, *given.ordered)]
+        first, second = make_steps(given), make_steps(given)
+        np.testing.assert_array_equal(first.score, second.score)
+        np.testing.assert_array_equal(first.score, np.unique(data.score))
+        after = given.score, given.hit, *given.ordered
+        for one, other in zip(before, after, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_merging_keeps_every_sum():
@@ -137,7 +155,7 @@ def test_work_on_blocks_comes_in_their_order(monkeypatch):
     rng = np.random.default_rng(9)
     score = rng.random(1_050)
     view = make_steps(BinaryEvents(score, rng.random(1_050) < score))
-    firsts = view.of_blocks(lambda part: part.score[0])
+    firsts = list(view.of_blocks(lambda part: part.score[0]))
     np.testing.assert_array_equal(firsts, np.sort(score)[::100])
-    assert view.as_drawn().of_blocks(lambda part: part.size) == [1_050]
+    assert list(view.as_drawn().of_blocks(lambda part: part.size)) == [1_050]
     np.testing.assert_array_equal(view.scores_at(np.array([0, 1_049])), [score.min(), score.max()])
