@@ -13,8 +13,13 @@ from calviz.core.errors import InputError, Repair
 
 #: Rows whose sum differs from 1 by more than this are refused; files with rounded numbers stay within it.
 ROW_SUM_TOLERANCE = 0.02
-#: Scores up to this far outside [0, 1] are accepted as rounding where a profile or sample reads them in bulk.
+#: Scores up to this far outside [0, 1] are accepted as rounding.
 SCORE_SLACK = 1e-6
+#: Unsigned integers of the size of each type of scores, and the bits of the largest accepted score.
+_BITS = {
+    np.dtype(own): (bits, own(1 + SCORE_SLACK).view(bits))
+    for own, bits in ((np.float32, np.uint32), (np.float64, np.uint64))
+}
 #: Machine epsilon of float64, 2.2e-16: the value that an exact 0 counts as in scikit-learn's log loss and in this project's.
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -90,16 +95,22 @@ def check_finite(array: FloatArray, what: str) -> None:
                 )
 
 
+def from_0_to_1(values: FloatArray) -> bool:
+    """Whether floats, of any shape but not empty, are at least 0 and at most ``1 + SCORE_SLACK``; False if one is nan or -0.0.
+
+    Bit patterns of non-negative floats are ordered like the numbers and lie below those of negative ones and nan: one pass suffices.
+    """
+    as_bits, largest = _BITS[values.dtype]
+    return bool(values.view(as_bits).max() <= largest)
+
+
 def check_unit_interval(block: FloatArray, what: str, start: int = 0) -> None:
     """Raise InputError, naming row and class, if a block of shape (n, K) holds a number outside [0, 1]; `start` is its first row."""
-    # Rounding of float32 softmax outputs may exceed 1 by a few units in the last place.
-    slack = 1e-6
-    # Bit patterns of non-negative floats are ordered like the numbers and lie below those of negative ones and nan: one pass suffices.
-    bits = block.view(np.uint32 if block.dtype == np.float32 else np.uint64)
-    if bits.max() <= block.dtype.type(1 + slack).view(bits.dtype):
+    if from_0_to_1(block):
         return
-    if not (block.min() >= -slack and block.max() <= 1 + slack):
-        bad = ~((block >= -slack) & (block <= 1 + slack))
+    # Rounding of float32 softmax outputs may exceed 1 by a few units in the last place.
+    if not (block.min() >= -SCORE_SLACK and block.max() <= 1 + SCORE_SLACK):
+        bad = ~((block >= -SCORE_SLACK) & (block <= 1 + SCORE_SLACK))
         row, column = (int(v) for v in np.argwhere(bad)[0])
         value = block[row, column]
         if np.isnan(value):

@@ -52,10 +52,15 @@ class Column:
     fields: tuple[str, ...] = ()
     note: str = ""
 
-    @cached_property
+    @property
     def head(self) -> npt.NDArray[Any]:
         """The first rows: text as objects, missing numbers as nan, missing text as ""."""
-        return self.sample() if callable(self.sample) else self.sample
+        return self._called if callable(self.sample) else self.sample
+
+    @cached_property
+    def _called(self) -> npt.NDArray[Any]:
+        assert callable(self.sample)
+        return self.sample()
 
     @property
     def numeric(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core.probabilities import SCORE_SLACK, from_0_to_1
 from calviz.data.table import Column
 
 #: Rounded rows whose sum is this far from 1 are still recognised as probabilities.
@@ -22,9 +23,11 @@ def in_unit(head: npt.NDArray[Any]) -> bool:
     """Whether all numbers lie in [0, 1], ignoring NaN."""
     if not head.size:
         return False
+    if head.dtype.char in "fd" and from_0_to_1(head):
+        return True
     low = head.min()
-    if low >= -1e-6:
-        return bool(head.max() <= 1 + 1e-6)
+    if low >= -SCORE_SLACK:
+        return bool(head.max() <= 1 + SCORE_SLACK)
     return bool(np.isnan(low)) and in_unit(head[~np.isnan(head)])
 
 
