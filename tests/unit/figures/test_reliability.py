@@ -114,7 +114,7 @@ def test_every_row_is_in_one_bin(scheme):
     assert [rows[m].size for m in figure.bin] == figure.frame()["rows"].tolist()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.integers(0, 20), min_size=1, max_size=60),
     st.integers(1, 25),
