@@ -157,7 +157,7 @@ def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
 
     def forever(**options):
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # Ctrl-C
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         try:
             while time.monotonic() < end:
                 checkpoint("fitting for ever")
@@ -175,7 +175,7 @@ def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
             compare(data, ["beta", "ets"], metrics=["nll"], ci=False, jobs=2)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert ended.wait(5)
+    assert ended.wait(60)
 
 
 def test_numbers_do_not_depend_on_the_company(data):

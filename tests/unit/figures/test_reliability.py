@@ -219,9 +219,9 @@ def test_description_says_the_numbers():
 
 def test_a_million_rows_take_no_longer_than_binning_them():
     figure = Reliability.compute(binary(1_000_000), reduction="positive", bins=100)
-    start = time.perf_counter()
+    start = time.process_time()
     picture = figure.plot()
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert len(picture.to_json()) < 300_000
     few = Reliability.compute(binary(100_000), reduction="positive")
     assert len(few.plot().to_json()) < 60_000
