@@ -86,9 +86,9 @@ def hundred(n, rng):
     """The simulated 100 classes, as in the sample data."""
     from make import make_simulated_100_classes
 
-    made = make_simulated_100_classes(int(rng.integers(1 << 31)), n)
-    labels = np.array([int(label[1:]) for label in made.columns["label"]])
-    return Predictions(probs=made.models["sharpened"], labels=labels)
+    data_set = make_simulated_100_classes(int(rng.integers(1 << 31)), n)
+    labels = np.array([int(label[1:]) for label in data_set.columns["label"]])
+    return Predictions(probs=data_set.models["sharpened"], labels=labels)
 
 
 CASES = {
