@@ -92,11 +92,11 @@ def _float(data: bytes, rng: random.Random) -> bytes:
 
 
 def _text_number(data: bytes, rng: random.Random) -> bytes:
-    found = list(_NUMBER.finditer(data[:65_536]))
-    if not found:
+    matches = list(_NUMBER.finditer(data[:65_536]))
+    if not matches:
         return _token(data, rng)
     for match in sorted(
-        rng.sample(found, min(len(found), rng.choice((1, 1, 2, 5)))), key=lambda m: -m.start()
+        rng.sample(matches, min(len(matches), rng.choice((1, 1, 2, 5)))), key=lambda m: -m.start()
     ):
         data = data[: match.start()] + rng.choice(_WORDS) + data[match.end() :]
     return data
@@ -104,10 +104,10 @@ def _text_number(data: bytes, rng: random.Random) -> bytes:
 
 def _word(data: bytes, rng: random.Random) -> bytes:
     """Replace a word, such as a name or a key, by another one."""
-    found = list(re.finditer(rb"[A-Za-z_|<>']{2,}", data[:65_536]))
-    if not found:
+    matches = list(re.finditer(rb"[A-Za-z_|<>']{2,}", data[:65_536]))
+    if not matches:
         return _token(data, rng)
-    match = rng.choice(found)
+    match = rng.choice(matches)
     return data[: match.start()] + rng.choice(_WORDS) + data[match.end() :]
 
 

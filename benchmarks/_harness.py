@@ -1,10 +1,11 @@
-"""Shared code of the benchmarks: timing in turns or within limits, peak memory in a fresh process, Markdown tables."""
+"""Shared code of the benchmarks: simulations, timing in turns or within limits, peak memory in a fresh process, Markdown tables."""
 
 from __future__ import annotations
 
 import argparse
 import gc
 import importlib
+import json
 import os
 import signal
 import statistics
@@ -12,10 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -26,29 +29,32 @@ OURS = "calviz"
 sys.path.insert(0, str(ROOT))
 
 
+#: Results of samples, by case and size.
+Results = defaultdict[tuple[str, int], list[Any]]
+
+
 def run_study(
     description: str,
-    work: Callable[[int, int, float, Path], None],
-    read_samples: Callable[[Path], tuple[Any, int]],
+    draw_turn: Callable[[int], Iterable[tuple[str, int, Any]]],
     *,
     minutes: float,
-) -> tuple[Path, bool]:
+) -> tuple[Results, bool]:
     """Draw samples for the time given on the command line, on several cores; an interrupted study continues.
 
     Parameters
     ----------
     description : str
         The documentation of the script; its first line is the help text.
-    work : callable
-        ``work(turn, step, until, samples)`` appends the samples of every `step`-th turn to a file until the time is up.
-    read_samples : callable
-        Returns the samples in a file, and the first turn that is not among them.
+    draw_turn : callable
+        ``draw_turn(turn)`` yields the case, the size and the result of each sample of a turn. It is called in other processes, until
+        the time is up; a turn that has begun is finished.
     minutes : float
         Default of the command line.
 
     Returns
     -------
-    samples : Path
+    results : dict of list
+        Those of all samples in the file.
     write : bool
         Whether to write the tables to the results.
     """
@@ -60,11 +66,40 @@ def run_study(
     options = parser.parse_args()
     samples = options.samples or Path(tempfile.mkdtemp()) / "samples.jsonl"
     until = time.time() + 60 * options.minutes
-    first, step = read_samples(samples)[1], options.jobs
+    first, step = _read_samples(samples)[1], options.jobs
     with ProcessPoolExecutor(step) as pool:
-        turns = range(first, first + step)
-        list(pool.map(work, turns, [step] * step, [until] * step, [samples] * step))
-    return samples, options.write
+        work = partial(_write_samples, samples, draw_turn, step=step, until=until)
+        list(pool.map(work, range(first, first + step)))
+    return _read_samples(samples)[0], options.write
+
+
+def _write_samples(
+    samples: Path,
+    draw_turn: Callable[[int], Iterable[tuple[str, int, Any]]],
+    turn: int,
+    *,
+    step: int,
+    until: float,
+) -> None:
+    """Append the samples of every `step`-th turn to a file, until the time is up."""
+    with samples.open("a") as out:
+        while time.time() < until:
+            for case, n, row in draw_turn(turn):
+                out.write(json.dumps({"case": case, "n": n, "turn": turn, "row": row}) + "\n")
+                out.flush()
+            turn += step
+
+
+def _read_samples(samples: Path) -> tuple[Results, int]:
+    """Read the results in a file, and the first turn that is not among them."""
+    results: Results = defaultdict(list)
+    turn = 0
+    if samples.exists():
+        for line in samples.read_text().splitlines():
+            sample = json.loads(line)
+            results[sample["case"], sample["n"]].append(sample["row"])
+            turn = max(turn, sample["turn"] + 1)
+    return results, turn
 
 
 def peer(module: str) -> Any | None:

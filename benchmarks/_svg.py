@@ -106,11 +106,11 @@ class _Scale:
         """Round numbers within the scale, for the ticks."""
         if self.log:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            found = [m * 10.0**k for k in powers for m in (1, 2, 5)]
+            ticks = [m * 10.0**k for k in powers for m in (1, 2, 5)]
         else:
             rough = (self.high - self.low) / 5 or 1.0
             unit = 10.0 ** math.floor(math.log10(rough))
             step = next(m * unit for m in (1, 2, 5, 10) if m * unit >= rough)
             first = math.ceil(self.low / step)
-            found = [round(i * step, 12) for i in range(first, first + 12)]
-        return [v for v in found if self.low <= v <= self.high]
+            ticks = [round(i * step, 12) for i in range(first, first + 12)]
+        return [v for v in ticks if self.low <= v <= self.high]

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections import defaultdict
 from functools import partial
 
 import numpy as np
@@ -88,9 +86,9 @@ def hundred(n, rng):
     """The simulated 100 classes, as in the sample data."""
     from make import make_simulated_100_classes
 
-    made = make_simulated_100_classes(int(rng.integers(1 << 31)), n)
-    labels = np.array([int(label[1:]) for label in made.columns["label"]])
-    return Predictions(probs=made.models["sharpened"], labels=labels)
+    data_set = make_simulated_100_classes(int(rng.integers(1 << 31)), n)
+    labels = np.array([int(label[1:]) for label in data_set.columns["label"]])
+    return Predictions(probs=data_set.models["sharpened"], labels=labels)
 
 
 CASES = {
@@ -207,32 +205,15 @@ def measure_sample(case, n, run, keys):
     }
 
 
-def work(turn, step, until, samples, keys_of=keys_of):
-    """Draw samples of all cases and sizes in turns, every `step`-th turn, until the time is up."""
-    with samples.open("a") as out:
-        while time.time() < until:
-            for case in CASES:
-                keys = keys_of(case)
-                if turn % CLASSWISE_EVERY:
-                    keys = [key for key in keys if key not in CLASSWISE]
-                for n, times in TURNS.items():
-                    for i in range(times):
-                        row = measure_sample(case, n, turn * max(TURNS.values()) + i, keys)
-                        line = json.dumps({"case": case, "n": n, "turn": turn, "row": row})
-                        out.write(line + "\n")
-                        out.flush()
-            turn += step
-
-
-def read_samples(samples):
-    """Read samples by case and size, and the first turn that is not among them."""
-    samples_of, turn = defaultdict(list), 0
-    if samples.exists():
-        for line in samples.read_text().splitlines():
-            one_sample = json.loads(line)
-            samples_of[one_sample["case"], one_sample["n"]].append(one_sample["row"])
-            turn = max(turn, one_sample["turn"] + 1)
-    return samples_of, turn
+def draw_turn(turn, keys_of=keys_of):
+    """Draw samples of all cases and sizes."""
+    for case in CASES:
+        keys = keys_of(case)
+        if turn % CLASSWISE_EVERY:
+            keys = [key for key in keys if key not in CLASSWISE]
+        for n, times in TURNS.items():
+            for i in range(times):
+                yield case, n, measure_sample(case, n, turn * max(TURNS.values()) + i, keys)
 
 
 def summary(rows, truth, key):
@@ -290,8 +271,8 @@ def tables(by_case, keys=KEYS):
 
 
 def main() -> None:
-    samples, write = run_study(__doc__, work, read_samples, minutes=20)
-    by_case, text = results(samples, {case: truth_of(case) for case in CASES}, keys_of, KEYS)
+    rows, write = run_study(__doc__, draw_turn, minutes=20)
+    by_case, text = results(rows, {case: truth_of(case) for case in CASES}, keys_of, KEYS)
     print(text)
     if write:
         write_section("Coverage", text)
@@ -301,9 +282,8 @@ def main() -> None:
         )
 
 
-def results(samples, truth, keys_of, keys, script="coverage.py"):
+def results(rows, truth, keys_of, keys, script="coverage.py"):
     """Results by case and size, and the tables as text."""
-    rows, _ = read_samples(samples)
     by_case = {
         (case, n): {
             key: cell

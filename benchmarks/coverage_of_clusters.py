@@ -8,10 +8,6 @@ variance of the predictor, and of the latent normal variable that decides the la
 
 from __future__ import annotations
 
-import json
-import time
-from collections import defaultdict
-
 import numpy as np
 from _harness import machine, run_study, write_section
 from coverage import RESAMPLES, truth_of
@@ -43,43 +39,26 @@ def draw(case, clusters, rng):
     )
 
 
-def work(turn, step, until, samples):
-    """Draw a sample of each case and number of clusters, every `step`-th turn, until the time is up."""
-    with samples.open("a") as out:
-        while time.time() < until:
-            for case in BETAS:
-                for clusters in CLUSTERS:
-                    rng = np.random.default_rng([turn, clusters, list(BETAS).index(case)])
-                    data = draw(case, clusters, rng)
-                    found = calviz.evaluate(
-                        data,
-                        KEYS,
-                        reduction="positive",
-                        ci=True,
-                        noise_floor=True,
-                        resamples=RESAMPLES,
-                        seed=turn,
-                    )
-                    row = {
-                        r.key: (*r.interval, r.noise_floor.p_value if r.noise_floor else None)
-                        for r in found
-                        if r.interval
-                    }
-                    line = {"case": case, "clusters": clusters, "turn": turn, "row": row}
-                    out.write(json.dumps(line) + "\n")
-                    out.flush()
-            turn += step
-
-
-def read_samples(samples):
-    """Read samples by case and number of clusters, and the first turn that is not among them."""
-    samples_of, turn = defaultdict(list), 0
-    if samples.exists():
-        for line in samples.read_text().splitlines():
-            sample = json.loads(line)
-            samples_of[sample["case"], sample["clusters"]].append(sample["row"])
-            turn = max(turn, sample["turn"] + 1)
-    return samples_of, turn
+def draw_turn(turn):
+    """Draw a sample of each case and number of clusters."""
+    for case in BETAS:
+        for clusters in CLUSTERS:
+            rng = np.random.default_rng([turn, clusters, list(BETAS).index(case)])
+            results = calviz.evaluate(
+                draw(case, clusters, rng),
+                KEYS,
+                reduction="positive",
+                ci=True,
+                noise_floor=True,
+                resamples=RESAMPLES,
+                seed=turn,
+            )
+            row = {
+                r.key: (*r.interval, r.noise_floor.p_value if r.noise_floor else None)
+                for r in results
+                if r.interval
+            }
+            yield case, clusters, row
 
 
 def covered(rows, key, truth):
@@ -94,8 +73,7 @@ def covered(rows, key, truth):
 
 
 def main() -> None:
-    samples, write = run_study(__doc__, work, read_samples, minutes=15)
-    rows, _ = read_samples(samples)
+    rows, write = run_study(__doc__, draw_turn, minutes=15)
     lines = [
         f"`python benchmarks/coverage_of_clusters.py --write` on {machine()}. Share of the 95 % intervals of {RESAMPLES} resamples that "
         f"contain the truth. Clusters have {ROWS_PER_CLUSTER} rows, which share {100 * SHARED:.0f} % of the variance of predictor and luck. The "

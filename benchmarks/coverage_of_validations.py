@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from _harness import run_study, write_section
-from coverage import CASES, read_samples, results, truth_of, work
+from coverage import CASES, draw_turn, results, truth_of
 
 ALL_CLASSES = ("nll_calibration_all", "brier_calibration_all")
 KEYS = (
@@ -33,10 +33,10 @@ def keys_of(case):
 
 
 def main() -> None:
-    samples, write = run_study(__doc__, partial(work, keys_of=keys_of), read_samples, minutes=12)
+    rows, write = run_study(__doc__, partial(draw_turn, keys_of=keys_of), minutes=12)
     truth = {case: truth_of(case, keys_of) for case in CASES if case != "100 classes"}
     truth["100 classes"] = truth_of("100 classes", keys_of, ROWS_OF_HUNDRED)
-    _, text = results(samples, truth, keys_of, KEYS, "coverage_of_validations.py")
+    _, text = results(rows, truth, keys_of, KEYS, "coverage_of_validations.py")
     print(text)
     if write:
         write_section("Coverage of measures of validations", text)

@@ -11,10 +11,7 @@ them. The intervals of calviz are compared with percentiles of the paired resamp
 
 from __future__ import annotations
 
-import json
 import math
-import time
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
@@ -235,34 +232,13 @@ def exchangeable(run, n=1_000, models=8):
     return {k: len(comparison.tied_with_best(k, comparison.values[k])) < models for k in keys}
 
 
-def work(turn, step, until, samples):
-    """Draw samples of all cases and sizes in turns, every `step`-th turn, until the time is up."""
-    with samples.open("a") as out:
-
-        def write(line):
-            out.write(json.dumps({**line, "turn": turn}) + "\n")
-            out.flush()
-
-        while time.time() < until:
-            for name in CASES:
-                for n, times in TURNS.items():
-                    for i in range(times):
-                        if time.time() < until:
-                            row = measure_sample(name, n, turn * max(TURNS.values()) + i)
-                            write({"case": name, "n": n, "row": row})
-            write({"case": "eight equal models", "n": 1_000, "row": exchangeable(turn)})
-            turn += step
-
-
-def read_samples(samples):
-    """Read samples by case and size, and the first turn that is not among them."""
-    samples_of, turn = defaultdict(list), 0
-    if samples.exists():
-        for line in samples.read_text().splitlines():
-            sample = json.loads(line)
-            samples_of[sample["case"], sample["n"]].append(sample["row"])
-            turn = max(turn, sample["turn"] + 1)
-    return samples_of, turn
+def draw_turn(turn):
+    """Draw samples of all cases and sizes."""
+    for name in CASES:
+        for n, times in TURNS.items():
+            for i in range(times):
+                yield name, n, measure_sample(name, n, turn * max(TURNS.values()) + i)
+    yield "eight equal models", 1_000, exchangeable(turn)
 
 
 def summary(rows, key):
@@ -378,8 +354,7 @@ def tables(samples):
 
 
 def main() -> None:
-    samples, write = run_study(__doc__, work, read_samples, minutes=20)
-    by_case, _ = read_samples(samples)
+    by_case, write = run_study(__doc__, draw_turn, minutes=20)
     head = (
         f"`python benchmarks/differences.py --write` on {machine()}. The first set of each case minus each other set, 95 % intervals. "
         "Truth: from the true probabilities of very many rows. *Shown*: the difference reported by calviz, corrected for the noise in "

@@ -99,8 +99,8 @@ def group(table: ResultTable, source: str, classes, rows, names=None):
 
 
 def _table(folder: str) -> ResultTable:
-    found = find([folder])
-    return ResultTable.of(found.results, baseline=found.baseline)
+    sources = find([folder])
+    return ResultTable.of(sources.results, baseline=sources.baseline)
 
 
 def main() -> None:

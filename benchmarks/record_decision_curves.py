@@ -32,7 +32,7 @@ def main() -> None:
 
     score, hit = case()
     # dcurves acts on scores of at least the cutoff.
-    found = dca(
+    curves = dca(
         pd.DataFrame({"y": hit, "model": score}),
         outcome="y",
         modelnames=["model"],
@@ -44,7 +44,7 @@ def main() -> None:
             "net_benefit": part["net_benefit"].tolist(),
             "avoided": part.get("net_intervention_avoided", pd.Series(dtype=float)).tolist(),
         }
-        for model, part in found.groupby("model")
+        for model, part in curves.groupby("model")
     }
     versions = {name: version(name) for name in ("dcurves", "pandas", "statsmodels", "numpy")}
     RECORDED.write_text(json.dumps({"versions": versions, "values": values}, indent=1) + "\n")

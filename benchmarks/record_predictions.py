@@ -41,8 +41,8 @@ def autogluon(folder: Path) -> dict[str, Any]:
     both = pd.concat([rest["species"], scores], axis=1)
     both.to_csv(TARGET / "autogluon.csv")
     both.to_parquet(TARGET / "autogluon.parquet")
-    said = predictor.evaluate(rest, auxiliary_metrics=True)
-    return {"nll": -float(said["log_loss"]), "accuracy": float(said["accuracy"])}
+    metrics = predictor.evaluate(rest, auxiliary_metrics=True)
+    return {"nll": -float(metrics["log_loss"]), "accuracy": float(metrics["accuracy"])}
 
 
 def hugging_face(folder: Path) -> dict[str, Any]:

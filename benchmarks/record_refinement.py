@@ -60,8 +60,8 @@ def main() -> None:
             cal_name="ts-mix",
         )
         truth = CategoricalDirac(torch.tensor(labels), n_classes=probs.shape[1])
-        found = parts.compute_all(truth, CategoricalProbs(torch.tensor(probs)))
-        values[name] = {key: float(value) for key, value in found.items()}
+        parts_by_key = parts.compute_all(truth, CategoricalProbs(torch.tensor(probs)))
+        values[name] = {key: float(value) for key, value in parts_by_key.items()}
     versions = {name: version(name) for name in ("probmetrics", "torch", "numpy")}
     record = {"versions": versions, "values": values}
     RECORDED.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

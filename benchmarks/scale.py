@@ -33,35 +33,35 @@ TASKS = {
     "polars, bare GROUP BY": """
 import polars as pl
 p = pl.col("p").cast(pl.Float64)
-found = pl.scan_parquet(files).group_by((p * 61440).cast(pl.Int32).alias("cell")).agg(
+cells = pl.scan_parquet(files).group_by((p * 61440).cast(pl.Int32).alias("cell")).agg(
     pl.len(), pl.col("y").sum(), p.sum(), (p * p).sum().alias("squares")).collect(engine="streaming")
-said = f"{found.height:,} cells"
+summary = f"{cells.height:,} cells"
 """,
     "DuckDB, bare GROUP BY": """
 import duckdb
 duckdb.sql('SET enable_progress_bar = false')
-found = duckdb.sql(f"select cast(p::double * 61440 as int) cell, count(*), sum(y), sum(p::double), sum(p::double * p) "
+cells = duckdb.sql(f"select cast(p::double * 61440 as int) cell, count(*), sum(y), sum(p::double), sum(p::double * p) "
                    f"from read_parquet({files}) group by 1").pl()
-said = f"{found.height:,} cells"
+summary = f"{cells.height:,} cells"
 """,
     "calviz profile": """
 import calviz
 from calviz.profiles.file import write_profile
-found = calviz.profile(files, **columns)
-write_profile(found, out)
-said = found.sentence()
+profile = calviz.profile(files, **columns)
+write_profile(profile, out)
+summary = profile.sentence()
 """,
     "calviz profile, polars": """
 import calviz
-said = calviz.profile(files, engine="polars", **columns).sentence()
+summary = calviz.profile(files, engine="polars", **columns).sentence()
 """,
     "calviz profile, DuckDB": """
 import calviz
-said = calviz.profile(files, engine="duckdb", memory="1GB", **columns).sentence()
+summary = calviz.profile(files, engine="duckdb", memory="1GB", **columns).sentence()
 """,
     "opening the profile": """
 import calviz
-said = repr(calviz.load(out))
+summary = repr(calviz.load(out))
 """,
     "all metrics with intervals, from the profile": """
 import calviz
@@ -69,15 +69,15 @@ data = calviz.load(out)
 import time
 calviz.evaluate
 start = time.perf_counter()
-found = calviz.evaluate(data, ci=True, findings=False, classes=False)
-said = f"{sum(m.available for m in found)} metrics in {time.perf_counter() - start:.2f} s beside reading"
+evaluation = calviz.evaluate(data, ci=True, findings=False, classes=False)
+summary = f"{sum(m.available for m in evaluation)} metrics in {time.perf_counter() - start:.2f} s beside reading"
 """,
     "calviz audit --html, from the profile": """
 from calviz.cli import main
 import contextlib, io
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
     main(["audit", out, "--ci", "--html", out + ".html"])
-said = f"{os.path.getsize(out + '.html') / 1e6:.1f} MB"
+summary = f"{os.path.getsize(out + '.html') / 1e6:.1f} MB"
 """,
 }
 
@@ -91,11 +91,11 @@ import pyspark
 builder = SparkSession.builder.master("local[*]").config("spark.driver.memory", "4g").config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
 spark = builder.config("spark.log.level", "ERROR").getOrCreate()
 rows = spark.read.parquet(*files).withColumn("label", F.col("y").cast("double")).withColumn("score", F.col("p").cast("double"))
-found, at = [], time.perf_counter()
+steps, at = [], time.perf_counter()
 def took(name, value):
     global at
     now = time.perf_counter()
-    found.append(f"{name} {value} in {now - at:.1f} s")
+    steps.append(f"{name} {value} in {now - at:.1f} s")
     at = now
 """
 _SPARK_END = """
@@ -104,7 +104,7 @@ with open(f"/proc/{java}/stat") as stat:
     ticks = sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:13]))
 with open(f"/proc/{java}/status") as status:
     peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-said = f"{', '.join(found)}; Java: {ticks / os.sysconf('SC_CLK_TCK'):.1f} s, {peak * 1024 / 1e9:.2f} GB; PySpark {pyspark.__version__}"
+summary = f"{', '.join(steps)}; Java: {ticks / os.sysconf('SC_CLK_TCK'):.1f} s, {peak * 1024 / 1e9:.2f} GB; PySpark {pyspark.__version__}"
 spark.stop()
 """
 
@@ -128,7 +128,7 @@ profile = calviz.profile(rows, label="y", scores=["p"])
 took("profile", f"{profile.cells.height:,} cells")
 of = calviz.evaluate(profile.predictions(), ci=True, findings=False, classes=False)
 took("metrics with intervals", sum(m.available for m in of))
-found.append(", ".join(f"{key} {of[key].value}" for key in ("auroc", "auprc", "brier", "nll", "accuracy")))
+steps.append(", ".join(f"{key} {of[key].value}" for key in ("auroc", "auprc", "brier", "nll", "accuracy")))
 """,
 }
 
@@ -139,7 +139,7 @@ class Cost(NamedTuple):
     wall: float
     cpu: float
     memory: float
-    said: str
+    summary: str
 
 
 def generate(folder: Path, rows: int, classes: int) -> None:
@@ -178,25 +178,25 @@ def run(
     head += f"columns |= {dict.fromkeys(apart, True)!r}\n"
     start = time.perf_counter()
     with subprocess.Popen(
-        [python, "-c", head + code + "\nprint(said)"],
+        [python, "-c", head + code + "\nprint(summary)"],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as process:
         assert process.stdout is not None
-        said = process.stdout.read().strip()
+        summary = process.stdout.read().strip()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
     cpu = usage.ru_utime + usage.ru_stime
-    return Cost(wall, cpu, usage.ru_maxrss * 1024, said if process.returncode == 0 else "failed")
+    return Cost(wall, cpu, usage.ru_maxrss * 1024, summary if process.returncode == 0 else "failed")
 
 
 def show(name: str, cost: Cost) -> None:
     """Print a line of the table."""
     print(
-        f"| {name} | {cost.wall:.1f} s | {cost.cpu:.1f} s | {cost.memory / 1e9:.2f} GB | {cost.said} |",
+        f"| {name} | {cost.wall:.1f} s | {cost.cpu:.1f} s | {cost.memory / 1e9:.2f} GB | {cost.summary} |",
         flush=True,
     )
 
@@ -220,12 +220,12 @@ def main() -> None:
         folder = chosen.folder or work
         if chosen.folder is None:
             # In a separate process, because child processes inherit the largest resident memory of their parent.
-            made = multiprocessing.get_context("spawn").Process(
+            writer = multiprocessing.get_context("spawn").Process(
                 target=generate, args=(folder, chosen.rows, chosen.classes)
             )
-            made.start()
-            made.join()
-            if made.exitcode:
+            writer.start()
+            writer.join()
+            if writer.exitcode:
                 sys.exit("the files could not be generated")
         files = [str(path) for path in sorted(folder.glob("*.parquet"))]
         size = sum(Path(path).stat().st_size for path in files)

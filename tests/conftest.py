@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # The processes that tests start, and the next run, need not compile every module again, also where a container keeps no bytecode.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -20,6 +21,17 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 # The modules that are loaded here hold a million objects, and looking through all of them again and again takes a tenth of the time.
 gc.set_threshold(10_000, 50, 100)
+
+
+# The same examples in every run, and no limit of time: a busy machine takes longer for one than hypothesis allows.
+settings.register_profile(
+    "calviz",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("calviz")
 
 
 @pytest.fixture(scope="module")

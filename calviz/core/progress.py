@@ -34,10 +34,10 @@ def watching(watcher: Watcher | None) -> Iterator[None]:
 
     Examples
     --------
-    >>> said = []
-    >>> with watching(said.append):
+    >>> messages = []
+    >>> with watching(messages.append):
     ...     checkpoint("first half")
-    >>> said
+    >>> messages
     ['first half']
     """
     token = _WATCHER.set(watcher)
@@ -66,12 +66,12 @@ def watched(work: Callable[..., R]) -> Callable[..., R]:
     Examples
     --------
     >>> from threading import Thread
-    >>> said = []
-    >>> with watching(said.append):
+    >>> messages = []
+    >>> with watching(messages.append):
     ...     helper = Thread(target=watched(checkpoint), args=["elsewhere"])
     >>> helper.start()
     >>> helper.join()
-    >>> said
+    >>> messages
     ['elsewhere']
     """
     context = copy_context()

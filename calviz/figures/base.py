@@ -8,6 +8,9 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError, visible
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
@@ -213,6 +216,14 @@ def _bundle(figure: Any, **options: Any) -> dict[str, Any]:
     """Return plotly's MIME bundle for notebooks that can render it; empty elsewhere."""
     bundle: dict[str, Any] = figure._repr_mimebundle_(**options)
     return bundle
+
+
+def ends_or_nan(
+    band: tuple[FloatArray, FloatArray] | None, like: FloatArray | IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of a band as columns, shape (G,) each as that of `like`; nan if there is no band."""
+    nothing = np.full(like.shape, np.nan)
+    return band or (nothing, nothing)
 
 
 def named(name: str, split: str | None) -> str:

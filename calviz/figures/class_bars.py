@@ -12,7 +12,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
-from calviz.figures.base import NAME_LENGTH, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.kernels.overlays import Overlay
 from calviz.sample import error_bars
 from calviz.sample.class_gaps import class_gaps
@@ -235,8 +235,7 @@ class ClassBars(Figure):
 
     def columns(self, order: Order = "beyond") -> Mapping[str, Any]:
         """Return all classes, one row each, in drawing order."""
-        nothing = np.full(self.value.shape, np.nan)
-        low, high = self.band or (nothing, nothing)
+        low, high = ends_or_nan(self.band, self.value)
         at = self.ranked(order)
         return {
             "class": [self.class_name[i] for i in at],

@@ -14,7 +14,7 @@ from calviz.core.errors import OptionError
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import Figure, named, score_lines
+from calviz.figures.base import Figure, ends_or_nan, named, score_lines
 from calviz.figures.kernels.overlays import Overlay
 from calviz.figures.kernels.reliability_curves import fractiles, isotonic_curve, smoothed_gap
 from calviz.figures.kernels.thin_curve import extremes
@@ -253,8 +253,7 @@ class Cumulative(Figure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per kept step."""
-        nothing = np.full(self.score.shape, np.nan)
-        low, high = self.band or (nothing, nothing)
+        low, high = ends_or_nan(self.band, self.score)
         return {
             "fractile": self.fractile,
             "score": self.score,

@@ -14,7 +14,7 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
-from calviz.figures.base import NAME_LENGTH, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.kernels.expert_referral import Costs, best_threshold, cost_at, kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.results.evaluation import Interval
@@ -276,8 +276,7 @@ class Decision(Figure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per threshold."""
-        nothing = np.full(self.cost.shape, np.nan)
-        low, high = self.band or (nothing, nothing)
+        low, high = ends_or_nan(self.band, self.cost)
         return {"threshold": self.threshold, "cost": self.cost, "cost_low": low, "cost_high": high}
 
     def table(self) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import Figure, named, score_lines
+from calviz.figures.base import Figure, ends_or_nan, named, score_lines
 from calviz.figures.kernels.expert_referral import kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.sample import error_bars
@@ -164,11 +164,10 @@ class NetBenefit(Figure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per cutoff."""
-        nothing = np.full(self.cutoff.shape, np.nan)
         out: dict[str, Any] = {"cutoff": self.cutoff}
         for shown in get_args(Shown):
             name = shown.replace("-", "_")
-            low, high = self.bands.get(shown, Ends(nothing, nothing))
+            low, high = ends_or_nan(self.bands.get(shown), self.cutoff)
             out |= {name: self.values[shown], f"{name}_low": low, f"{name}_high": high}
         return out | {"act_on_all": self.everybody["net-benefit"]}
 

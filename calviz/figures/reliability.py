@@ -15,7 +15,7 @@ from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME_LENGTH, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.kernels.overlays import ReliabilityOverlay
 from calviz.figures.kernels.reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.proportions import clopper_pearson
@@ -277,8 +277,7 @@ class Reliability(Figure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per bin that has rows."""
-        nothing = np.full(self.bin.shape, np.nan)
-        band_low, band_high = self.band or (nothing, nothing)
+        band_low, band_high = ends_or_nan(self.band, self.bin)
         return {
             "bin": self.bin,
             "low": self.low,

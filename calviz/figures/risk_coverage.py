@@ -13,7 +13,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
-from calviz.figures.base import NAME_LENGTH, Figure, facts, named
+from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.kernels.uncertainty_ranking import (
     RankedBy,
     area_under_risk,
@@ -353,8 +353,7 @@ class RiskCoverage(Figure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per coverage."""
-        nothing = np.full(self.risk.shape, np.nan)
-        low, high = self.band or (nothing, nothing)
+        low, high = ends_or_nan(self.band, self.risk)
         return {
             "coverage": self.coverage,
             "referred": 1 - self.coverage,

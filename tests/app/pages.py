@@ -2,17 +2,30 @@
 
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Seconds after which a script or a job has failed: only a limit, which a machine that is many times slower keeps too.
+PATIENCE = 300.0
 GOOD = b"label,p_cat,p_dog,p_fox\ncat,0.81,0.12,0.07\ndog,0.25,0.55,0.2\nfox,0.1,0.3,0.6\n"
+
+
+def whole_app() -> AppTest:
+    """Return the app as `streamlit run` starts it, before its first run."""
+    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+
+
+def app_of(script: Callable[[], None]) -> AppTest:
+    """Return an app with this script, before its first run."""
+    return AppTest.from_function(script, default_timeout=PATIENCE)
 
 
 def open_page(query: str = "", page: str = "overview") -> AppTest:
     """Return the app on a page that is opened by a link; `query` is the part after the question mark."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
+    app = whole_app()
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
         app.query_params[name] = value

@@ -9,7 +9,7 @@ from calviz.data import load
 from calviz.figures import ClassBars
 from calviz.ui.classwise import errors
 from calviz.ui.selection.rules import Predicted
-from tests.app.pages import GOOD, first_table, open_page, quiet, text_of, upload
+from tests.app.pages import GOOD, PATIENCE, first_table, open_page, quiet, text_of, upload
 
 
 @pytest.mark.slow
@@ -64,12 +64,12 @@ def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
     assert "class by class" in text_of(app)
     (job,) = app.session_state["calviz.jobs"][errors.PLACE].values()
     app.button(key="calviz.job.stop").click().run()
-    job.wait(10)
+    job.wait(PATIENCE)
     assert "Stopped before" in quiet(app.run()).info[0].value
     may_go_on.set()
     app.button(key="calviz.classes.again").click().run()
     (job,) = app.session_state["calviz.jobs"][errors.PLACE].values()
-    job.wait(60)
+    job.wait(PATIENCE)
     assert "10 predicted classes" in text_of(quiet(app.run()))
 
 

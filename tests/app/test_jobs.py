@@ -1,19 +1,17 @@
 import threading
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from calviz.core.errors import InputError
 from calviz.core.progress import Stopped, checkpoint
 from calviz.ui.session.jobs import Job
-
-SECONDS = 10.0
+from tests.app.pages import PATIENCE, app_of
 
 
 def ended(work):
     job = Job(("key",), "Working", work)
     job.start()
-    job.wait(SECONDS)
+    job.wait(PATIENCE)
     assert not job.running
     return job
 
@@ -27,7 +25,7 @@ def test_a_job_gives_its_result_and_says_how_far_it_came():
     job = ended(work)
     assert (job.state, job.result, job.done, job.total) == ("finished", 42, 1, 2)
     assert job.steps["first"].words == "0.1 s"
-    assert job.seconds == job.seconds < SECONDS
+    assert job.seconds == job.seconds < PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -58,9 +56,9 @@ def test_a_job_stops_at_its_next_checkpoint():
 
     job = Job((), "Turning", work)
     job.start()
-    assert at_work.wait(SECONDS)
+    assert at_work.wait(PATIENCE)
     job.stop()
-    job.wait(SECONDS)
+    job.wait(PATIENCE)
     assert (job.state, job.words) == ("stopped", "turning")
 
 
@@ -83,7 +81,7 @@ def test_a_job_ends_with_its_session():
     job = Job((), "Turning", work, is_abandoned=left.is_set)
     job.start()
     left.set()
-    job.wait(SECONDS)
+    job.wait(PATIENCE)
     assert job.state == "stopped"
 
 
@@ -109,14 +107,14 @@ def test_a_page_watches_a_job_stops_it_and_keeps_its_result():
         job.step("a_b", "running", "fold 1")
         job.progress(1, 4)
         running.set()
-        over.wait(SECONDS)
+        over.wait(PATIENCE)
         return "half" if job.stopping() else "whole"
 
-    app = AppTest.from_function(script)
+    app = app_of(script)
     app.session_state["work"] = work
     app.run()
     app.button(key="go").click().run()
-    assert running.wait(SECONDS)
+    assert running.wait(PATIENCE)
     app.toggle(key="unrelated").set_value(True).run()
     assert not app.exception
     shown = " ".join(m.value for m in app.markdown)
@@ -127,7 +125,7 @@ def test_a_page_watches_a_job_stops_it_and_keeps_its_result():
     assert app.button(key="calviz.job.stop").disabled
     over.set()
     job = next(iter(app.session_state["calviz.jobs"]["test"].values()))
-    job.wait(SECONDS)
+    job.wait(PATIENCE)
     app.run()
     assert app.text[0].value == "stopped half"
 
@@ -137,7 +135,7 @@ def test_a_new_job_of_a_place_stops_the_old_one():
         while True:
             checkpoint()
 
-    app = AppTest.from_function(script)
+    app = app_of(script)
     app.session_state["work"] = one
     app.run()
     app.button(key="go").click().run()
@@ -145,10 +143,10 @@ def test_a_new_job_of_a_place_stops_the_old_one():
     (first,) = book.values()
     app.session_state["work"] = lambda job: 7
     app.button(key="go").click().run()
-    first.wait(SECONDS)
+    first.wait(PATIENCE)
     assert first.state == "stopped"
     assert list(book) == [("a",)]
-    book["a",].wait(SECONDS)
+    book["a",].wait(PATIENCE)
     app.run()
     assert app.text[0].value == "finished 7"
 
@@ -160,10 +158,10 @@ def test_few_results_of_a_place_are_kept():
         from calviz.ui.session import jobs
 
         for i in range(6):
-            jobs.start("test", (str(i),), "Counting", lambda job, i=i: i).wait(10)
+            jobs.start("test", (str(i),), "Counting", lambda job, i=i: i).wait()
         st.text(" ".join(str(jobs.find("test", (str(i),)) is not None) for i in range(6)))
 
-    app = AppTest.from_function(many).run()
+    app = app_of(many).run()
     assert app.text[0].value == "False False True True True True"
 
 

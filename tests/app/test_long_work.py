@@ -2,11 +2,8 @@
 
 import threading
 
-from streamlit.testing.v1 import AppTest
-
 from calviz.core.errors import InputError
-
-SECONDS = 10.0
+from tests.app.pages import PATIENCE, app_of
 
 
 def script():
@@ -34,7 +31,7 @@ def script():
 
 
 def page(work, **given):
-    app = AppTest.from_function(script)
+    app = app_of(script)
     app.session_state["work"] = work
     app.session_state["given"] = given
     return app.run()
@@ -43,7 +40,7 @@ def page(work, **given):
 def ended(app):
     """Wait as a browser would, and look again."""
     for job in list(app.session_state["calviz.jobs"]["test"].values()):
-        job.wait(SECONDS)
+        job.wait(PATIENCE)
     app.run()
     assert not app.exception
     return app
@@ -67,7 +64,7 @@ def test_it_waits_to_be_asked_for_then_gives_its_result():
 
 
 def test_at_once_it_starts_by_itself_and_patience_spares_the_progress():
-    app = page(lambda job: 7, draw={"at_once": True, "patience": SECONDS})
+    app = page(lambda job: 7, draw={"at_once": True, "patience": PATIENCE})
     assert app.text[0].value == "finished 7"
 
 
@@ -130,7 +127,7 @@ def test_a_result_of_other_choices_is_shown_as_such_where_it_is_about_the_same_d
 
 def test_the_button_that_stays_cannot_start_what_runs():
     over = threading.Event()
-    app = page(lambda job: over.wait(SECONDS), button={"always": True})
+    app = page(lambda job: over.wait(PATIENCE), button={"always": True})
     app.button(key="count").click().run()
     assert app.button(key="count").disabled
     over.set()

@@ -4,12 +4,11 @@ import re
 
 import pytest
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
-from streamlit.testing.v1 import AppTest
 
 from calviz.data import ReadingOptions, read
 from calviz.ui.session import open_files
 from calviz.ui.session.open_files import decode_options, encode_options
-from tests.app.pages import GOOD, ROOT, drop, open_page, press, quiet, text_of, upload
+from tests.app.pages import GOOD, ROOT, drop, open_page, press, quiet, text_of, upload, whole_app
 
 
 @pytest.mark.slow
@@ -116,7 +115,7 @@ def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeyp
         return reading(*args, **options)
 
     monkeypatch.setattr(open_files, "read", interrupted)
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = whole_app()
     app.run()
     app.run()
     assert len(calls) == 2

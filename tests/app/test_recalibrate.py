@@ -14,7 +14,7 @@ from calviz.figures import Reliability
 from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.ui.recalibrate import comparison_job
-from tests.app.pages import open_page, quiet, text_of, upload
+from tests.app.pages import PATIENCE, open_page, quiet, text_of, upload
 from tests.inputs.simulated import simulate, softmax
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +46,7 @@ def opened(content, name="net.csv", **query):
 def compared(app):
     app.button(key="calviz.compare").click().run()
     job = next(reversed(app.session_state["calviz.jobs"]["recalibrate"].values()))
-    job.wait(100)
+    job.wait(PATIENCE)
     quiet(app.run())
     return job.result
 

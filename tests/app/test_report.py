@@ -8,7 +8,7 @@ import pytest
 
 from calviz.ui.recalibrate import comparison_job
 from calviz.ui.report import report_page
-from tests.app.pages import open_page, quiet, text_of
+from tests.app.pages import PATIENCE, open_page, quiet, text_of
 
 # The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 def _finished(app):
     """Wait for the job, as a browser would, and look again."""
     job = next(j for j in app.session_state["calviz.jobs"][report_page.PLACE].values())
-    job.wait(120)
+    job.wait(PATIENCE)
     assert job.state == "finished", job.error
     return quiet(app.run())
 

@@ -40,7 +40,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-#: Starting a server and loading the first page on a busy machine takes a while.
+#: Milliseconds: starting a server and loading the first page on a busy machine takes a while.
 PATIENCE = 120_000
 
 
@@ -122,7 +122,7 @@ class Server:
         """End it as a service manager does."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(10)
+            self.process.wait(PATIENCE / 1_000)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(10)
@@ -253,6 +253,7 @@ def view(browser: Any, visitor: Any, server: Server) -> Iterator[Callable[..., V
             # A stranger shares no cookie and no storage with the other tabs.
             context = apart.enter_context(browser.new_context()) if stranger else visitor
             page = context.new_page()
+            page.set_default_timeout(PATIENCE)
             page.set_viewport_size({"width": width, "height": height})
             # Nothing here looks at a transition, and each is drawn frame by frame.
             page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")

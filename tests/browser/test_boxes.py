@@ -9,6 +9,7 @@ from calviz.report.document import compose
 from calviz.report.figure_sheet import Panel, to_sheet
 from calviz.report.subject import Subject
 from calviz.sample.sample import Sample
+from tests.browser import settling
 
 #: Texts of figures that leave their drawing, or lie on each other.
 MEASURE = """() => {
@@ -39,28 +40,11 @@ PAGES = [
     "/classwise?data=simulated_100_classes",
     "/compare_models?data=digits",
 ]
-#: Seconds in which a page has to come to rest at another width: it is drawn again, and sends its own to the server.
-REST = 8
-COLOURS = {"light": "rgb(255, 255, 255)", "dark": "rgb(14, 17, 23)"}
-
-
-def _drawn_in(page, theme):
-    """Wait until the figures have the colours of the theme, and stand still."""
-    page.wait_for_function(
-        """paper => { const all = [...document.querySelectorAll(".js-plotly-plot .main-svg")];
-                      return all.length && all.some(s => getComputedStyle(s).backgroundColor === paper); }""",
-        arg=COLOURS[theme],
-    )
-    page.wait_for_timeout(700)
 
 
 def _wrong(page):
     """What is cut off or covered once the page stands still."""
-    for _ in range(2 * REST):
-        if not (evaluation := page.evaluate(MEASURE)):
-            break
-        page.wait_for_timeout(500)
-    return evaluation
+    return settling.in_the_end(page, lambda: page.evaluate(MEASURE), lambda wrong: not wrong)
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -72,18 +56,18 @@ def test_figures_are_whole_at_three_widths_in_both_themes(path, view):
         page.set_viewport_size({"width": width, "height": 900})
         # An open page follows the theme of the system, its figures too.
         page.emulate_media(color_scheme=theme)
+        # It notices a new width and draws again: until then the figures are those of the old one.
         page.wait_for_timeout(1_000)
-        tab.settle()
-        _drawn_in(page, theme)
+        settling.drawn_in(tab, theme)
         assert _wrong(page) == [], (width, theme)
     assert page.locator("[data-testid=stAlert]").count() == 0
 
 
 def test_a_legend_beside_the_sidebar_of_a_small_window_is_whole(view):
     # Names of classes take a part of the width, and the legend has no more than the panel.
-    page = view(width=1000).open("/classwise?data=breast_cancer").page
-    _drawn_in(page, "light")
-    assert _wrong(page) == []
+    tab = view(width=1000).open("/classwise?data=breast_cancer")
+    settling.drawn_in(tab, "light")
+    assert _wrong(tab.page) == []
 
 
 @pytest.mark.parametrize("path", ["/", "/explain", "/cumulative?data=digits"])
@@ -109,8 +93,7 @@ def test_figures_of_a_report_are_whole_on_a_desk_and_a_phone(browser, tmp_path):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(path.as_uri())
         page.locator(".chart .main-svg").last.wait_for()
-        page.wait_for_timeout(500)
-        assert page.evaluate(MEASURE) == [], width
+        assert _wrong(page) == [], width
     page.close()
 
 

@@ -41,6 +41,7 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
     tab.settle()
     assert page.locator("[data-testid=stMain]").get_by_text("Sample data", exact=True).count() == 0
     page.wait_for_url(re.compile(r"data=[0-9a-f]{16}"))
+    tab.settle()
 
     # How it is read can be said item by item; the labels say cat, dog, fox, and these names do not fit.
     page.get_by_text("Read it another way").click()
@@ -53,7 +54,7 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
 
     # A bad file gives one sentence.
     _choose(page, bad)
-    tab.expect("mine.csv is still loaded.")
+    tab.expect("mine.csv is still loaded.").settle()
     alerts = page.locator("[data-testid=stAlert]").all_inner_texts()
     assert len(alerts) == 1
     assert "broken.csv" in alerts[0]

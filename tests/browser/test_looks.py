@@ -1,10 +1,11 @@
 """Every page, light and dark, on a desk and on a phone."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.browser import tabbing
+from tests.browser import pointing, settling, tabbing
 
 #: Those with the most figures are measured at this width too (`test_boxes.py`).
 PAGES = ["/", "/data"]
@@ -18,14 +19,9 @@ ONCE = {
 }
 
 
-def _turn(tab, *, dark):
-    """Another theme, as the system's."""
-    tab.page.emulate_media(color_scheme="dark" if dark else "light")
-    tab.page.wait_for_function(
-        "paper => getComputedStyle(document.querySelector('.stApp')).backgroundColor === paper",
-        arg="rgb(14, 17, 23)" if dark else "rgb(255, 255, 255)",
-    )
-    tab.settle()
+#: By how much the page, and its main part, are wider than what is seen of them.
+WIDER = """() => [document.documentElement, document.querySelector('[data-testid=stMain]')]
+    .map(e => e.scrollWidth - e.clientWidth)"""
 
 
 @pytest.mark.parametrize("path", [*PAGES, *ONCE])
@@ -34,11 +30,8 @@ def test_a_page_fits_a_phone(path, view):
     tab = view(width=390, height=844, dark=first).open(path)
     page = tab.page
     for dark in {first, *([] if path in ONCE else [True])}:
-        _turn(tab, dark=dark)
-        wide = page.evaluate(
-            """() => [document.documentElement, document.querySelector('[data-testid=stMain]')]
-                     .map(e => e.scrollWidth - e.clientWidth)"""
-        )
+        settling.turn(tab, "dark" if dark else "light")
+        wide = settling.in_the_end(page, lambda: page.evaluate(WIDER), lambda wide: not any(wide))
         assert wide == [0, 0], dark
 
 
@@ -59,7 +52,9 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_five_numbers(view):
     tab.page.locator(".js-plotly-plot .legendtext").first.wait_for()
     # The first screen holds verdict, numbers and diagram.
     for part in ("h2", "[data-testid=stMetric]:last-of-type", ".js-plotly-plot"):
-        box = tab.page.locator(f"[data-testid=stMain] {part}").last.bounding_box()
+        box = pointing.at_rest(
+            tab.page, tab.page.locator(f"[data-testid=stMain] {part}").last.bounding_box
+        )
         assert box["y"] + box["height"] <= 900, part
     sidebar = tab.page.locator("[data-testid=stSidebar]")
     assert sidebar.locator("img[alt], [data-testid*=Logo]").count()
@@ -73,8 +68,10 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_five_numbers(view):
     verdict = tab.page.locator("[data-testid=stMain] h2").first.inner_text()
     assert "points" in verdict or "calibrat" in verdict
     # Every control is reached by Tab, and one sees where the focus is.
-    for dark in (False, True):
-        _turn(tab, dark=dark)
+    for theme in ("light", "dark"):
+        settling.turn(tab, theme)
+        # A page that runs again under the Tab key loses the focus.
+        settling.drawn_in(tab, theme)
         stops = tabbing.stops(tab.page)
         assert {"Data set", "Copy link", "Number of bins", "Recalibrate this"} <= {
             stop["name"].split("\n")[-1].strip() for stop in stops
@@ -133,11 +130,11 @@ CONTRAST = """element => {
 
 def test_chosen_items_and_the_main_button_can_be_read_on_both_themes(view):
     tab = view().open("/recalibrate?data=digits")
-    for dark in (False, True):
-        _turn(tab, dark=dark)
-        # The page notices within a second that its theme has changed, and runs again.
-        tab.page.wait_for_timeout(2_000)
-        tab.settle()
+    for theme in ("light", "dark"):
+        settling.turn(tab, theme)
         for part in ("[data-tag]", "[data-testid=stBaseButton-primary]"):
             element = tab.page.locator(f"[data-testid=stMain] {part}").first
-            assert element.evaluate(CONTRAST) >= 4.5, (part, dark)
+            contrast = settling.in_the_end(
+                tab.page, partial(element.evaluate, CONTRAST), lambda ratio: ratio >= 4.5
+            )
+            assert contrast >= 4.5, (part, theme)

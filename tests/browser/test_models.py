@@ -10,13 +10,13 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
     for name, probs in (("honest", score), ("shy", 0.25 + score / 2)):
         np.savez(tmp_path / f"{name}.npz", probs=probs, labels=labels, ids=np.arange(400))
     tab = view(height=1_000).open("/compare_models?data=breast_cancer")
-    tab.expect("not told apart from it")
+    tab.expect("not told apart from it").settle()
     page = tab.page
     for name in ("honest", "shy"):
         if not page.locator("input[type=file]").count():
             page.get_by_text("Compare with the models of another file").click()
         page.locator("input[type=file]").first.set_input_files(tmp_path / f"{name}.npz")
-        tab.expect("honest.npz · 400 rows")  # the second joins it; the first stays in view
+        tab.expect("honest.npz · 400 rows").settle()  # the second joins it; the first stays in view
     tab.expect("By NLL, 'honest' is best")
     tab.expect("The identifiers of all 400 rows are the same.")
     assert page.locator("[data-testid=stTable] strong").first.inner_text()

@@ -7,17 +7,11 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
 FACTOR = int(os.environ.get("CALVIZ_EXAMPLES", "1"))
 
 
 def examples(count: int) -> settings:
     """Settings for so many examples, always the same ones unless more are asked for."""
-    return settings(
-        max_examples=count * FACTOR,
-        deadline=None,
-        derandomize=FACTOR == 1,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    return settings(max_examples=count * FACTOR, derandomize=FACTOR == 1)

@@ -1,22 +1,19 @@
-import ast
+"""Recalibrators compared: values, differences, failures, stops, and the map that is taken home."""
+
 import math
-import re
 import signal
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison import Division, calibrate, compare, learning_curve, recalibrate
-from calviz.comparison.learning_curves import _points
+from calviz.comparison import calibrate, compare, learning_curve, recalibrate
 from calviz.comparison.paired_bootstrap import best_shares
-from calviz.comparison.rows import fit_split_beside
-from calviz.comparison.stratified_parts import _shuffled_by_class, assign_parts, stratified_sample
-from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
+from calviz.comparison.stratified_parts import assign_parts
+from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.progress import Stopped, checkpoint
 from calviz.specs.recalibrator import RECALIBRATORS, RecalibratorSpec
@@ -27,107 +24,12 @@ pytestmark = pytest.mark.usefixtures("few_candidates")
 METRICS = ["accuracy", "nll", "brier", "ece"]
 
 
-@pytest.fixture(scope="module")
-def data():
-    z, y = simulate(1_200, 4, 2.5)
-    splits = np.repeat(["calibration", "test", "spare"], 400)
-    return Predictions(probs=softmax(z), labels=y, splits=splits, name="simulated")
-
-
-@pytest.fixture(scope="module")
-def plain():
-    z, y = simulate(900, 3, 2.0)
-    return Predictions(probs=softmax(z), labels=y)
-
-
-# ------------------------------------------------------------------ rows
-
-
-def test_named_splits_are_found(data):
-    rows = Division().rows(data)
-    assert (rows.fit.split, rows.evaluation.split) == ("calibration", "test")
-    assert (rows.fit.rows, rows.evaluation.rows) == (400, 400)
-
-
-def test_names_of_splits_are_compared_as_in_what_was_recognised(data):
-    names = np.array([" CAL", "Test ", "spare"], dtype=object)
-    spaced = Predictions(probs=data.probs, labels=data.labels, splits=np.repeat(names, 400))
-    rows = Division().rows(spaced)
-    assert (rows.fit.split, rows.evaluation.split) == (" CAL", "Test ")
-    assert fit_split_beside(spaced, "Test ") == " CAL"
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        {},
-        {"fit_split": "calibration"},
-        {"eval_split": "test"},
-        {"fit_split": "spare", "eval_split": "test"},
-        {"fit_fraction": 0.3},
-        {"cross_fit": 5},
-    ],
-)
-def test_rows_that_fit_never_judge(data, how):
-    rows = Division(**how).rows(data)
-    for fit, judged in rows.pairs:
-        assert not np.intersect1d(fit, judged).size
-    assert not rows.in_sample
-
-
-def test_what_is_left_out_is_all_other_rows(data):
-    rows = Division(fit_split="calibration").rows(data)
-    assert rows.evaluation.rows == 800
-    assert rows.evaluation.how == "all other rows"
-    assert Division(eval_split="test").rows(data).fit.rows == 800
-
-
-def test_without_splits_a_stratified_seeded_half(plain):
-    rows = Division().rows(plain)
-    fit, judged = rows.pairs[0]
-    assert fit.size == judged.size == 450
-    counts = np.bincount(plain.labels[fit]) - np.bincount(plain.labels) / 2
-    assert np.abs(counts).max() <= 1
-    np.testing.assert_array_equal(Division().rows(plain).pairs[0][0], fit)
-    assert not np.array_equal(Division(seed=1).rows(plain).pairs[0][0], fit)
-
-
-def test_cross_fitting_judges_every_row_once(plain):
-    rows = Division(cross_fit=4).rows(plain)
-    judged = np.concatenate([j for _, j in rows.pairs])
-    np.testing.assert_array_equal(np.sort(judged), np.arange(900))
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"fit_split": "test", "eval_split": "test"}, "cannot both fit and judge"),
-        ({"fit_split": "nothing"}, "no split 'nothing'"),
-        ({"fit_fraction": 1.0}, "between 0 and 1"),
-        ({"cross_fit": 1}, "from 2"),
-        ({"cross_fit": 5, "fit_fraction": 0.5}, "one of the three"),
-        ({"fit_fraction": 0.001}, "at least 10"),
-    ],
-)
-def test_divisions_that_make_no_sense_are_refused(data, how, message):
-    with pytest.raises(CalvizError, match=message):
-        Division(**how).rows(data)
-
-
-def test_data_without_splits_have_none_to_name(plain):
-    with pytest.raises(InputError, match="have no splits"):
-        Division(fit_split="calibration").rows(plain)
-
-
 def test_in_sample_only_when_asked_and_labelled(data):
     comparison = compare(
         data, ["isotonic"], fit_split="test", eval_split="test", in_sample=True, metrics=METRICS
     )
     assert comparison.in_sample
     assert not compare(data, ["isotonic"], metrics=METRICS, ci=False).in_sample
-
-
-# ------------------------------------------------------------------ comparing
 
 
 @pytest.mark.parametrize(
@@ -255,7 +157,7 @@ def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
 
     def forever(**options):
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # Ctrl-C
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         try:
             while time.monotonic() < end:
                 checkpoint("fitting for ever")
@@ -273,7 +175,7 @@ def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
             compare(data, ["beta", "ets"], metrics=["nll"], ci=False, jobs=2)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert ended.wait(5)
+    assert ended.wait(60)
 
 
 def test_numbers_do_not_depend_on_the_company(data):
@@ -354,9 +256,6 @@ def test_two_equal_methods_are_tied(data):
     assert comparison["ets"].differences["accuracy"].interval == (0, 0)
 
 
-# ------------------------------------------------------------------ paired resamples
-
-
 def test_shares_of_best():
     shares = best_shares({"a": np.array([1, 2, 3, 1.0]), "b": np.array([2, 1, 3, 0.0])})
     assert shares == {"a": 0.375, "b": 0.625}
@@ -380,16 +279,6 @@ def test_a_metric_without_a_value_for_a_calibrated_model_has_no_difference():
     assert list(comparison.tied) == ["wsmcs_over"]
 
 
-def test_stratified_samples_hold_the_classes_in_proportion():
-    labels = np.repeat([0, 1, 2], [700, 250, 50])
-    rows = stratified_sample(labels, 100, np.random.default_rng(0))
-    assert np.unique(rows).size == 100
-    np.testing.assert_allclose(np.bincount(labels[rows]), [70, 25, 5], atol=1)
-
-
-# ------------------------------------------------------------------ taking it home
-
-
 def test_recalibrate_gives_all_rows_under_their_splits(data):
     q = recalibrate(data, "ets", fit_split="calibration")
     assert isinstance(q, Predictions)
@@ -408,82 +297,6 @@ def test_recalibrate_names_the_rows_that_fitted_where_there_are_no_splits(plain)
     done = calibrate(plain, "temperature", fit_fraction=0.4)
     assert done.calibrated.splits.counts()["calibration"] == 360
     assert done.recalibrator.temperature_ == pytest.approx(2.0, rel=0.2)
-
-
-# ------------------------------------------------------------------ learning curves
-
-
-def test_learning_curve(data):
-    seen = []
-    curve = learning_curve(
-        data,
-        ["temperature", "isotonic"],
-        sizes=[50, 400],
-        repeats=3,
-        metrics=["nll", "accuracy"],
-        progress=lambda i, n: seen.append((i, n)),
-    )
-    frame = curve.frame()
-    assert len(frame) == 3 * 2 * 2
-    assert seen[-1] == (12, 12)  # of all rows there is one draw
-    assert frame[frame["rows"] == 400]["repeats"].tolist() == [1] * 6
-    nll = frame[frame["metric"] == "nll"].set_index(["method", "rows"])["mean"]
-    # One parameter learns from few rows, four step functions need many.
-    assert nll["temperature", 50] < nll["isotonic", 50]
-    assert nll["isotonic", 400] < nll["isotonic", 50]
-    (few,) = (p for p in curve.of("temperature", "nll") if p.rows == 50)
-    assert few.low < few.mean < few.high  # every draw is another one
-    at_all = frame[(frame["rows"] == 400) & (frame["method"] == "temperature")]
-    np.testing.assert_allclose(at_all["low"], at_all["high"])
-    assert (curve.fit.split, curve.evaluation.split) == ("calibration", "test")
-    wanted = calviz.evaluate(data, ["nll", "accuracy"], split="test")
-    for metric in ("nll", "accuracy"):
-        before = curve.uncalibrated[metric]
-        assert before.value == wanted[metric].value
-        assert before.interval.low < before.value < before.interval.high
-        assert {p.mean for p in curve.of("identity", metric)} == {before.value}
-    assert curve.uncalibrated["nll"].noise_floor is not None
-    # With all rows the fit is that of a comparison on the same splits.
-    alone = compare(data, ["temperature"], metrics=["nll"])["temperature"].metrics["nll"].value
-    assert nll["temperature", 400] == pytest.approx(alone)
-
-
-def test_a_band_holds_the_middle_90_percent_of_the_draws():
-    (point,) = _points(
-        {("ets", 50, "nll"): [i / 100 for i in range(101)]}, {("ets", 50, "nll"): "better"}
-    )
-    assert (point.mean, point.low, point.high) == pytest.approx((0.5, 0.05, 0.95))
-    assert point.repeats == 101
-
-
-def test_a_learning_curve_keeps_what_is_finished(data):
-    seen = []
-    curve = learning_curve(
-        data,
-        ["temperature"],
-        sizes=[50, 100],
-        repeats=2,
-        progress=lambda *message: seen.append(message),
-        stop=lambda: len(seen) == 4,
-    )
-    assert {(p.method, p.rows, p.repeats) for p in curve.points} == {
-        ("identity", 50, 2),
-        ("temperature", 50, 2),
-    }
-
-
-def test_a_learning_curve_survives_what_cannot_be_fitted():
-    z, y = simulate(400, 3, 2.0)
-    y[:] = 0
-    y[300:] = np.arange(100) % 3
-    data = Predictions(
-        probs=softmax(z), labels=y, splits=np.repeat(["calibration", "test"], [300, 100])
-    )
-    curve = learning_curve(data, ["temperature"], sizes=[20], repeats=2, metrics=["nll"])
-    assert "nothing to fit" in curve.failures["temperature"]
-    assert {p.method for p in curve.points} == {"identity"}
-    with pytest.raises(OptionError, match="'sizes' must be"):
-        learning_curve(data, ["temperature"], sizes=[5])
 
 
 def test_a_stop_inside_a_fit_keeps_what_is_finished(data):
@@ -544,44 +357,3 @@ def test_refits_widen_differences_by_what_the_fit_varies(data):
     assert again["temperature"].fit_spread["nll"] < again["histogram"].fit_spread["nll"]
     with pytest.raises(OptionError, match="'refits' must be 0, or 2 or more, got 1"):
         compare(data, methods, refits=1)
-
-
-@pytest.mark.parametrize(
-    ("n", "asked", "message"),
-    [
-        (1, {"fit_fraction": 0.5}, "these data have 1 row in all: label more rows"),
-        (8, {}, "these data have 8 rows in all: label more rows"),
-        (100, {"fit_fraction": 0.05}, "fit on a larger split or a larger fraction of the rows, or"),
-        (12, {"cross_fit": 2}, "take more folds, so that each map is fitted on more of the rows"),
-    ],
-)
-def test_too_few_rows_to_fit_on_come_with_what_to_do(n, asked, message):
-    data = calviz.Predictions(probs=np.linspace(0.2, 0.8, n), labels=np.arange(n) % 2)
-    with pytest.raises(
-        InputError, match=r"there are \d+ calibration rows \(.+\), a recal"
-    ) as caught:
-        Division(**asked).rows(data)
-    assert message in str(caught.value)
-    assert "needs at least 10" in str(caught.value)
-
-
-@pytest.mark.parametrize("folder", ["comparison", "data", "core"])
-def test_errors_that_begin_with_there_are_say_what_to_do(folder):
-    checked = 0
-    for path in (Path(calviz.__file__).parent / folder).rglob("*.py"):
-        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") == "InputError"):
-                continue
-            text = ast.unparse(call.args[0]).lstrip("f'\"") if call.args else ""
-            if re.match(r"there (are|is) .*(rows|models)", text) and "labels" not in text:
-                checked += 1
-                assert {k.arg for k in call.keywords} & {"remedy", "repairs"}, (path.name, text)
-    assert checked
-
-
-@pytest.mark.parametrize("classes", [1, 7, 1 << 10, (1 << 10) + 1])
-def test_rows_are_shuffled_as_by_lexsort(classes):
-    labels = np.random.default_rng(classes).integers(classes, size=2_000)
-    order = _shuffled_by_class(labels, np.random.default_rng(0))
-    random = np.random.default_rng(0).random(labels.size)
-    np.testing.assert_array_equal(order, np.lexsort((random, labels)))

@@ -1,4 +1,5 @@
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ from calviz.core.progress import Stopped, checkpoint, watching
 from calviz.numerics import columns
 from calviz.recalibrators.dirichlet import DirichletCalibration
 from calviz.specs.recalibrator import RECALIBRATORS
+
+#: Seconds after which another thread should have come: only a limit.
+PATIENCE = 60
 
 
 def test_a_checkpoint_tells_the_innermost_watcher_of_its_thread():
@@ -43,6 +47,18 @@ def test_the_search_of_odir_says_where_it_is_and_stops_where_it_is_told():
     assert len(searched) == 4  # three folds of the first strength, and where it stopped
 
 
+class _NotedHelpers(ThreadPoolExecutor):
+    """Helper threads that say whether they were called."""
+
+    def __init__(self, threads):
+        super().__init__(threads)
+        self.called = threading.Event()
+
+    def submit(self, *work):
+        self.called.set()
+        return super().submit(*work)
+
+
 @pytest.mark.parametrize("method", ["isotonic", "temperature"])
 def test_work_on_several_threads_stops_on_all_of_them(method, monkeypatch):
     monkeypatch.setattr(blocks, "available_cores", lambda: 2)
@@ -51,27 +67,31 @@ def test_work_on_several_threads_stops_on_all_of_them(method, monkeypatch):
         monkeypatch.setattr(module, "THREADED_BYTES", 0)
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(20), size=5_000).astype(np.float32)
+    helpers = _NotedHelpers(1)
+    monkeypatch.setattr(blocks, "_helpers", helpers)
     asked = set()
     another = threading.Event()
 
     def watcher(_):
         asked.add(threading.get_ident())
-        # Without a pause one thread could do all the work before another begins.
+        # One thread could do all the work before another begins.
         if len(asked) > 1:
             another.set()
-        another.wait(0.1)
+        elif helpers.called.is_set():
+            another.wait(PATIENCE)
 
     fitted = RECALIBRATORS[method].make()
     with watching(watcher):
         fitted.fit(p, rng.integers(20, size=5_000))
     assert len(asked) > 1
+    helpers.called.clear()
     stopping = threading.Event()
 
     def stop(_):
         if threading.current_thread() is not threading.main_thread():
             stopping.set()
-        if stopping.wait(0.1):
+        if helpers.called.is_set() and stopping.wait(PATIENCE):
             raise Stopped
 
-    with pytest.raises(Stopped), watching(stop):
+    with helpers, pytest.raises(Stopped), watching(stop):
         fitted.fit(p, rng.integers(20, size=5_000))

@@ -142,14 +142,14 @@ def test_utf_16_that_breaks_off(cut: int) -> None:
 
 
 def test_long_numbers_cost_no_time_and_no_traceback() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for digits in (5_000, 400_000):
         long = "9" * digits
         assert refused(f"label,p_a,p_b\n{long},0.5,0.5\n".encode(), "x.csv")
         assert refused(f"label,p_a,p_b\n0,{long}x,0.5\n".encode(), "x.csv")
         assert read(f"confidence,label,pred\n0.5,{long},1\n".encode(), name="x.csv").first.n == 1
         assert "too long" in refused(f'{{"label": {long}}}\n'.encode(), "x.jsonl")
-    assert time.perf_counter() - start < 4
+    assert time.process_time() - start < 4
 
 
 @pytest.mark.parametrize("digit", ["²", "٣", "５", "--5"])

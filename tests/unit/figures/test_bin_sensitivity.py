@@ -81,7 +81,7 @@ def test_options_are_checked():
 @pytest.mark.slow
 def test_a_million_rows_are_quick_and_light():
     p = binary(1_000_000, power=1.02)
-    start = time.perf_counter()
+    start = time.process_time()
     figure = BinSensitivity.compute(p, reduction="positive")
-    assert time.perf_counter() - start < 15
+    assert time.process_time() - start < 15
     assert len(figure.plot(caption=True).to_json()) < 30_000

@@ -49,7 +49,7 @@ def test_by_hand():
     assert evaluation["atb"].details["if_calibrated"] == pytest.approx(details["sigma"] ** 2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(ROWS)
 def test_against_all_cuts(rows):
     score, hit = zip(*rows, strict=True)

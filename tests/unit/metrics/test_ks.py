@@ -34,7 +34,7 @@ def test_by_hand():
     assert result["ks"].details["p_value"] == pytest.approx(p, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from([0, 0.1, 0.25, 0.5, 0.9, 1]), st.booleans()), min_size=1))
 def test_with_ties_against_all_cuts(rows):
     score, hit = zip(*rows, strict=True)
@@ -44,7 +44,7 @@ def test_with_ties_against_all_cuts(rows):
     assert abs(result["ks_signed"].value) == pytest.approx(result["ks"].value, abs=1e-12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_does_not_matter(random):
     rng = np.random.default_rng(0)

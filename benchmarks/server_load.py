@@ -1,6 +1,6 @@
 """Measure how many users a server can hold: real browsers that upload, view and recalibrate at the same time.
 
-    python benchmarks/load.py [--sessions 1,4,8] [--rows 10000] [--classes 100] [--uploads 40] [--write]
+    python benchmarks/server_load.py [--sessions 1,4,8] [--rows 10000] [--classes 100] [--uploads 40] [--write]
 
 Every session is a separate browser context with its own file; files differ in their number of rows, by which a session
 recognises its own. All sessions do the same at the same time: open a link, upload, fit and judge three recalibrators, view
@@ -231,7 +231,7 @@ def main() -> None:
                 "(the 12 latest stay open).\n\n" + curve(memory)
             )
     if given.write:
-        how = f"`python benchmarks/load.py --write` on {machine('streamlit')}."
+        how = f"`python benchmarks/server_load.py --write` on {machine('streamlit')}."
         text = "\n\n".join([how, *parts])
         write_section("Load", text)
         before, after = DOCS.read_text().split(MARKS[0])

@@ -1,0 +1,14 @@
+"""Small blocks, so that small files have several."""
+
+import pytest
+
+from calviz.comparison import apply_to_files
+from calviz.data.formats.csv import table as csv_table
+from calviz.data.formats.npy import stream
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply_to_files, "BLOCK", 1)
+    monkeypatch.setattr(csv_table, "BLOCK_BYTES", 4_000)
+    monkeypatch.setattr(stream, "_BLOCK_BYTES", 4_000)

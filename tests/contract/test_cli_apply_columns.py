@@ -1,0 +1,139 @@
+"""What `calviz apply` writes beside the scores: columns with their values, types and times."""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import calviz
+from tests.inputs.command_line import outcome as run
+from tests.inputs.maps_and_files import N, map_file, probabilities, write
+from tests.inputs.table_files import write_table
+
+pytestmark = pytest.mark.usefixtures("small_blocks")
+
+
+@pytest.mark.parametrize("groups", [(), ("--group", "site"), ("--group", "")])
+def test_columns_without_a_role_are_written_as_they_are(tmp_path: Path, groups: tuple[str, ...]):
+    scores = probabilities()[:50]
+    others = {
+        "site": ["north", "south"] * 25,
+        "time": [f"2024-03-{1 + i % 28:02d}T00:00:00+02:00" for i in range(50)],
+        "comment": [f"text {i}" for i in range(50)],
+    }
+    frame = pl.DataFrame({**others, **{f"p_{k}": scores[:, k] for k in range(3)}})
+    frame.write_csv(tmp_path / "new.csv")
+    out = tmp_path / "out.csv"
+    code, _, error = run(
+        "apply", tmp_path / "new.csv", "--map", map_file(tmp_path), "--out", out, *groups
+    )
+    assert code == 0, error
+    written = pl.read_csv(out, try_parse_dates=False)
+    for name, values in others.items():
+        assert written[name].to_list() == values
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("roles", [(), ("--group", "site", "--time", "seen", "--id", "case")])
+def test_columns_keep_their_types(tmp_path: Path, suffix: str, roles: tuple[str, ...]):
+    first = datetime(2024, 3, 1, 8, tzinfo=UTC)
+    others = pl.DataFrame(
+        {
+            "case": np.arange(N) + 2**60,
+            "site": pl.Series(([None, 1, 2] * N)[:N], dtype=pl.Int8),
+            "urgent": ([True, False, None] * N)[:N],
+            "seen": [date(2024, 1, 1) + timedelta(i) for i in range(N)],
+            "at": pl.Series([first + timedelta(hours=i) for i in range(N)]).dt.convert_time_zone(
+                "Europe/Berlin"
+            ),
+            "amount": pl.Series(np.arange(N) / 7, dtype=pl.Float32),
+            "comment": [f"text {i}" for i in range(N)],
+        }
+    )
+    scores = {f"p_{k}": probabilities()[:, k] for k in range(3)}
+    path, fitted = tmp_path / f"new{suffix}", map_file(tmp_path)
+    write_table(others.with_columns(**scores), path)
+    target = tmp_path / "out.parquet"
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", target, *roles)
+    assert (code, wrong) == (0, "")
+    written = pl.read_parquet(target).rename({"id": "case"} if roles else {})
+    assert written.select(others.columns).equals(others)
+    assert written.select(others.columns).schema == others.schema
+
+
+def test_times_keep_their_offsets(tmp_path: Path):
+    scores = probabilities()
+    hours = [f"{i % 24:02d}:30:00" for i in range(N)]
+    path, fitted = tmp_path / "rows.csv", map_file(tmp_path)
+    for offset in ("+02:00", "Z", ""):
+        frame = pl.DataFrame(
+            {
+                "time": [
+                    f"2024-03-{1 + i % 28:02d}T{hour}{offset}" for i, hour in enumerate(hours)
+                ],
+                "label": np.arange(N) % 3,
+                **{f"p_{k}": scores[:, k] for k in range(3)},
+            }
+        )
+        frame.write_csv(path)
+        times = calviz.load(path).times
+        for suffix in (".csv", ".parquet", ".npz"):
+            out = tmp_path / f"out{suffix}"
+            for command in (("apply", "--map", fitted), ("recalibrate", "--method", "temperature")):
+                code, _, wrong = run(command[0], path, *command[1:], "--out", out)
+                assert (code, wrong) == (0, "")
+                read = calviz.load(out, time_column="time")
+                np.testing.assert_array_equal(read.times, times)
+                if suffix == ".csv" and (offset or command[0] == "apply"):
+                    written = pl.read_csv(out, try_parse_dates=False)["time"]
+                    assert written.to_list() == frame["time"].to_list()
+
+
+def test_times_that_cannot_be_used_are_not_lost(tmp_path: Path):
+    times = ["2024-03-01"] * (N - 1) + ["unknown"]
+    scores = {f"p_{k}": probabilities()[:, k] for k in range(3)}
+    path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    pl.DataFrame({"time": times, "label": np.arange(N) % 3, **scores}).write_csv(path)
+    fitted = map_file(tmp_path)
+    for command in (("apply", "--map", fitted), ("recalibrate", "--method", "temperature")):
+        code, _, wrong = run(command[0], path, *command[1:], "--out", out)
+        assert (code, wrong) == (0, "")
+        assert pl.read_csv(out)["time"].to_list() == times
+
+
+def test_columns_with_the_names_of_what_is_written_keep_their_values(tmp_path: Path):
+    scores = probabilities()[:50]
+    others = {"split": ["x", "y"] * 25, "fold": ["u"] * 25 + ["v"] * 25}
+    pl.DataFrame({**others, **{f"p_{k}": scores[:, k] for k in range(3)}}).write_csv(
+        tmp_path / "new.csv"
+    )
+    out = tmp_path / "out.csv"
+    code, _, error = run(
+        *("apply", tmp_path / "new.csv", "--map", map_file(tmp_path)),
+        *("--out", out, "--split-column", "fold"),
+    )
+    assert code == 0, error
+    written = pl.read_csv(out)
+    assert written["split"].to_list() == others["fold"]
+    assert written["split_"].to_list() == others["split"]
+
+
+def test_a_decimal_that_double_precision_does_not_hold_keeps_no_decimal_type(tmp_path: Path):
+    frame = pl.from_arrow(pq.read_table(write(tmp_path, ".parquet", probabilities())))
+    amount = pl.Series("amount", [Decimal("1.25")] * frame.height)
+    frame = frame.with_columns(
+        amount.cast(pl.Decimal(10, 2)).alias("small"), amount.cast(pl.Decimal(20, 2)).alias("large")
+    )
+    frame.write_parquet(tmp_path / "new.parquet")
+    out = tmp_path / "out.parquet"
+    code, _, wrong = run(
+        "apply", tmp_path / "new.parquet", "--map", map_file(tmp_path), "--out", out
+    )
+    assert code == 0, wrong
+    schema = pq.read_schema(out)
+    assert str(schema.field("small").type) == "decimal128(10, 2)"
+    assert "decimal" not in str(schema.field("large").type)

@@ -1,0 +1,216 @@
+"""`calviz apply` on rows without labels, or with labels or classes that the map does not know."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calviz
+from calviz.recalibrators.maps.loading import load_map
+from tests.inputs.command_line import outcome as run
+from tests.inputs.maps_and_files import N, map_file, probabilities, write
+from tests.inputs.table_files import write_table
+
+pytestmark = pytest.mark.usefixtures("small_blocks")
+
+
+def unlabelled(folder: Path, suffix: str) -> tuple[Path, dict[str, list[object]]]:
+    """Write rows without labels; also return their other columns."""
+    p = probabilities()
+    others: dict[str, list[object]] = {
+        "customer": [f"c{i}" for i in range(N)],
+        "region": ["EU"] * N,
+        "amount": (np.arange(N) / 8).tolist(),
+        "n_children": (np.arange(N) % 3).tolist(),
+    }
+    path = folder / f"new{suffix}"
+    frame = pl.DataFrame({**others, **{f"p_{k}": p[:, k] for k in range(3)}})
+    if suffix == ".npz":
+        np.savez(path, probs=p, **{name: np.array(column) for name, column in others.items()})
+    else:
+        write_table(frame, path)
+    return path, others
+
+
+@pytest.mark.parametrize(
+    ("suffix", "out"),
+    [
+        (suffix, out)
+        for suffix in (".csv", ".parquet", ".arrow", ".jsonl", ".npz")
+        for out in ("out.csv", "out.parquet", "out.npz", "out")
+        if (suffix, out) != (".npz", "out")
+    ],
+)
+def test_rows_without_labels_are_calibrated_with_all_their_columns(
+    tmp_path: Path, suffix: str, out: str
+):
+    path, others = unlabelled(tmp_path, suffix)
+    fitted, target = map_file(tmp_path), tmp_path / out
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", target)
+    assert (code, wrong) == (0, "")
+    if out == "out.npz":
+        arrays = dict(np.load(target))
+        scores = arrays.pop("probs")
+        assert arrays.pop("class_names").tolist() == ["0", "1", "2"]
+        written = {k.removeprefix("group_"): v.astype(str).tolist() for k, v in arrays.items()}
+    else:
+        at = target / "new.parquet" if out == "out" else target
+        frame = pl.read_csv(at) if out == "out.csv" else pl.read_parquet(at)
+        scores = frame.select("p_0", "p_1", "p_2").to_numpy()
+        written = {
+            name: frame[name].cast(pl.String).to_list()
+            for name in frame.columns
+            if not name.startswith("p_")
+        }
+    assert written == {k: [str(v) for v in column] for k, column in others.items()}
+    assert load_map(json.loads(fitted.read_text())).transform(probabilities()) == pytest.approx(
+        scores, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out"])
+def test_labels_that_are_missing_or_of_no_class_stay_as_they_are(tmp_path: Path, out: str):
+    path, fitted = write(tmp_path, ".parquet", probabilities()), map_file(tmp_path)
+    frame = pl.read_parquet(path)
+    for labels in (
+        pl.Series("label", [None, *(np.arange(1, N) % 3)]),
+        pl.Series("label", np.arange(N) % 9),
+        pl.Series("label", [""] * N),
+    ):
+        frame.with_columns(labels).write_parquet(path)
+        code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / out)
+        assert (code, wrong) == (0, "")
+        at = tmp_path / out / "rows.parquet" if out == "out" else tmp_path / out
+        written = pl.read_parquet(at)["label"]
+        numeric = labels.dtype.is_numeric()
+        expected = labels.cast(pl.Float64) if numeric else labels
+        assert (written.cast(expected.dtype, strict=False) if numeric else written).equals(expected)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out"])
+def test_classes_that_a_file_without_labels_does_not_name_are_those_of_the_map(
+    tmp_path: Path, out: str
+):
+    p = (np.arange(200) + 0.5) / 200
+    pairs = np.column_stack([1 - p, p])
+    fitted = tmp_path / "map.json"
+    record = (
+        calviz.recalibrators.IsotonicRecalibrator()
+        .fit(pairs, (np.arange(200) % 3 == 2).astype(int))
+        .to_dict()
+    )
+    fitted.write_text(json.dumps(record | {"class_names": ["benign", "malignant"]}))
+    for column in ("p", "p_malignant", "p_benign"):
+        path = tmp_path / "new.csv"
+        pl.DataFrame({"case": np.arange(200), column: p}).write_csv(path)
+        code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / out)
+        refused = column == "p_benign"
+        assert (code, "another order of them" in wrong) == ((2, True) if refused else (0, False))
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out"])
+@pytest.mark.parametrize(
+    ("map_classes", "columns", "labels", "applies"),
+    [
+        (["cat", "dog"], ["p"], [0, 1], True),
+        (["cat", "dog"], ["p_0", "p_1"], [0, 1], True),
+        (["cat", "dog"], ["p_1", "p_2"], [1, 2], True),
+        (["cat", "dog"], ["p_cat", "p_dog"], [0, 1], True),
+        (["cat", "dog"], ["p_cat", "p_dog"], ["no", "yes"], True),
+        (["cat", "dog"], ["p"], ["no", "yes"], True),
+        (["cat", "dog"], ["p"], ["cat", "dog"], True),
+        (["0", "1"], ["p_1", "p_2"], [1, 2], True),
+        (["0", "1"], ["p"], ["no", "yes"], True),
+        (["0", "1"], ["p_cat", "p_dog"], ["cat", "dog"], False),
+        (["0", "1"], ["p_1", "p_0"], [0, 1], False),
+        (["0", "1"], ["p_0"], [0, 1], False),
+        (["0", "1", "2"], ["p_2", "p_1", "p_0"], [0, 1, 2], False),
+        (["1", "2", "3"], ["p_3", "p_2", "p_1"], [1, 2, 3], False),
+        (["cat", "dog"], ["p_dog", "p_cat"], ["cat", "dog"], False),
+        (["cat", "dog"], ["p_no", "p_yes"], ["no", "yes"], False),
+        (["cat", "dog"], ["p_cat"], ["cat", "dog"], False),
+    ],
+)
+def test_the_order_of_the_classes_counts_and_labels_do_not(
+    tmp_path: Path, map_classes, columns, labels, applies: bool, out: str
+):
+    p = (np.arange(200) + 0.5) / 200
+    k = len(map_classes)
+    pairs = np.column_stack([*[(1 - p) / (k - 1)] * (k - 1), p])
+    scaling = calviz.recalibrators.IsotonicRecalibrator()
+    scaling.fit(pairs, np.where(np.arange(200) % 3 == 2, k - 1, np.arange(200) % (k - 1)))
+    (tmp_path / "map.json").write_text(json.dumps(scaling.to_dict() | {"class_names": map_classes}))
+    scores = dict(zip(columns, pairs.T[-len(columns) :], strict=True))
+    frame = pl.DataFrame({"label": (labels * 100)[:200], **scores})
+    frame.write_csv(tmp_path / "new.csv")
+    target = tmp_path / out
+    code, _, wrong = run(
+        "apply", tmp_path / "new.csv", "--map", tmp_path / "map.json", "--out", target
+    )
+    if not applies:
+        assert (code, wrong.count("\n"), "(--scores" in wrong) == (2, 1, True)
+        return
+    assert code == 0, wrong
+    written = pl.read_csv(target) if target.suffix else pl.read_parquet(target / "new.parquet")
+    if target.suffix or columns != ["p_cat", "p_dog"]:
+        assert written["label"].cast(pl.String).to_list()[:2] in (
+            [str(label) for label in labels],
+            ["cat", "dog"],  # labels that are numbers of classes are written by name
+        )
+    last = [name for name in written.columns if name.startswith("p")][-1]
+    expected = scaling.transform(pairs)[:, 1]
+    assert written[last].to_numpy() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out"])
+def test_confidences_of_unknown_outcome_are_calibrated(tmp_path: Path, out: str):
+    p = (np.arange(200) + 0.5) / 200
+    pairs = np.column_stack([1 - p, p])
+    fitted, path = tmp_path / "map.json", tmp_path / "new.csv"
+    scaling = calviz.recalibrators.IsotonicRecalibrator().fit(
+        pairs, (np.arange(200) % 3 == 2).astype(int)
+    )
+    fitted.write_text(json.dumps(scaling.to_dict()))
+    pl.DataFrame({"prediction": ["cat", "dog"] * 100, "confidence": p}).write_csv(path)
+    assert run("apply", path, "--map", fitted, "--out", tmp_path / out)[0] == 0
+    at = tmp_path / out
+    written = pl.read_csv(at) if at.suffix else pl.read_parquet(at / "new.parquet")
+    assert set(written.columns) == {"prediction", "confidence"}
+    assert written["prediction"].to_list() == ["cat", "dog"] * 100
+    expected = scaling.transform(pairs)[:, 1]
+    assert written["confidence"].to_numpy() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.npz"])
+def test_all_parts_of_an_array_file_without_labels_are_calibrated(tmp_path: Path, out: str):
+    p, path, target = probabilities(), tmp_path / "parts.npz", tmp_path / out
+    ids = np.arange(N)
+    np.savez(path, val_probs=p[:900], test_probs=p[900:], val_ids=ids[:900], test_ids=ids[900:])
+    fitted = map_file(tmp_path)
+    code, said, wrong = run("apply", path, "--map", fitted, "--out", target)
+    assert (code, wrong) == (0, "")
+    assert "val 900, test 1,600" in said
+    if out == "out.npz":
+        with np.load(target) as arrays:
+            scores, splits, written = arrays["probs"], arrays["split"].tolist(), arrays["ids"]
+    else:
+        frame = pl.read_csv(target)
+        scores, splits = frame.select("p_0", "p_1", "p_2").to_numpy(), frame["split"].to_list()
+        written = frame["id"].to_numpy()
+    assert splits == ["val"] * 900 + ["test"] * 1_600
+    np.testing.assert_array_equal(written, ids)
+    np.testing.assert_allclose(scores, calviz.load_map(fitted).transform(p), atol=1e-12)
+    code, _, wrong = run("audit", path)
+    assert (code, "label" in wrong, "one-hot" in wrong) == (2, True, False)
+
+
+def test_only_a_map_does_without_labels(tmp_path: Path):
+    path, _ = unlabelled(tmp_path, ".npz")
+    for command in (
+        ["audit"],
+        ["recalibrate", "--method", "temperature", "--out", tmp_path / "o.csv"],
+    ):
+        code, _, wrong = run(command[0], path, *command[1:])
+        assert code == 2, wrong

@@ -1,0 +1,86 @@
+"""No output of a command replaces what is read, or another output."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.inputs.command_line import outcome as run
+from tests.inputs.maps_and_files import map_file, probabilities, write
+
+pytestmark = pytest.mark.usefixtures("small_blocks")
+
+
+def test_no_output_replaces_what_is_read(tmp_path: Path):
+    path = write(tmp_path, ".csv", probabilities())
+    table = write(tmp_path, ".parquet", probabilities())
+    fitted, before = map_file(tmp_path), path.read_bytes()
+    for arguments in (
+        ("audit", path, "--json", path),
+        ("audit", path, "--html", path),
+        ("compare", path, "--methods", "temperature", "--json", path),
+        ("recalibrate", path, "--method", "temperature", "--out", path),
+        ("apply", path, "--map", fitted, "--out", path),
+        ("profile", table, "--out", table),
+    ):
+        code, _, wrong = run(*arguments)
+        assert code == 2, arguments
+        assert "would replace the file that is read" in wrong or "lies among the files" in wrong
+    assert path.read_bytes() == before
+    truth = tmp_path / "truth.csv"
+    truth.write_text("id,label\n0,1\n")
+    code, _, wrong = run("audit", path, "--labels", truth, "--on", "id", "--json", truth)
+    assert (code, "would replace the file that is read" in wrong) == (2, True)
+
+
+def test_no_output_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    out = ("x.csv", "./x.csv")
+    names = [path.name, "map.json"]
+    for arguments in (
+        *(("audit", path, first, "a", second, "./a") for first, second in (
+            ("--json", "--html"), ("--html", "--markdown"), ("--junit", "--json")
+        )),
+        ("compare", path, "--methods", "temperature", "--json", "a", "--markdown", tmp_path / "a"),
+        ("recalibrate", path, "--method", "temperature", "--out", out[0], "--save-map", out[1]),
+        ("recalibrate", path, "--method", "temperature", "--out", out[0], "--save-snippet", out[1]),
+        ("recalibrate", path, "--method", "ets", "--out", "b", "--save-map", "a", "--save-snippet", "a"),
+        ("arena", path, "--state", "a", "--json", "a"),
+    ):  # fmt: skip
+        code, output, wrong = run(*arguments)
+        assert (code, output) == (2, ""), arguments
+        assert "name the same file" in wrong
+        assert wrong.count("\n") == 1
+        assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names)
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", fitted)
+    assert code == 2
+    assert fitted.stat().st_size
+    code, _, wrong = run(*("audit", path, "--json", "/dev/null", "--junit", "/dev/null"))
+    assert (code, wrong) == (0, "")
+
+
+def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):
+    folder = tmp_path / "days"
+    folder.mkdir()
+    write(folder, ".parquet", probabilities())
+    code, _, wrong = run("profile", folder, "--out", folder / "all.parquet")
+    assert (code, "lies among the files that are summed" in wrong) == (2, True)
+    # What a stopped run left is not taken for data.
+    parts = tmp_path / "all.parquet.parts"
+    parts.mkdir()
+    write(parts, ".parquet", probabilities())
+    pattern = tmp_path / "**" / "*.parquet"
+    code, _, wrong = run("profile", pattern, "--out", tmp_path / "all.parquet")
+    assert (code, "lies among the files that are summed" in wrong) == (2, True)
+
+
+def test_a_link_in_the_folder_does_not_lead_to_a_source(tmp_path: Path):
+    path, fitted = write(tmp_path, ".parquet", probabilities()), map_file(tmp_path)
+    before = path.read_bytes()
+    for target, source in (("out", path), ("links", tmp_path / "links" / path.name)):
+        folder = tmp_path / target
+        folder.mkdir()
+        (folder / f"{path.stem}.parquet").symlink_to(path)
+        code, _, wrong = run("apply", source, "--map", fitted, "--out", folder)
+        assert (code, "holds the files themselves" in wrong) == (2, True)
+        assert path.read_bytes() == before

@@ -1,0 +1,29 @@
+"""Predictions of two and of several classes, and their reliability diagrams as plain JSON."""
+
+import json
+
+import numpy as np
+
+import calviz
+
+
+def binary(n: int, seed: int = 0, slope: float = 1.0) -> calviz.Predictions:
+    rng = np.random.default_rng(seed)
+    logit = rng.normal(0, 2, n)
+    labels = rng.random(n) < 1 / (1 + np.exp(-logit))
+    return calviz.Predictions(probs=1 / (1 + np.exp(-slope * logit)), labels=labels, name="binary")
+
+
+def multiclass(n: int = 600, k: int = 4, seed: int = 1) -> calviz.Predictions:
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 0.5), size=n)
+    return calviz.Predictions(
+        probs=probs,
+        labels=rng.integers(k, size=n),
+        splits=np.where(np.arange(n) % 3, "test", "calibration"),
+    )
+
+
+def drawn(figure, **options):
+    """The plotly figure as plain JSON."""
+    return json.loads(figure.plot(**options).to_json())
