@@ -115,8 +115,15 @@ class OverTimeLine(Figure):
                 "tied": ", no difference beyond noise",
             }[r.difference.verdict]
         before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
+        # The first periods, on which it is fitted, are in the value of all rows but not in these two.
+        judged = sum(p.recalibrated is not None for p in r.periods)
+        where = (
+            f" of the {counted(judged, 'period')} with enough rows before"
+            if judged < len(r.periods)
+            else ""
+        )
         return (
-            f"{name}, fitted before each period on all rows until then, would have made the {self.label} {after} "
+            f"{name}, fitted before each period on all rows until then, would have made the {self.label}{where} {after} "
             f"instead of {before}{outcome}."
         )
 
