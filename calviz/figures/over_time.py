@@ -118,13 +118,13 @@ class OverTimeLine(Figure):
         # The first periods, on which it is fitted, are in the value of all rows but not in these two.
         judged = sum(p.recalibrated is not None for p in r.periods)
         where = (
-            f" of the {counted(judged, 'period')} with enough rows before"
+            f" on the {counted(judged, 'period')} with enough rows before them"
             if judged < len(r.periods)
             else ""
         )
         return (
-            f"{name}, fitted before each period on all rows until then, would have made the {self.label}{where} {after} "
-            f"instead of {before}{outcome}."
+            f"{name}, fitted before each period on all rows until then, would have made the {self.label} {after} "
+            f"instead of {before}{where}{outcome}."
         )
 
     def describe(self) -> str:

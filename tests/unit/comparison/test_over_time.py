@@ -96,7 +96,10 @@ def test_maps_see_the_past_only_and_follow_a_change():
     assert "better beyond noise" in OverTimeLine.compute(series).past()
     # The value beside it is not that of all rows, which the pages show: the first period has no past.
     judged = len(series.periods) - 1
-    assert f"of the {judged} periods with enough rows before" in OverTimeLine.compute(series).past()
+    assert (
+        f"on the {judged} periods with enough rows before them"
+        in OverTimeLine.compute(series).past()
+    )
     for theme in ("light", "dark"):
         assert OverTimeLine.compute(series).plot(theme=theme).data
 
