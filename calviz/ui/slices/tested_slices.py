@@ -260,7 +260,7 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
         selection_mode="single-row",
         selection_default=tables.ticked([] if at is None else [at]),
         key=key,
-        column_config=_COLUMNS | {"slice": _names()},
+        column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _button_to_look(None if at is None else shown[at], settings)
@@ -279,9 +279,10 @@ def _selected(shown: Sequence[Slice]) -> int | None:
     return next((i for i, s in enumerate(shown) if s.where == where), None)
 
 
-def _names() -> Any:
-    # A pinned column must leave room for the numbers, even on a phone.
-    widths = {"narrow": 150, "small": 150, "usual": 208, "wide": 320}
+def _names(*, pinned: bool) -> Any:
+    # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
+    usual = 140 if pinned else 208
+    widths = {"narrow": 150, "small": 150, "usual": usual, "wide": 320}
     return st.column_config.TextColumn(width=widths[browser.size()], pinned=True)
 
 
