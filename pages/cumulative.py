@@ -55,7 +55,7 @@ with page_guard.boundary():
     alone = chosen.sample.data.rows == 1
     verdict = results.evaluation(chosen).verdict
     answer = results.verdict(chosen) if alone else figure.reading(verdict)
-    st.subheader(md(answer, 1_000), anchor=False)
+    st.subheader(md(keep_units_together(answer), 1_000), anchor=False)
     with st.spinner("Resampling the errors …", show_time=True):
         # Chosen for this page: the distances that its panels show.
         keys = ("ks", "ks_signed", "kuiper")

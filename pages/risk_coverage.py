@@ -34,7 +34,12 @@ with page_guard.boundary():
         keys = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
         evaluation = results.metrics(chosen, keys, error_bars=True)
     cards.metric_line(evaluation, keys, notes={"coverage_at_risk": "5 % errors"})
-    st.caption("These summaries rank by confidence, before recalibration.")
+    intervals = (
+        ""
+        if chosen.sample.data.rows == 1
+        else " Their intervals resample all rows; those of the table take the kept rows as given, and so differ a little at 90 %."
+    )
+    st.caption(f"These summaries rank by confidence, before recalibration.{intervals}")
 
 with page_guard.boundary():
     if columns := trust_by_group.offered(chosen):

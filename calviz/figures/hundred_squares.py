@@ -79,7 +79,7 @@ class HundredSquares(Figure):
                 f"{HUNDRED * float(end):.10g}"
                 for end in range_ends(worst.low, worst.high, tolerance=0.06)
             )
-            title = f"Where it says {low} to {high} %"
+            title = f"Where it says {low} to {high}\u00a0%"
             panels.append(
                 Promise(title, worst.mean_score, worst.observed, worst.rows, worst.share_decimals)
             )

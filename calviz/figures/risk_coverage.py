@@ -29,6 +29,7 @@ from calviz.sample.sample import Sample, event_sums, top_label_sums
 from calviz.sample.steps import Steps
 from calviz.specs.figure import Theme, figure
 from calviz.specs.metric import METRICS
+from calviz.text.gaps import two_shares
 from calviz.text.words import counted, decimal, decimals_for, level_text, percent, shorten
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ class RiskCoverage(Figure):
         Interval of the accuracy of all predictions: that of the metric, so that all pages agree.
     redrawing : Redrawing
         Seed and number of the resamples.
+    mean_confidence : float or None
+        Mean of the largest probability: the accuracy has as many decimals as where the two stand beside each other.
 
     References
     ----------
@@ -127,6 +130,7 @@ class RiskCoverage(Figure):
     perfect: FloatArray
     accuracy_interval: Interval | None = None
     redrawing: Redrawing = field(default_factory=lambda: Redrawing(seed=0, resamples=RESAMPLES))
+    mean_confidence: float | None = None
 
     @classmethod
     def compute(
@@ -179,7 +183,7 @@ class RiskCoverage(Figure):
             low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
             middle = risks.mean(axis=0)
             limits = error_bars.widened(low, high, level, view, centre=middle, bounds=(0, 1))
-        whole = _accuracy_interval(sample, level)
+        whole, sums = _accuracy_interval(sample, level), sample.view(top_label_sums)
         if limits is not None and whole is not None:
             limits[0][-1], limits[1][-1] = 1 - whole.high, 1 - whole.low
         return cls(
@@ -195,6 +199,7 @@ class RiskCoverage(Figure):
             perfect=np.maximum(kept - (n - errors[-1]), 0) / kept,
             accuracy_interval=whole,
             redrawing=sample.redrawing,
+            mean_confidence=float(sums.score_sum[0] / sums.n),
         )
 
     @property
@@ -402,9 +407,11 @@ class RiskCoverage(Figure):
 
     def describe(self) -> str:
         """Say in plain words what the curve shows."""
+        mean = self.accuracy if self.mean_confidence is None else self.mean_confidence
+        _, accuracy = two_shares(mean, self.accuracy)
         parts = [
             f"Risk-coverage curve of {named(self.name, self.split)}, {counted(self.n, 'row')}, ranked by "
-            f"{self.ranking}. All predictions: accuracy {percent(self.accuracy)}."
+            f"{self.ranking}. All predictions: accuracy {accuracy}."
         ]
         if self.n > 1:
             parts.append(self.at_coverage(0.8).sentence)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from calviz.specs.metric import METRICS, Unit
+from calviz.text.gaps import share_decimals
 from calviz.text.words import (
     counted,
     decimal,
@@ -164,11 +165,15 @@ class Written:
         d = self.result.details
         outside = not d["hits_low"] <= d["mean_score"] <= d["hits_high"]
         where = " to ".join(range_ends(d["bin_low"], d["bin_high"], tolerance=0.06))
-        share = f"{percent(d['hits_low'])} to {percent(d['hits_high'])}"
+        # With the decimals of the finding and the sentence that name the same bin.
+        above = d["mean_score"] > d["hits_high"]
+        hits = d["mean_score"] - (self.result.value if above else -self.result.value)
+        decimals = share_decimals(d["mean_score"], hits) if outside else 1
+        share = " to ".join(percent(d[end], decimals) for end in ("hits_low", "hits_high"))
         head = "its bin is off" if outside else "within noise"
         if outside and verdict is not None and not verdict.beyond_noise:
             head = f"one bin alone; {_not_found(verdict)}"
-        mean = f"mean score {percent(d['mean_score'])}, " if outside else ""
+        mean = f"mean score {percent(d['mean_score'], decimals)}, " if outside else ""
         rows = counted(int(d["bin_rows"]), "row")
         text = f"{head}: {rows} from {where}, {mean}hits {share} (95\u00a0% for all bins together)"
         return text + self._why_apart(outside)

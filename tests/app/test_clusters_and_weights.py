@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from calviz.ui.session.navigation import PAGES
-from tests.app.pages import open_page, press, quiet, text_of, upload
+from tests.app.pages import first_table, open_page, press, quiet, text_of, upload
 
 
 def lines(n=240):
@@ -43,6 +43,21 @@ def test_clusters_weights_and_times_go_through_all_pages():
             assert not app.exception, page.key
             words = text_of(app) + "".join(i.value for i in app.info)
             assert "does not take weights" not in words, page.key
+
+
+@pytest.mark.slow
+def test_classes_of_clustered_rows_have_no_empty_column_of_intervals():
+    app = upload(open_page(page="data"), "visits.csv", "\n".join(lines()).encode())
+    app.switch_page("pages/classwise.py").run()
+    assert "interval" in first_table(quiet(app)).columns
+    app.switch_page("pages/data.py").run()
+    next(w for w in app.selectbox if w.label == "Cluster column").set_value("patient_id")
+    press(app, "Read it this way")
+    app.switch_page("pages/classwise.py").run()
+    assert "interval" not in first_table(quiet(app)).columns
+    # By true class, clusters are resampled.
+    app.segmented_control(key="classes_by").set_value("true-class").run()
+    assert first_table(quiet(app))["interval"].str.contains(" to ").all()
 
 
 @pytest.mark.slow

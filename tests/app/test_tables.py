@@ -2,8 +2,10 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from calviz.ui.widgets.tables import sortable
+from tests.app.pages import open_page, quiet, upload
 
 
 def test_every_row_has_its_own_text_and_its_number():
@@ -16,3 +18,16 @@ def test_every_row_has_its_own_text_and_its_number():
     np.testing.assert_array_equal(styled.data["value"], value)
     shown = [row[-1]["display_value"] for row in styled._translate(False, False)["body"]]
     assert shown == texts["value"].tolist()
+
+
+@pytest.mark.slow
+def test_shares_of_many_classes_differ():
+    rng = np.random.default_rng(0)
+    header = "label," + ",".join(f"p_{k}" for k in range(300))
+    rows = [f"{rng.integers(300)}," + ",".join(["0.0033"] * 299 + ["0.0133"]) for _ in range(900)]
+    app = upload(open_page(page="data"), "many.csv", "\n".join([header, *rows]).encode())
+    config = next(
+        t.proto.columns for t in quiet(app).dataframe if {"rows", "share"} <= set(t.value.columns)
+    )
+    # A class has 0.3 % of the rows: two digits of that are seen.
+    assert "%.2f" in config

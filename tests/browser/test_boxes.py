@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import RiskCoverage
+from calviz.figures import Reliability, RiskCoverage
 from calviz.report.document import compose
 from calviz.report.figure_sheet import Panel, to_sheet
 from calviz.report.subject import Subject
@@ -111,3 +111,21 @@ def test_a_title_does_not_lie_on_long_tick_labels(browser, tmp_path):
     )
     page.close()
     assert room > 0
+
+
+@pytest.mark.parametrize("width", [330, 390, 900])
+def test_the_legend_of_a_diagram_is_below_the_title_of_its_axis(browser, tmp_path, width):
+    rng = np.random.default_rng(0)
+    p = calviz.Predictions(probs=rng.dirichlet([1, 1, 1], size=200), labels=np.arange(200) % 3)
+    path = tmp_path / "diagram.html"
+    drawing = Reliability.compute(Sample(p, resamples=50)).plot(width=width)
+    path.write_text(drawing.update_layout(width=width).to_html(), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.locator(".legend text").last.wait_for()
+    room = page.evaluate(
+        """() => { const box = (one) => document.querySelector(one).getBoundingClientRect();
+                   return box(".legend .traces").top - box(".xtitle").bottom; }"""
+    )
+    page.close()
+    assert room > 6

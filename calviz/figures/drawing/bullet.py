@@ -114,10 +114,12 @@ def _own_scale(bullet: Bullet) -> Scale:
     return low - (0.0 if bullet.from_zero and low == 0 else _PAD * span), high + _PAD * span
 
 
-def _cell(bullet: Bullet, palette: Palette, scale: Scale | None) -> str:
+def _cell(bullet: Bullet, palette: Palette, scale: Scale | None, wide: int) -> str:
     """Draw a bullet for a table cell as a data URL, in few characters, as there may be a thousand of them."""
-    wide, tall = CELL
-    marks = "".join(f"<path {path}/>" for path in _paths(bullet, palette, scale, CELL, _THIN))
+    tall = CELL[1]
+    marks = "".join(
+        f"<path {path}/>" for path in _paths(bullet, palette, scale, (wide, tall), _THIN)
+    )
     size = f'width="{wide}" height="{tall}" viewBox="0 0 {wide} {tall}"'
     return f"data:image/svg+xml,{f'<svg {_XMLNS} {size}>{marks}</svg>'.translate(_SIGNS)}"
 
@@ -165,7 +167,11 @@ def address(drawing: str) -> str:
 
 
 def column(
-    bullets: Sequence[Bullet | None], palette: Palette, *, shared: bool = True
+    bullets: Sequence[Bullet | None],
+    palette: Palette,
+    *,
+    shared: bool = True,
+    wide: int = CELL[0],
 ) -> list[str | None]:
     """Return the drawings of a column as data URLs, on one scale or each on its own.
 
@@ -175,6 +181,8 @@ def column(
     palette : Palette
     shared : bool
         Whether all share one scale.
+    wide : int
+        Width of a drawing in pixels.
     """
     scale = shared_scale(bullets) if shared else None
-    return [None if one is None else _cell(one, palette, scale) for one in bullets]
+    return [None if one is None else _cell(one, palette, scale, wide) for one in bullets]

@@ -313,7 +313,8 @@ class _Panel:
         if self._cumulative or (self.panel == "gap"):
             at = f"fractile {decimal(f.at_fractile, 2)}"
             if self.panel == "b":
-                at = f"score {decimal(f.at_score)}"
+                # Where the mark stands on this axis.
+                at = f"cumulative score {decimal(float(f.cumulative_score[f.maximum]), 2)}"
             up = self.panel != "gap" or f.ks_signed < 0
             more = f"<br>Kuiper {points_text(f.kuiper)}" if self.panel == "gap" else ""
             yield label(

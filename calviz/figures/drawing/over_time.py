@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from calviz.figures.kernels.overlays import Overlay
     from calviz.figures.over_time import OverTimeLine
 
-#: Margins of the panel in pixels.
-_MARGINS = (66, 20, 14, 70)
+#: Margins of the panel left, right, above and below, in pixels; the last one if the names of the periods are written upright.
+_LEFT, _RIGHT, _TOP, _BOTTOM, _TURNED = 66, 20, 14, 40, 70
+#: Width of a letter, and of the drawing if it is not known, in pixels.
+_LETTER, _USUAL = 7, 700
 #: Number of period names that fit below the panel, on wide and narrow pages.
 _NAMES, _FEW = 12, 5
 
@@ -32,17 +34,20 @@ def draw(figure: OverTimeLine, sheet: Sheet, *, beside: tuple[Overlay[FloatArray
     step = max(1, -(-len(periods) // (_FEW if sheet.narrow else _NAMES)))
     at = list(range(0, len(periods), step))
     sign = scale_of(figure.result.metric)[1]
+    # The beginning of a period suffices to identify it.
+    names = [plotly_text(periods[i].name.split(" to ")[0], 16) for i in at]
+    room = (sheet.width or _USUAL) - _LEFT - _RIGHT
+    fit = len(names) * (2 + max(map(len, names), default=0)) * _LETTER <= room
     return sheet.picture(
         traces,
         inner=sheet.panel_height,
-        margins=_MARGINS,
+        margins=(_LEFT, _RIGHT, _TOP, _BOTTOM if fit else _TURNED),
         xaxis=axis(
             sheet.palette,
             range=[-0.6, len(periods) - 0.4],
             tickmode="array",
             tickvals=at,
-            # The beginning of a period suffices to identify it.
-            ticktext=[plotly_text(periods[i].name.split(" to ")[0], 16) for i in at],
+            ticktext=names,
         ),
         yaxis=axis(sheet.palette, figure.label + (f", {sign}" if sign else ""), nticks=7),
     )

@@ -37,6 +37,8 @@ SIDE = 420
 #: Margins left, right, above and below the plotting area, and width of a legend entry, in pixels.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 20, 58
 _ENTRY = 172
+#: Distance of the legend from the histogram as a share of the plotting height, and at least, in pixels: below tick labels and title.
+_LEGEND, _TITLED = 0.12, 56
 #: Largest and smallest font size of the line above the histogram, and the mean width of its characters in em.
 _LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
 #: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
@@ -69,7 +71,7 @@ def draw(
             margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + caption_height, "b": _BOTTOM},
             barmode="overlay",
             bargap=0,
-            legend=legend(palette, y=-0.12),
+            legend=legend(palette, y=-drawing.legend_distance()),
             shapes=[drawing.frame(), *drawing.mean_lines(), *drawing.highlight(selected)],
             annotations=[*caption, drawing.mean_labels(), drawing.tallest(), *drawing.worst()],
             **drawing.axes(),
@@ -100,13 +102,24 @@ class _Surroundings:
 
     def height(self, width: int) -> int:
         """Return the height, without the caption, at which the square fills the width, up to its maximum side."""
-        side = min(SIDE, max(width - _LEFT - _RIGHT, 100))
+        plotting = self._plotting_height(width)
         entries = sum(
             t.get("name") is not None and t.get("visible", True) and t.get("showlegend", True)
             for t in self.traces.all()
         )
         lines = math.ceil(entries / max(1, (width - 2 * _RIGHT) // _ENTRY))
-        return round(_TOP + side / (1 - _HISTOGRAM - _STRIP) + _BOTTOM + LINE * lines) + 14
+        below = _BOTTOM + max(0.0, _TITLED - _LEGEND * plotting)
+        return round(_TOP + plotting + below + LINE * lines) + 14
+
+    def _plotting_height(self, width: int) -> float:
+        side = min(SIDE, max(width - _LEFT - _RIGHT, 100))
+        return side / (1 - _HISTOGRAM - _STRIP)
+
+    def legend_distance(self) -> float:
+        """Return the distance of the legend from the histogram, as a share of the plotting height."""
+        if self.width is None:
+            return _LEGEND
+        return max(_LEGEND, _TITLED / self._plotting_height(self.width))
 
     def _means(self) -> list[tuple[float, str, str, str]]:
         """Return mean score and share of hits of all rows: position, text, colour and dash of each."""

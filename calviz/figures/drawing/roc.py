@@ -34,7 +34,7 @@ def draw(
     """Draw a curve (see `Roc.plot`)."""
     roc = panel == "roc"
     x, y = (
-        ("False alarms (1 - specificity)", "Sensitivity")
+        ("False alarms (1 − specificity)", "Sensitivity")
         if roc
         else ("Sensitivity (recall)", "Precision")
     )

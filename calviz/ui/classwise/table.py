@@ -152,6 +152,10 @@ def table(
         alt="All classes",
         column_config=_COLUMNS | {"value": _VALUE_COLUMNS[mode]},
     )
+    if mode != "true-class" and "accuracy" in columns:
+        st.caption(
+            "Rows, accuracy, confidence, ECE and KS: of the rows whose true label is the class."
+        )
     csv_download.button(
         "Download the classes as CSV",
         frame,
@@ -173,7 +177,9 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     shown[["low", "high", "from", "to", "beyond"]] = 100 * pd.concat(ends, axis=1)
     shown[bullet.COLUMN] = _pictures(shown)
     digits = _decimals(shown["value"], _LEAST[mode]) if mode == "one-vs-rest" else 1
-    shown["interval"] = _range(shown["low"], shown["high"], digits)
+    # With clusters or a single row, no class has an interval.
+    if not shown["low"].isna().all():
+        shown["interval"] = _range(shown["low"], shown["high"], digits)
     if not shown["from"].isna().all():
         shown["calibrated"] = _range(shown["from"], shown["to"], digits)
         shown["outside"] = shown["beyond"].where(shown["beyond"] != 0)

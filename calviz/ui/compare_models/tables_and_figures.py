@@ -151,8 +151,8 @@ def differences(comparison: ModelComparison, metric: str) -> None:
                         filename=f"models-{key}",
                     )
         st.caption(
-            "◆ the model compared with; ● better and ■ worse beyond noise, with all pairs of models taken into "
-            "account: the chance that any of several equal models is called better is 5 %. "
+            "◆ the model compared with; ● better and ■ worse beyond noise, ○ tied, with all pairs of models taken into "
+            "account: the chance that any of several equal models is called better is 5\u00a0%. "
             f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models."
         )
         _table(comparison, reference)

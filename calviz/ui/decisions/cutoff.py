@@ -115,6 +115,9 @@ def explore(settings: Settings, method: str) -> None:
                 with st.container(width=_SQUARE):
                     drawing = diagram.plotted(roc, panel=panel, at=cells[0], beside=beside)
                     diagram.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
+        st.caption(
+            f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from misses."
+        )
         _net_benefit(deciding_samples, settings, cutoff, pinned)
 
 

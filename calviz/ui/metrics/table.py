@@ -30,6 +30,8 @@ from calviz.ui.widgets.text import md
 ALL = "All families"
 #: Rows times classes up to which error bars are computed by default.
 AT_ONCE = 1_000_000
+#: Width of a picture in the table, in pixels.
+_PICTURE = 88
 #: Height of the table in pixels, alone and with the explanation of a metric below it.
 HEIGHT, HEIGHT_BESIDE = 620, 320
 
@@ -150,7 +152,9 @@ def _draw(
         texts.insert(at, name, [_other(other.get(key)) for key in results])
     if any(r.interval is not None for r in results.values()):
         bullets = Bullet.column(results.values())
-        texts.insert(2 + len(others), bullet.COLUMN, bullet.column(bullets, shared=False))
+        texts.insert(
+            2 + len(others), bullet.COLUMN, bullet.column(bullets, shared=False, width=_PICTURE)
+        )
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
     texts = texts.drop(columns=unused)
@@ -176,8 +180,8 @@ def _draw(
 def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
     return {
-        "metric": st.column_config.TextColumn(width=190, pinned=True),
-        "value": st.column_config.Column(width=74, alignment="right"),
+        "metric": st.column_config.TextColumn(width=196, pinned=True),
+        "value": st.column_config.Column(width=72, alignment="right"),
         "selected": st.column_config.Column(
             width=80,
             alignment="right",
@@ -186,8 +190,8 @@ def _columns() -> dict[str, Any]:
         "pinned": st.column_config.Column(
             width=80, alignment="right", help="The value in the pinned state."
         ),
-        bullet.COLUMN: bullet.config(width=96),
-        "95 % interval": st.column_config.TextColumn(width=128, help=INTERVAL_HELP),
+        bullet.COLUMN: bullet.config(width=_PICTURE),
+        "95 % interval": st.column_config.TextColumn(width=124, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=84,
             alignment="right",
@@ -209,7 +213,7 @@ def _columns() -> dict[str, Any]:
             help="How close the value is to that of the rows behind the profile: exact, within a bound, or not known.",
         ),
         "better": st.column_config.TextColumn(width=52, help="Which values are better."),
-        "family": st.column_config.TextColumn(width=174),
+        "family": st.column_config.TextColumn(width=180),
     }
 
 

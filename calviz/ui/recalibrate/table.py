@@ -67,7 +67,7 @@ def draw(outcome: ComparisonOutcome) -> None:
         _styled(frame.copy(), comparison, shown, _pictures(outcome, lead)), border="horizontal"
     )
     st.caption(
-        f"{marks_words()} Change: from the uncalibrated model, with its 95 % "
+        f"{marks_words()} Change: from the uncalibrated model, with its 95\u00a0% "
         "interval; of errors that noise makes larger, without that noise, so that it may not be the difference of the "
         f"values; {AGAINST_WORDS}; {refit_words(comparison.refits)}. Best in: {BEST_IN_WORDS}. Points are "
         f"percentage points. Binned metrics: {comparison.bins_words}."

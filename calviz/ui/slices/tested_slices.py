@@ -19,7 +19,7 @@ from calviz.results.slices import Against, Slice, Slices, where_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import FEW_VALUES, USUAL_RATE
 from calviz.text.gaps import share_cell
-from calviz.text.words import counted, p_number, points, shorten
+from calviz.text.words import counted, p_number, points, shorten, signed_points
 from calviz.ui.pinned import on_page
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import SliceRule
@@ -210,7 +210,7 @@ def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
         )
         st.caption(
             f"{order_words} Lines are 95 % intervals, each for itself; filled marks are off beyond chance with all slices "
-            f"looked at together. Dashed: all rows ({points(tested.gap)} points)."
+            f"looked at together. Dashed: all rows ({points(tested.gap)} points).{_why_apart(tested)}"
         )
     notes = (
         [
@@ -224,6 +224,18 @@ def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
     notes += [f"left out: {reason}" for reason in tested.skipped]
     if notes:
         st.caption(md("; ".join(notes), 600) + ".")
+
+
+def _why_apart(tested: Slices) -> str:
+    """Explain why a slice is off although its interval contains 0, if there is one."""
+    apart = [s for s in tested.off if s.interval.low <= 0 <= s.interval.high]
+    if not apart or tested.against != "calibrated":
+        return ""
+    return (
+        f" The interval of {counted(len(apart), 'slice')} that {'is' if len(apart) == 1 else 'are'} off contains 0: the line "
+        "says how exactly the rows measure the gap, the test whether a model that means its scores would show it. Where "
+        "scores are near 0 or 1, few surprises rule that out, and measure the gap poorly."
+    )
 
 
 def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None) -> None:
@@ -248,7 +260,7 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
         selection_mode="single-row",
         selection_default=tables.ticked([] if at is None else [at]),
         key=key,
-        column_config=_COLUMNS | {"slice": _names()},
+        column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _button_to_look(None if at is None else shown[at], settings)
@@ -267,9 +279,10 @@ def _selected(shown: Sequence[Slice]) -> int | None:
     return next((i for i, s in enumerate(shown) if s.where == where), None)
 
 
-def _names() -> Any:
-    # A pinned column must leave room for the numbers, even on a phone.
-    widths = {"narrow": 150, "small": 150, "usual": 226, "wide": 320}
+def _names(*, pinned: bool) -> Any:
+    # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
+    usual = 140 if pinned else 208
+    widths = {"narrow": 150, "small": 150, "usual": usual, "wide": 320}
     return st.column_config.TextColumn(width=widths[browser.size()], pinned=True)
 
 
@@ -353,9 +366,10 @@ def _styled_table(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         frame.insert(5, "pinned", pinned.content[:MOST])
     formats: Any = {
         **dict.fromkeys(("score", "hits"), share_cell),
-        **dict.fromkeys(("gap", "ECE", "noise"), points),
+        "gap": signed_points,
+        **dict.fromkeys(("ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), p_number),
     }
     if pinned is not None:
-        formats["pinned"] = lambda value: points(value) if value == value else ""
+        formats["pinned"] = signed_points
     return frame.style.format(formats)

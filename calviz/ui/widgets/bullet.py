@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from calviz.figures.drawing import bullet as drawing
-from calviz.figures.drawing.bullet import HEIGHT, MARKS_WORDS, Bullet, words
+from calviz.figures.drawing.bullet import CELL, HEIGHT, MARKS_WORDS, Bullet, words
 from calviz.figures.drawing.style import PALETTES, Palette
 from calviz.results.evaluation import MetricResult
 from calviz.ui.widgets import diagram
@@ -17,6 +17,8 @@ from calviz.ui.widgets.text import md
 
 #: The heading of the column, and its width in pixels.
 COLUMN, WIDE = "in a picture", 124
+#: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
+_DRAWN = 29
 
 
 def picture(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
@@ -29,9 +31,12 @@ def picture(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
     )
 
 
-def column(bullets: Sequence[Bullet | None], *, shared: bool = True) -> list[str | None]:
+def column(
+    bullets: Sequence[Bullet | None], *, shared: bool = True, width: int = WIDE
+) -> list[str | None]:
     """Return the cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
-    return drawing.column(bullets, PALETTES[diagram.theme()], shared=shared)
+    wide = width * CELL[1] // _DRAWN
+    return drawing.column(bullets, PALETTES[diagram.theme()], shared=shared, wide=wide)
 
 
 def config(help: str = "", *, width: int = WIDE) -> Any:

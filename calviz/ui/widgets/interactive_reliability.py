@@ -164,7 +164,7 @@ def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
             "gap": 100 * frame["gap"],
             "observed": frame["observed"],
             "interval": [
-                f"{low:.3f} – {high:.3f}"
+                f"{low:.3f} to {high:.3f}"
                 for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)
             ],
         }
@@ -180,7 +180,7 @@ def _columns(figure: Reliability) -> dict[str, Any]:
         "rows": number(width=54, format="localized"),
         "observed": number(width=68, format="%.3f", help=md(figure.reduction.hit_label)),
         "gap": number(width=48, help="Mean score minus observed, in points."),
-        "interval": text(width=104, help="Exact 95 % interval of the observed."),
+        "interval": text("95 % interval", width=108, help="Exact interval of the observed."),
     }
 
 

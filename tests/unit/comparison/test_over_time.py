@@ -94,6 +94,12 @@ def test_maps_see_the_past_only_and_follow_a_change():
     assert gains[-1] > 0.2
     assert series.difference.verdict == "better"
     assert "better beyond noise" in OverTimeLine.compute(series).past()
+    # The value beside it is not that of all rows, which the pages show: the first period has no past.
+    judged = len(series.periods) - 1
+    assert (
+        f"on the {judged} periods with enough rows before them"
+        in OverTimeLine.compute(series).past()
+    )
     for theme in ("light", "dark"):
         assert OverTimeLine.compute(series).plot(theme=theme).data
 

@@ -123,6 +123,14 @@ def test_panels(panels, width):
     assert len(names) == len(set(names))
 
 
+def test_a_panel_names_the_place_of_the_gap_on_its_own_axis():
+    # Scores of 0 and 1: the gap is largest at the last 0, where the scores have added up to nothing.
+    p = Predictions(probs=np.repeat([0.0, 1.0], 50), labels=np.repeat([0, 1, 1], [40, 10, 50]))
+    drawn = Cumulative.compute(p, reduction="positive", resamples=20).plot(panels=["b"])
+    (text,) = (a.text for a in drawn.layout.annotations if "KS" in a.text)
+    assert text.endswith("at cumulative score 0.00")
+
+
 def test_options_are_checked():
     figure = Cumulative.compute(binary(20))
     with pytest.raises(OptionError, match="panels"):
