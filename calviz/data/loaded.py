@@ -143,8 +143,10 @@ def classes_agree(names: tuple[str, ...], of_map: tuple[str, ...]) -> bool:
     """
     if not of_map or names == of_map:
         return True
-    return _are_numbers(names) and (
-        _are_numbers(of_map) or not any(name.isdecimal() for name in of_map)
+    return (
+        len(names) == len(of_map)
+        and _are_numbers(names)
+        and (_are_numbers(of_map) or not any(name.isdecimal() for name in of_map))
     )
 
 

@@ -31,7 +31,7 @@ def load_map(source: Any) -> BaseRecalibrator:
     Raises
     ------
     InputError, OptionError
-        If the file or record is not a map, is of another version, or is damaged.
+        If there is no such file, or the file or record is not a map, is of another version, or is damaged.
 
     Examples
     --------
@@ -82,6 +82,11 @@ def read_record(path: str | os.PathLike[str]) -> Any:
     name = Path(path).name
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("there is no such file", file=name) from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot be opened ({reason})", file=name) from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise InputError(
             f"this is not JSON ({error})", file=name, remedy="give a map from --save-map"
