@@ -79,7 +79,7 @@ def check_part(whole: BaseRecalibrator, part: BaseRecalibrator, given: Input) ->
 
 def read_record(path: str | os.PathLike[str]) -> Any:
     """Read the JSON of a saved map from a file; raises InputError if there is none, or if it is not JSON."""
-    name = Path(path).name
+    name = Path(path).name or str(path)
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
