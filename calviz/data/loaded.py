@@ -326,8 +326,9 @@ class Loaded:
         Repairs that would make sense but were not requested.
     repairs_made : tuple of str
         Descriptions of the repairs that were requested and applied, for a report.
-    types : mapping of str to pyarrow.DataType
-        Types of the columns, if the file declares them, by the names under which `calviz.data.writing` writes them.
+    types : mapping of str to pyarrow.Field
+        Types of the columns, if the file declares them, by the names under which `calviz.data.writing` writes them; nullable are those
+        with missing values.
     """
 
     file: str

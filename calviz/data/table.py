@@ -128,7 +128,7 @@ class Table(ABC):
 
     @property
     def types(self) -> Mapping[str, Any]:
-        """The Arrow type of each column by name, if the file declares them."""
+        """The Arrow field of each column by name, if the file declares types; nullable are those with missing values, once fetched."""
         return {}
 
     @cached_property

@@ -1,7 +1,7 @@
 """`calviz apply`: bad rows are named as `calviz audit` names them, and what is written is read back as it was."""
 
 import json
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -629,6 +629,11 @@ def test_columns_keep_their_types(tmp_path: Path, suffix: str, roles: tuple[str,
             ),
             "amount": pl.Series(np.arange(N) / 7, dtype=pl.Float32),
             "comment": [f"text {i}" for i in range(N)],
+            "note": ([None, "a", "b"] * N)[:N],
+            "empty": (["", "a", "b"] * N)[:N],
+            "grade": pl.Series(([None, "a", "b"] * N)[:N], dtype=pl.Categorical),
+            "clock": ([time(7, 30, 0, 250), None, time(23, 59)] * N)[:N],
+            "wait": ([timedelta(milliseconds=1500), None, timedelta(days=2)] * N)[:N],
         }
     )
     scores = {f"p_{k}": probabilities()[:, k] for k in range(3)}
