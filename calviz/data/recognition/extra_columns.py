@@ -73,6 +73,10 @@ def time(view: TableView, used: set[str]) -> str | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
+#: Fewest distinct values of a column that is suggested as clusters: resampling three sites says nothing about others.
+FEWEST_CLUSTERS = 5
+
+
 def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Finding]:
     """Yield hints about columns that may hold clusters or weights, which are never used unless the user says so."""
     options = view.options
@@ -99,9 +103,9 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
 
 
 def _has_repeats(column: Column) -> bool:
-    """Whether there are several distinct values, at most half as many as rows."""
+    """Whether there are enough distinct values to resample them, at most half as many as rows."""
     values = column.head.tolist()
-    return 1 < len(set(values)) <= len(values) / 2
+    return FEWEST_CLUSTERS <= len(set(values)) <= len(values) / 2
 
 
 def _may_be_id(column: Column) -> bool:
