@@ -131,6 +131,10 @@ class Table(ABC):
         """The Arrow field of each column by name, if the file declares types; nullable are those with missing values, once fetched."""
         return {}
 
+    def for_map(self) -> Table:
+        """Return the table with the rows to which a map is applied, which need no labels."""
+        return self
+
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The 0-based index of each column by name."""
