@@ -682,6 +682,18 @@ def test_columns_keep_their_types(tmp_path: Path, suffix: str, roles: tuple[str,
     assert written.select(others.columns).schema == others.schema
 
 
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_columns_of_objects_are_left_out_with_a_notice(tmp_path: Path, suffix: str):
+    p = probabilities()[:30]
+    path, target = tmp_path / f"new{suffix}", tmp_path / "out.csv"
+    frame = pl.DataFrame({**{f"p_{k}": p[:, k] for k in range(3)}, "meta": [{"a": 1}] * 30})
+    write_table(frame, path)
+    code, said, wrong = run("apply", path, "--map", map_file(tmp_path), "--out", target)
+    assert (code, wrong) == (0, "")
+    assert "left out: meta" in said
+    assert pl.read_csv(target).columns == ["p_0", "p_1", "p_2"]
+
+
 def test_times_keep_their_offsets(tmp_path: Path):
     scores = probabilities()
     hours = [f"{i % 24:02d}:30:00" for i in range(N)]

@@ -149,8 +149,9 @@ def groups(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tuple[str,
 def others(view: TableView, used: set[str]) -> tuple[str, ...]:
     """The columns that have no role, and are written beside calibrated scores; those that cannot be are named in a notice."""
     free = [c for c in view.table.columns if c.name not in used]
-    lists = [short(c.name) for c in free if c.type == "other" or (c.width or 1) > 1]
-    if lists:
+    # An object with a single number has a width of 1.
+    single = [c for c in free if c.type != "other" and (c.width or 1) == 1 and not c.fields]
+    if lists := [short(c.name) for c in free if c not in single]:
         text = f"columns without a single number or text per row are left out: {', '.join(lists)}"
         view.note(Notice.LEFT_OUT, "warning", text)
-    return tuple(c.name for c in free if c.type != "other" and (c.width or 1) == 1)
+    return tuple(c.name for c in single)
