@@ -22,7 +22,7 @@ from calviz.recalibrators.fitting.isotonic import (
     weighted_pieces,
 )
 from calviz.recalibrators.maps import numpy_source
-from calviz.recalibrators.maps.fields import Steps, fields
+from calviz.recalibrators.maps.fields import ProbabilityMap, fields
 from calviz.specs.recalibrator import Input, recalibrator
 
 #: Size of a run of probabilities that is sorted at once: large, because each run costs one search per positive.
@@ -61,7 +61,7 @@ class MulticlassIsotonic(OneMap):
     map_ : Piecewise
     """
 
-    fitted = fields(map_=Steps(rising=True))
+    fitted = fields(map_=ProbabilityMap(rising=True))
 
     def __init__(
         self, *, epsilon: float = EPSILON, cap: bool = True, input: Input = "probabilities"

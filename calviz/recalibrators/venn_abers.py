@@ -15,7 +15,7 @@ from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
 from calviz.recalibrators.fitting.venn_abers import Pair, venn_abers
 from calviz.recalibrators.maps import numpy_source
-from calviz.recalibrators.maps.fields import OnePerMap, Steps, damaged, fields
+from calviz.recalibrators.maps.fields import OnePerMap, ProbabilityMap, damaged, fields
 from calviz.specs.recalibrator import Input, recalibrator
 
 
@@ -55,7 +55,7 @@ class VennAbers(OneVsRest):
     differs from a calibration score by rounding only counts as equal to it.
     """
 
-    fitted = fields(lower_=OnePerMap(Steps()), upper_=OnePerMap(Steps()))
+    fitted = fields(lower_=OnePerMap(ProbabilityMap()), upper_=OnePerMap(ProbabilityMap()))
     #: Nothing needs to be added: no probability is 0.
     epsilon = 0.0
     lower_: list[Piecewise]

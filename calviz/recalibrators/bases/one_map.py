@@ -9,13 +9,13 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.piecewise import Piecewise
-from calviz.recalibrators.maps.fields import Steps, fields
+from calviz.recalibrators.maps.fields import ProbabilityMap, fields
 
 
 class OneMap(BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
-    fitted = fields(map_=Steps())
+    fitted = fields(map_=ProbabilityMap())
     map_: Piecewise
 
     def _described(self) -> dict[str, Any]:

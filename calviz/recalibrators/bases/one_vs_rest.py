@@ -15,7 +15,7 @@ from calviz.numerics.zero_floor import ZeroFloor
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
 from calviz.recalibrators.maps import numpy_source
-from calviz.recalibrators.maps.fields import OnePerMap, Steps, fields
+from calviz.recalibrators.maps.fields import OnePerMap, ProbabilityMap, fields
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 would have no distribution.
@@ -32,7 +32,7 @@ class OneVsRest(BaseRecalibrator):
     """
 
     #: Each of these attributes is a list with one `Piecewise` per map.
-    fitted = fields(maps_=OnePerMap(Steps()))
+    fitted = fields(maps_=OnePerMap(ProbabilityMap()))
     #: Multiple of the original probability that is added before normalising.
     epsilon: ClassVar[float] = EPSILON
     #: One map per class; with two classes, the map of class 1 alone.

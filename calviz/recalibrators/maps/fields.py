@@ -94,7 +94,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Steps:
+class ProbabilityMap:
     """A `Piecewise` map of a probability to a probability.
 
     Attributes
