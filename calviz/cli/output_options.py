@@ -35,10 +35,7 @@ def check_output(option: str, path: str | None) -> None:
 
     None is fine, and ``-`` for the options that write to standard output.
     """
-    if path == "-" and option not in _TO_STDOUT:
-        raise OptionError(
-            f"{option} - is not a file; only {' and '.join(_TO_STDOUT)} write to standard output."
-        )
+    _refuse_stdout(option, path)
     if path is not None and path != "-":
         check_place(path, f"{option} {path}")
         target = Path(path).resolve()
@@ -49,6 +46,20 @@ def check_output(option: str, path: str | None) -> None:
         for other, other_path in _outputs():
             if other != option and Path(other_path).resolve() == target:
                 raise OptionError(f"{option} and {other} name the same file, {path}; give two.")
+
+
+def check_folder(option: str, path: str) -> None:
+    """Raise OptionError if the path cannot be a folder of output files; nothing is touched."""
+    _refuse_stdout(option, path)
+    if Path(path).exists() and not Path(path).is_dir():
+        raise OptionError(f"{option} {path} must be a folder, and is a file.")
+
+
+def _refuse_stdout(option: str, path: str | None) -> None:
+    if path == "-" and option not in _TO_STDOUT:
+        raise OptionError(
+            f"{option} - is not a file; only {' and '.join(_TO_STDOUT)} write to standard output."
+        )
 
 
 def _outputs() -> list[tuple[str, str]]:

@@ -48,7 +48,8 @@ def sentence_on(error: CalvizError | OSError, file: str) -> str:
     """Describe an error about a file in one sentence, which names the file."""
     if isinstance(error, InputError):
         return sentence(error.in_file(Path(file).name))
-    if isinstance(error, OSError) or str(error).startswith((file, Path(file).name)):
+    is_named = isinstance(error, OSError) or getattr(error, "file", None) is not None
+    if is_named or str(error).startswith((file, Path(file).name)):
         return sentence(error)
     return f"{file}: {sentence(error)}"
 

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray, read_only
 from calviz.core.cells import cells_after_map
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import NotAvailable
 from calviz.core.factor import Factor
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
 from calviz.core.progress import checkpoint
@@ -27,12 +27,7 @@ def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> A
         raise NotAvailable(
             "not available for confidence-only data: it needs the scores of all classes."
         )
-    names = {p.name for p in spec.parameters}
-    unknown = set(options) - names
-    if unknown:
-        raise OptionError(
-            f"'{spec.key}' has no option '{min(unknown)}'; known: {', '.join(sorted(names)) or 'none'}."
-        )
+    spec.check(options)
     logits = isinstance(data, Predictions) and data.logits is not None
     return spec.make(input="logits" if logits else "probabilities", **options)
 

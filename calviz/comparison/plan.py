@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,8 +62,16 @@ class Plan:
         return specs_of(self.methods, self.options)
 
 
-def specs_of(methods: Iterable[str] | str, options: Collection[str] = ()) -> list[RecalibratorSpec]:
-    """Return the specs of the named methods, the uncalibrated model first; raises OptionError if there are options of other methods."""
+def specs_of(
+    methods: Iterable[str] | str, options: Mapping[str, Mapping[str, Any]]
+) -> list[RecalibratorSpec]:
+    """Return the specs of the named methods, the uncalibrated model first.
+
+    Raises
+    ------
+    OptionError
+        If there are options of other methods, or one has a value that is not allowed.
+    """
     if methods == "all":
         specs = list(RECALIBRATORS)
     else:
@@ -75,9 +83,19 @@ def specs_of(methods: Iterable[str] | str, options: Collection[str] = ()) -> lis
 
 
 def check_options(
-    options: Collection[str], methods: Sequence[str], name: str = "'options'"
+    options: Mapping[str, Mapping[str, Any]], methods: Sequence[str], name: str = "'options'"
 ) -> None:
-    """Raise OptionError if there are parameters of a method that is not used; `name` is what the message calls the parameters."""
+    """Raise OptionError if there are parameters of a method that is not used, or one has a value that is not allowed.
+
+    Parameters
+    ----------
+    options : mapping of str to mapping
+        Parameters of single methods.
+    methods : sequence of str
+        The methods that are used.
+    name : str
+        What the message calls the parameters.
+    """
     if others := [method for method in options if method not in methods]:
         used = (
             f"method is '{methods[0]}'"
@@ -85,3 +103,8 @@ def check_options(
             else f"methods are {', '.join(methods)}"
         )
         raise OptionError(f"{name} names '{others[0]}', but the {used}.")
+    for method, values in options.items():
+        try:
+            RECALIBRATORS[method].check(values)
+        except OptionError as error:
+            raise OptionError(f"{name} of '{method}': {error}") from None

@@ -46,7 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     mode = _mode(path)
     beside: Path | None = None
     try:
-        if (mode is not None and not stat.S_ISREG(mode)) or _is_device(path):
+        if _is_written_directly(path):
             yield Path(path)
             return
         target = Path(os.path.realpath(path))  # a link stays a link
@@ -72,13 +72,15 @@ def check_place(path: str | os.PathLike[str], name: str) -> Path:
     Raises
     ------
     OptionError
-        If it is a directory, or its directory does not exist.
+        If it is a directory, or its directory does not exist or cannot be written to.
     """
     target = Path(path)
     if target.is_dir():
         raise OptionError(f"{name} is a directory; give the name of a file.")
     if not target.absolute().parent.is_dir():
         raise OptionError(f"{name}: there is no such directory.")
+    if not _is_written_directly(target) and not os.access(_written_in(target), os.W_OK):
+        raise OptionError(f"{name}: its directory cannot be written to; give another.")
     return target
 
 
@@ -93,6 +95,16 @@ def _mode(path: str | os.PathLike[str]) -> int | None:
         return Path(path).stat().st_mode
     except OSError:
         return None
+
+
+def _is_written_directly(path: str | os.PathLike[str]) -> bool:
+    mode = _mode(path)
+    return (mode is not None and not stat.S_ISREG(mode)) or _is_device(path)
+
+
+def _written_in(path: Path) -> Path:
+    """The directory of the file itself, if the path is a link to it."""
+    return Path(os.path.realpath(path)).parent
 
 
 def _is_device(path: str | os.PathLike[str]) -> bool:

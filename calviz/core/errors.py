@@ -149,7 +149,18 @@ def _finished(text: str, remedy: str | None) -> str:
 
 
 class OptionError(CalvizError):
-    """An argument or option has a value that is not allowed."""
+    """An argument or option has a value that is not allowed.
+
+    Parameters
+    ----------
+    text : str
+    file : str, optional
+        Name of the file that lacks what the option names, before the text.
+    """
+
+    def __init__(self, text: str, *, file: str | None = None) -> None:
+        self.file = file
+        super().__init__(f"{file}: {text}" if file else text)
 
 
 class NotAvailable(CalvizError):

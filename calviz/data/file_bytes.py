@@ -49,7 +49,7 @@ class Source:
             self.name = name or "upload"
         elif isinstance(source, str | os.PathLike):
             self.path = Path(source)
-            self.name = name or self.path.name
+            self.name = name or self.path.name or str(self.path)
             self._check_path(self.path)
         elif not callable(getattr(source, "read", None)):
             raise InputError(

@@ -46,6 +46,9 @@ class JoinedTable(Table):
 
     base: Table
     joined: dict[str, npt.NDArray[Any] | Factor]
+    #: The label file's name, and the row of it for each row of the predictions, -1 where there is none.
+    label_file: str
+    label_rows: IntArray
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns of the predictions and add the joined ones; see `Table.fetch`."""
@@ -95,7 +98,8 @@ def join(
             label = options.label or _label(truth, on)
             if label not in truth:
                 raise OptionError(
-                    f"the label '{short(label)}' is not in {source.name}; {known_columns(truth.names)}."
+                    f"there is no column '{short(label)}' for the label; {known_columns(truth.names)}.",
+                    file=source.name,
                 )
             if label in table:
                 raise InputError(
@@ -133,9 +137,23 @@ def join(
         notices=notices,
         base=table,
         joined=joined,
+        label_file=source.name,
+        label_rows=rows,
     )
     identifier = on if options.id_column is None else options.id_column
     return joined_table, replace(options, label=label, id_column=identifier)
+
+
+def in_label_file(table: Table, error: InputError) -> InputError:
+    """Return an error about a joined column as one about the label file, with the row there; any other error as it is."""
+    if not isinstance(table, JoinedTable) or error.column not in table.joined or error.placed:
+        return error
+    if error.row is None:
+        return error.but(file=table.label_file)
+    row = int(table.label_rows[error.row - 1])
+    if row < 0:  # the row of the predictions is the place
+        return error.but(what=f"{error.what} in {table.label_file}", column=None)
+    return error.but(file=table.label_file, row=row + 1, line=None)
 
 
 def _identifier(table: Table, truth: Table, on: str | None, file: str, other: str) -> str:
@@ -143,7 +161,8 @@ def _identifier(table: Table, truth: Table, on: str | None, file: str, other: st
         for searched, name in ((table, file), (truth, other)):
             if on not in searched:
                 raise OptionError(
-                    f"the column '{short(on)}' to join on is not in {name}; {known_columns(searched.names)}."
+                    f"there is no column '{short(on)}' to join on; {known_columns(searched.names)}.",
+                    file=name,
                 )
         return on
     plain = ReadingOptions()

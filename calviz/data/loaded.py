@@ -143,8 +143,10 @@ def classes_agree(names: tuple[str, ...], of_map: tuple[str, ...]) -> bool:
     """
     if not of_map or names == of_map:
         return True
-    return _are_numbers(names) and (
-        _are_numbers(of_map) or not any(name.isdecimal() for name in of_map)
+    return (
+        len(names) == len(of_map)
+        and _are_numbers(names)
+        and (_are_numbers(of_map) or not any(name.isdecimal() for name in of_map))
     )
 
 
@@ -324,8 +326,9 @@ class Loaded:
         Repairs that would make sense but were not requested.
     repairs_made : tuple of str
         Descriptions of the repairs that were requested and applied, for a report.
-    types : mapping of str to pyarrow.DataType
-        Types of the columns, if the file declares them, by the names under which `calviz.data.writing` writes them.
+    types : mapping of str to pyarrow.Field
+        Types of the columns, if the file declares them, by the names under which `calviz.data.writing` writes them; nullable are those
+        with missing values.
     """
 
     file: str

@@ -18,8 +18,8 @@ from calviz.data.choices import by_choices
 from calviz.data.file_bytes import Source
 from calviz.data.folders import Logs, Together
 from calviz.data.format import format_of
-from calviz.data.joining import LabelFile, join
-from calviz.data.loaded import Loaded, ReadingOptions, Recognition
+from calviz.data.joining import LabelFile, in_label_file, join
+from calviz.data.loaded import Loaded, ReadingForMap, ReadingOptions, Recognition
 from calviz.data.notices import Notice
 from calviz.data.profile_files import facts_in
 from calviz.data.profile_files import loaded as loaded_profile
@@ -88,13 +88,18 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
     try:
         digest = opened.hasher()
         table = format_of(opened).open(opened)
+        if isinstance(options, ReadingForMap):
+            table = table.for_map()
         if labels is not None:
             table, options = join(table, opened.name, labels, options)
         facts = facts_in(table)
         if facts is not None:
             loaded = loaded_profile(profile_of(table, facts), _stem(opened.name))
         else:
-            loaded = of_table(table, options, name=_stem(opened.name))
+            try:
+                loaded = of_table(table, options, name=_stem(opened.name))
+            except InputError as error:
+                raise in_label_file(table, error) from None
     except InputError as error:
         raise error.in_file(opened.name) from None
     except MemoryError:

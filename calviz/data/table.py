@@ -133,8 +133,12 @@ class Table(ABC):
 
     @property
     def types(self) -> Mapping[str, Any]:
-        """The Arrow type of each column by name, if the file declares them."""
+        """The Arrow field of each column by name, if the file declares types; nullable are those with missing values, once fetched."""
         return {}
+
+    def for_map(self) -> Table:
+        """Return the table with the rows to which a map is applied, which need no labels."""
+        return self
 
     @cached_property
     def places(self) -> Mapping[str, int]:

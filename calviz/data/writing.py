@@ -89,25 +89,40 @@ def _typed(frame: Any, types: Mapping[str, Any]) -> Any:
 
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     for place, column in enumerate(table.schema):
-        kind = types.get(column.name, column.type)
+        field = types.get(column.name)
         # Numbers were read as double precision, which has 15 digits.
-        if kind == column.type or (pa.types.is_decimal(kind) and kind.precision > 15):
+        if field is None or (pa.types.is_decimal(field.type) and field.type.precision > 15):
             continue
-        values = table.column(place)
-        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+        kind, values = field.type, table.column(place)
+        is_dictionary = pa.types.is_dictionary(kind)
+        plain = kind.value_type if is_dictionary else kind
+        if pa.types.is_string_view(plain):  # cannot be written as a dictionary
+            plain = pa.string()
         is_text, becomes_text = (
             pa.types.is_string(t) or pa.types.is_large_string(t) for t in (column.type, plain)
         )
-        if is_text and not becomes_text:
+        if is_text and (field.nullable or not becomes_text):
             values = pc.if_else(pc.equal(values, ""), None, values)
         try:
-            values = values.cast(plain)
-            if plain is not kind:
-                values = values.dictionary_encode().cast(kind)
+            values = _text_cast(values, plain) if is_text else values.cast(plain)
+            if is_dictionary:
+                coded = pa.dictionary(kind.index_type, plain, kind.ordered)
+                values = values.dictionary_encode().cast(coded)
             table = table.set_column(place, column.name, values)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue  # such as a cluster that was added to the file's own
     return table
+
+
+def _text_cast(texts: Any, kind: Any) -> Any:
+    """Cast texts to a type; Arrow itself has no cast to times of day and to durations, which are written as a number of their unit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_time(kind):
+        moments = pc.binary_join_element_wise("1970-01-01", texts.cast(pa.string()), " ")
+        return moments.cast(pa.timestamp(kind.unit)).cast(kind)
+    return texts.cast(pa.int64()).cast(kind) if pa.types.is_duration(kind) else texts.cast(kind)
 
 
 def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:

@@ -68,7 +68,7 @@ NO_FLOOR = ZeroFloor()
 def check_floor(given: object) -> None:
     """Raise OptionError unless this is a valid floor."""
     is_number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
-    if given is None or given == "auto" or (is_number and 0 < float(given) < 1):  # type: ignore[arg-type]
+    if given is None or given == "auto" or (is_number and 0 < given < 1):  # type: ignore[operator]
         return
     raise OptionError(
         f"'floor' must be \"auto\", None or a number that lies between 0 and 1, got {given!r}."

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.errors import CalvizError, OptionError
 from calviz.core.progress import checkpoint
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.base import BaseRecalibrator
@@ -23,7 +23,15 @@ from calviz.recalibrators.fitting.held_out import (
     shuffled_folds,
 )
 from calviz.recalibrators.maps import numpy_source
-from calviz.recalibrators.maps.loading import load_map
+from calviz.recalibrators.maps.fields import (
+    DamagedField,
+    Numbers,
+    Sizes,
+    damaged,
+    fields,
+    read_fields,
+)
+from calviz.recalibrators.maps.loading import check_part, rebuilt
 from calviz.recalibrators.maps.saved_maps import check_map, plain, saved_parameters
 from calviz.specs.recalibrator import (
     RECALIBRATORS,
@@ -371,23 +379,18 @@ class AutomaticRecalibrator(BaseRecalibrator):
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Rebuild a fitted mixture from the output of `to_dict`."""
         check_map(record)
-        fitted = record["fitted"]
-        if set(fitted) != {"weights", "parts", "evidence"}:
-            raise InputError("this is not the map of an automatic mixture")
         self = cls(**saved_parameters(cls, record))
         self._check_parameters()
         self._restore_common(record)
-        self.weights_ = np.asarray(fitted["weights"], dtype=np.float64)
-        self.parts_ = [load_map(part) for part in fitted["parts"]]
-        if (
-            self.weights_.shape != (len(self.parts_),)
-            or not np.isfinite(self.weights_).all()
-            or self.weights_.min(initial=1) < 0
-            or abs(self.weights_.sum() - 1) > 1e-6
-            or any(part.classes_.size != self.classes_.size for part in self.parts_)
-        ):
-            raise InputError("the weights of this mixture do not fit its maps, or do not sum to 1")
-        self.evidence_ = fitted["evidence"]
+        read = read_fields(_SAVED, record["fitted"], cls.key, {})
+        self.weights_, self.evidence_ = read["weights"], read["evidence"]
+        self.parts_ = [rebuilt(part) for part in read["parts"]]
+        for part in self.parts_:
+            check_part(self, part, self.input)
+        if len(self.parts_) != self.weights_.size:
+            raise damaged(
+                cls.key, f"it has {self.weights_.size} 'weights' for {len(self.parts_)} maps"
+            )
         return self
 
     def _program(self, name: str) -> numpy_source.Program:
@@ -405,3 +408,41 @@ def extra_standard_errors(rows: int) -> float:
 
 
 _NAMES = {"nll": "the log loss", "brier": "the Brier score"}
+
+
+class _Parts:
+    """Saved maps, in a list."""
+
+    def read(self, value: Any, sizes: Sizes) -> list[Any]:
+        """Return the saved maps as they are."""
+        if not isinstance(value, list):
+            raise DamagedField("must be a list of maps")
+        return value
+
+
+class _Evidence:
+    """`evidence_`, of which `reason` needs these numbers; maps saved by older versions have fewer others."""
+
+    def read(self, value: Any, sizes: Sizes) -> dict[str, Any]:
+        """Return the evidence as it is."""
+        number = Numbers(least=0)
+        try:
+            number.read(value["rows"], {})
+            Numbers(least=0, most=1).read(value["taken"], {})
+            Numbers().read(value.get("counts_from", 0), {})
+            for gain in value["gain"].values():
+                Numbers().read(gain["mean"], {})
+                number.read(gain["standard_error"], {})
+            for method in value["methods"].values():
+                number.read(method["seconds"], {})
+            is_whole = set(value["gain"]) in ({*()}, {*_NAMES}) and isinstance(
+                value["failed"], dict
+            )
+        except (KeyError, TypeError, AttributeError):
+            is_whole = False
+        if not is_whole:
+            raise DamagedField("lacks what the choice was based on")
+        return dict(value)
+
+
+_SAVED = fields(weights=Numbers(("M",), least=0, total=1), parts=_Parts(), evidence=_Evidence())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -21,12 +22,12 @@ from calviz.numerics.threads import one_blas_thread
 from calviz.numerics.zero_floor import NO_FLOOR, ZeroFloor, check_floor, smallest_normal
 from calviz.recalibrators.bases.score_checks import check_logits, check_probabilities
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import Field, Sizes, read_fields
 from calviz.recalibrators.maps.frames import transform_frame
 from calviz.recalibrators.maps.saved_maps import (
     MAP_VERSION,
     check_map,
     plain,
-    restored,
     saved_parameters,
 )
 from calviz.specs.metric import parameters_of
@@ -45,15 +46,16 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The registry key; for a class with several, that of the decorator nearest to it.
     needs : {"probabilities", "logits", "log-probabilities"}
         The form of the scores that `_fit` and `_apply` receive.
-    fitted : tuple of str
-        Names of the attributes that `_fit` sets; together with the parameters they define the map.
+    fitted : mapping of str to Field, or tuple of str
+        Names of the attributes that `_fit` sets, and what each may hold in a saved map (`maps/fields.py`); together with the parameters
+        they define the map.
     accuracy_preserving : bool
         Whether the map keeps the predicted class of every row; `transform` then enforces this despite rounding.
     """
 
     key: ClassVar[str]
     needs: ClassVar[Needs] = "logits"
-    fitted: ClassVar[tuple[str, ...]] = ()
+    fitted: ClassVar[Mapping[str, Field] | tuple[str, ...]] = {}
     accuracy_preserving: bool = False
     #: Whether fitting needs labels of at least two classes.
     _needs_two_classes: ClassVar[bool] = True
@@ -273,6 +275,14 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise OptionError(
                     f"'{parameter.name}' must be a whole number above 0, got {value!r}."
                 )
+            optional = parameter.annotation == float | None
+            if (
+                parameter.annotation is float or (optional and value is not None)
+            ) and not is_number(value):
+                raise OptionError(f"'{parameter.name}' must be a number, got {value!r}.")
+            if parameter.annotation is str and not isinstance(value, str):
+                raise OptionError(f"'{parameter.name}' must be text, got {value!r}.")
+        check_floor(getattr(self, "floor", None))
 
     def _check_scores(self, X: Any, y: Any = None, *, reset: bool) -> FloatArray:
         options = {"ensure_min_samples": 2, "ensure_min_features": 2} if reset else {}
@@ -326,7 +336,6 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _find_floor(self, array: FloatArray, labels: IntArray) -> ZeroFloor:
         choice = getattr(self, "floor", None)
-        check_floor(choice)
         if self.input == "logits" or not self._takes_logarithms():
             return NO_FLOOR
         if choice == "auto":
@@ -398,31 +407,32 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
-        names = {p.name for p in parameters_of(cls.__init__)}
-        parameters = saved_parameters(cls, record)
-        if not set(parameters) <= names or set(record["fitted"]) != set(cls.fitted):
-            raise InputError(f"this map of '{cls.key}' has unknown entries, or lacks some")
-        self = cls(**parameters)
+        self = cls(**saved_parameters(cls, record))
         self._check_parameters()
         self._restore_common(record)
-        for name in cls.fitted:
-            setattr(self, name, restored(record["fitted"][name]))
+        for name, value in read_fields(
+            cls.fitted, record["fitted"], cls.key, self._sizes()
+        ).items():
+            setattr(self, name, value)
         self._restored()
         return self
+
+    def _sizes(self) -> Sizes:
+        """Return the lengths of the axes that `fitted` names by letters."""
+        k = int(self.classes_.size)
+        return {"K": k, "C": 1 if k == 2 else k}
 
     def _restore_common(self, record: Mapping[str, Any]) -> None:
         """Set the attributes that every fitted map has, whatever its method."""
         k = int(record["classes"])
         self.classes_, self.n_features_in_ = np.arange(k), k
         # Maps saved by earlier versions lack "floor_clips": their floors always clipped.
-        self.floor_, self.floor_clips_ = (
-            float(record["floor"]),
-            bool(record.get("floor_clips", True)),
-        )
-        self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
+        self.floor_ = float(record["floor"])
+        self.floor_clips_ = record.get("floor_clips", True)
+        self.warnings_ = tuple(record.get("warnings", ()))
 
     def _restored(self) -> None:
-        """Check the attributes that were read, and rebuild what is derived from them."""
+        """Check how the attributes that were read fit together, and rebuild what is derived from them."""
 
     def snippet(self) -> str:
         """Return Python source that reproduces `transform` (to 1e-6) and needs only NumPy.
@@ -464,6 +474,16 @@ def is_whole(value: Any, least: int) -> bool:
     return (
         isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
     )
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number, and neither a bool nor NaN."""
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool):
+        return False
+    try:
+        return not math.isnan(value)
+    except OverflowError:  # a whole number beyond 1e308
+        return False
 
 
 def check_two_classes(recalibrator: Any, labels: IntArray, names: Sequence[str] = ()) -> None:

@@ -10,12 +10,14 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import OptionError
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import ets, irm, isotonic, temperature
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.bases.reasons_to_leave_out import close_to_simpler, follows_noise, variant
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import damaged
+from calviz.recalibrators.maps.loading import check_part
 from calviz.recalibrators.maps.saved_maps import check_map, saved_parameters
 from calviz.specs.recalibrator import (
     RECALIBRATORS,
@@ -77,6 +79,11 @@ class Composition(BaseRecalibrator):
         """Whether both parts keep the predicted class."""
         return composed(self.key).accuracy_preserving
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for part in self._make():
+            part._check_parameters()
+
     def _takes_logarithms(self) -> bool:
         return False
 
@@ -128,14 +135,19 @@ class Composition(BaseRecalibrator):
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Rebuild a fitted composition from the output of `to_dict`."""
         check_map(record)
-        parts = record["fitted"]
-        if set(parts) != {"first", "second"}:
-            raise InputError("this is not the map of a composition")
         self = cls(**saved_parameters(cls, record))
-        first, second = self._make()
-        self.first_ = type(first).from_dict(parts["first"])
-        self.second_ = type(second).from_dict(parts["second"])
+        self._check_parameters()
+        if self.key != record["method"]:
+            raise damaged(self.key, f"its method is '{record['method']}'")
         self._restore_common(record)
+        parts = record["fitted"]
+        if not isinstance(parts, Mapping) or set(parts) != {"first", "second"}:
+            raise damaged(self.key, "its parts must be first, second")
+        first, second = self._make()
+        for name, made in (("first", first), ("second", second)):
+            part = type(made).from_dict(parts[name])
+            check_part(self, part, made.input)
+            setattr(self, f"{name}_", part)
         return self
 
     def _program(self, name: str) -> numpy_source.Program:

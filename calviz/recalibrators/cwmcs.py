@@ -15,6 +15,7 @@ from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.fitting.temperature_search import best_gamma
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import Numbers, fields
 from calviz.recalibrators.temperature import bound_warning
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
@@ -60,7 +61,11 @@ class ClasswiseTemperature(BaseRecalibrator):
     the paper does not cover, likelihood, means and ECE are weighted.
     """
 
-    fitted = ("temperature_", "gamma_", "temperatures_")
+    fitted = fields(
+        temperature_=Numbers(above=0),
+        gamma_=Numbers(least=-1, most=1),
+        temperatures_=Numbers(("K",), above=0),
+    )
     temperature_: float
     gamma_: float
     temperatures_: FloatArray
@@ -89,12 +94,15 @@ class ClasswiseTemperature(BaseRecalibrator):
         counts = np.bincount(labels, minlength=scores.shape[1])
         self._warn_absent(counts, "they keep the common temperature")
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.temperature is not None and not 0 < self.temperature < np.inf:
+            raise OptionError(f"'temperature' must be above 0, got {self.temperature!r}.")
+
     def _common_temperature(
         self, scores: Scores, labels: IntArray, weights: FloatArray | None
     ) -> float:
         if self.temperature is not None:
-            if not self.temperature > 0:
-                raise OptionError(f"'temperature' must be above 0, got {self.temperature!r}.")
             return float(self.temperature)
         optimum = fit_temperature(scores, labels, weights=weights)
         warning = bound_warning(optimum)

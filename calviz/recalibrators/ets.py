@@ -15,6 +15,7 @@ from calviz.numerics.temperature import fit_temperature, tempered
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.fitting.mixture import likelihood_weights, squared_error_weights
+from calviz.recalibrators.maps.fields import Numbers, fields
 from calviz.recalibrators.temperature import bound_warning
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
@@ -57,7 +58,7 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         Weights of the tempered, the original and the uniform probabilities; they sum to 1.
     """
 
-    fitted = ("temperature_", "weights_")
+    fitted = fields(temperature_=Numbers(above=0), weights_=Numbers((3,), least=-1e-12, total=1))
     temperature_: float
     weights_: FloatArray
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import InputError
 from calviz.numerics.effective_number import effective_number
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
@@ -15,6 +14,7 @@ from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.fitting.gaussian_process import LatentProblem, warp
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import Numbers, fields
 from calviz.recalibrators.temperature import bound_warning
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
@@ -53,7 +53,12 @@ class GaussianProcess(BaseRecalibrator):
         Posterior mean and standard deviation of the departure from the prior mean, on a grid of ``-log(1 - log(p) / T)``.
     """
 
-    fitted = ("scale_", "grid_", "latent_", "deviation_")
+    fitted = fields(
+        scale_=Numbers(above=0),
+        grid_=Numbers(("M",), ascending=True),
+        latent_=Numbers(("M",)),
+        deviation_=Numbers(("M",), least=0),
+    )
     scale_: float
     grid_: FloatArray
     latent_: FloatArray
@@ -112,10 +117,6 @@ class GaussianProcess(BaseRecalibrator):
 
     def _apply(self, block: FloatArray) -> FloatArray:
         return softmax(self._latent(block))
-
-    def _restored(self) -> None:
-        if not self.grid_.shape == self.latent_.shape == self.deviation_.shape:
-            raise InputError("the map of 'gp' is damaged: its grids do not fit together")
 
     def _described(self) -> dict[str, Any]:
         """Return the temperature, and the largest departure of the function from temperature scaling."""

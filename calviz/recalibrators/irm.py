@@ -8,6 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks
+from calviz.core.errors import OptionError
 from calviz.core.probabilities import row_sums
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.bases import reasons_to_leave_out
@@ -21,6 +22,7 @@ from calviz.recalibrators.fitting.isotonic import (
     weighted_pieces,
 )
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import ProbabilityMap, fields
 from calviz.specs.recalibrator import Input, recalibrator
 
 #: Size of a run of probabilities that is sorted at once: large, because each run costs one search per positive.
@@ -59,12 +61,19 @@ class MulticlassIsotonic(OneMap):
     map_ : Piecewise
     """
 
+    fitted = fields(map_=ProbabilityMap(rising=True))
+
     def __init__(
         self, *, epsilon: float = EPSILON, cap: bool = True, input: Input = "probabilities"
     ) -> None:
         self.epsilon = epsilon
         self.cap = cap
         self.input = input
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not 0 <= self.epsilon < np.inf:
+            raise OptionError(f"'epsilon' must be 0 or more, got {self.epsilon!r}.")
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         whole = scores.whole()

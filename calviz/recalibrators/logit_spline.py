@@ -17,6 +17,7 @@ from calviz.recalibrators.bases.log_odds_maps import LogOddsMaps
 from calviz.recalibrators.fitting.logit_spline import STRAIGHT, LogitSpline, logit_spline
 from calviz.recalibrators.fitting.per_class_logistic import log_parts
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import Numbers, OnePerMap, damaged, fields
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 
@@ -59,7 +60,12 @@ class LogisticSpline(LogOddsMaps):
         Penalty strengths; 0 stands for a straight line.
     """
 
-    fitted = ("knots_", "values_", "bends_", "strengths_")
+    fitted = fields(
+        knots_=OnePerMap(Numbers(("M",), ascending=True)),
+        values_=OnePerMap(Numbers(("M",))),
+        bends_=OnePerMap(Numbers(("M",))),
+        strengths_=Numbers(("C",), least=0),
+    )
     knots_: list[FloatArray]
     values_: list[FloatArray]
     bends_: list[FloatArray]
@@ -86,7 +92,6 @@ class LogisticSpline(LogOddsMaps):
         self._fit_weighted(scores, labels, None)
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
-        self._check_options()
         n, k = scores.shape
         start = 1 if k == 2 else 0
         counts = np.bincount(labels, minlength=k)
@@ -112,7 +117,8 @@ class LogisticSpline(LogOddsMaps):
         self._set_splines(splines)
         self._warn_absent(counts, "their probabilities are only normalised")
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.knots < 2 or self.folds < 2:
             raise OptionError(
                 f"'knots' and 'folds' must be 2 or more, got {self.knots!r} and {self.folds!r}."
@@ -130,16 +136,13 @@ class LogisticSpline(LogOddsMaps):
         self.strengths_ = np.array([s.strength if np.isfinite(s.strength) else 0 for s in splines])
 
     def _restored(self) -> None:
-        try:
-            parts = zip(self.knots_, self.values_, self.bends_, self.strengths_, strict=True)
-            splines = [LogitSpline(t, v, c, float(s) or np.inf) for t, v, c, s in parts]
-            for spline in splines:
+        parts = zip(self.knots_, self.values_, self.bends_, self.strengths_, strict=True)
+        splines = [LogitSpline(t, v, c, float(s) or np.inf) for t, v, c, s in parts]
+        for spline in splines:
+            try:
                 spline.check()
-        except (InputError, AttributeError, TypeError, ValueError) as error:
-            raise InputError(f"a map of 'logit-spline' is damaged: {error}") from None
-        map_count = 1 if self.classes_.size == 2 else self.classes_.size
-        if len(splines) != map_count:
-            raise InputError(f"'logit-spline' has {len(splines)} maps for {map_count}")
+            except InputError as error:
+                raise damaged(self.key, str(error).rstrip(".")) from None
         self._set_splines(splines)
 
     def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:

@@ -8,12 +8,12 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks
-from calviz.core.errors import InputError
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.bases.log_odds_maps import sigmoid
 from calviz.recalibrators.bases.logistic_maps import LogisticMaps
 from calviz.recalibrators.fitting.per_class_logistic import LogisticFit, log_parts
+from calviz.recalibrators.maps.fields import Numbers, fields
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 
@@ -51,7 +51,7 @@ class QuadraticScaling(LogisticMaps):
     names = ("b", "c", "a")
     kind = "quadratic"
     start = (1.0, 0.0, 0.0)
-    fitted = ("coefficients_", "range_")
+    fitted = fields(**LogisticMaps.fitted, range_=Numbers((2, "C"), ascending=True))
     range_: FloatArray
 
     def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
@@ -96,13 +96,6 @@ class QuadraticScaling(LogisticMaps):
         """Return the coefficients by name, and the scores at which the maps turn (None where they do not)."""
         turns = [None if np.isnan(z) else _score(z) for z in self.turns()]
         return super()._described() | {"turns_at": turns if len(turns) > 1 else turns[0]}
-
-    def _restored(self) -> None:
-        if self.coefficients_.shape[0] != 3 or self.range_.shape != (
-            2,
-            self.coefficients_.shape[1],
-        ):
-            raise InputError("the map of 'quadratic' is damaged: its arrays do not fit together")
 
     def _margin(self, name: str) -> str:
         z = "(log_p - log_rest)"

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import InputError, NotAvailable
+from calviz.core.errors import NotAvailable
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.bases.structured_maps import FOLDS, MULTIPLES, Strength, StructuredMaps
 from calviz.recalibrators.fitting.linear_scaling import LinearProblem, seconds_of_a_pass
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.structured_loss import StructuredProblem
+from calviz.recalibrators.maps.fields import Numbers, fields
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 #: Passes over the rows that a fit is assumed to need: the final one, and one in cross-validation.
@@ -58,7 +59,7 @@ class StructuredMatrixScaling(StructuredMaps):
     K (diagonal of D, and c) or by K (K - 1) (off-diagonal of D): the more classes, the less they mix.
     """
 
-    fitted = StructuredMaps.fitted
+    fitted = fields(**{**StructuredMaps.fitted, "weights_": Numbers(("K", "K"))})
 
     def __init__(
         self,
@@ -104,11 +105,6 @@ class StructuredMatrixScaling(StructuredMaps):
 
     def _linear(self, block: FloatArray) -> FloatArray:
         return block @ self.weights_.T.astype(block.dtype)
-
-    def _restored(self) -> None:
-        k = self.classes_.size
-        if self.weights_.shape != (k, k) or self.intercepts_.shape != (k,):
-            raise InputError(f"the map of 'sms' does not have {k} classes")
 
     def _described(self) -> dict[str, Any]:
         off = self.weights_ - np.diag(np.diag(self.weights_))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import InputError
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.bases.structured_maps import StructuredMaps
@@ -73,10 +72,6 @@ class StructuredVectorScaling(StructuredMaps):
     def _linear(self, block: FloatArray) -> FloatArray:
         block *= self.weights_.astype(block.dtype)
         return block
-
-    def _restored(self) -> None:
-        if not self.weights_.shape == self.intercepts_.shape == self.classes_.shape:
-            raise InputError(f"the map of 'svs' does not have {self.classes_.size} classes")
 
     def _described(self) -> dict[str, Any]:
         return super()._described() | {

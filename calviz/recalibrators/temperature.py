@@ -9,6 +9,7 @@ from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import RANGE, Temperature, fit_temperature, tempered
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.bases import reasons_to_leave_out
+from calviz.recalibrators.maps.fields import Numbers, fields
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
 
@@ -56,7 +57,7 @@ class TemperatureScaling(BaseRecalibrator):
         T.
     """
 
-    fitted = ("temperature_",)
+    fitted = fields(temperature_=Numbers(above=0))
     temperature_: float
 
     def __init__(

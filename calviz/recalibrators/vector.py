@@ -12,6 +12,7 @@ from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.fitting.linear_scaling import fit_linear
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import Numbers, fields
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
 
@@ -45,7 +46,7 @@ class VectorScaling(BaseRecalibrator):
     is multiplied by a different factor in each class.
     """
 
-    fitted = ("weights_", "intercepts_")
+    fitted = fields(weights_=Numbers(("K",)), intercepts_=Numbers(("K",)))
     weights_: FloatArray
     intercepts_: FloatArray
 

@@ -15,6 +15,7 @@ from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
 from calviz.recalibrators.fitting.venn_abers import Pair, venn_abers
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import OnePerMap, ProbabilityMap, damaged, fields
 from calviz.specs.recalibrator import Input, recalibrator
 
 
@@ -54,7 +55,7 @@ class VennAbers(OneVsRest):
     differs from a calibration score by rounding only counts as equal to it.
     """
 
-    fitted = ("lower_", "upper_")
+    fitted = fields(lower_=OnePerMap(ProbabilityMap()), upper_=OnePerMap(ProbabilityMap()))
     #: Nothing needs to be added: no probability is 0.
     epsilon = 0.0
     lower_: list[Piecewise]
@@ -89,9 +90,10 @@ class VennAbers(OneVsRest):
         return pair.merged()
 
     def _restored(self) -> None:
-        super()._restored()
-        pairs = zip(self.lower_, self.upper_, strict=True)
-        self.maps_ = [Pair(lower, upper).merged() for lower, upper in pairs]
+        pairs = [Pair(*pair) for pair in zip(self.lower_, self.upper_, strict=True)]
+        if not all(pair.is_ordered for pair in pairs):
+            raise damaged(self.key, "'lower_' must not exceed 'upper_'")
+        self.maps_ = [pair.merged() for pair in pairs]
 
     def _intervals(self, scores: Scores) -> FloatArray:
         n, k = scores.shape

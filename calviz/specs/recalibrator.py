@@ -194,6 +194,18 @@ class RecalibratorSpec:
         function = plain.__init__ if inspect.isclass(plain) else plain
         return parameters_of(partial(function, **{**preset, "input": None}))
 
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise OptionError if the method has no such parameters, or if one has a value that is not allowed."""
+        names = {p.name for p in self.parameters}
+        if unknown := set(options) - names:
+            raise OptionError(
+                f"'{self.key}' has no option '{min(unknown)}'; known: {', '.join(sorted(names)) or 'none'}."
+            )
+        # A method of another package need not check its parameters before it is fitted.
+        check = getattr(self.make(**options), "_check_parameters", None)
+        if check is not None:
+            check()
+
     def make_with(self, *, input: Input, **values: Any) -> Any:
         """Return an unfitted recalibrator with those of these parameters that it has: not every method has a floor, or a cap."""
         names = {p.name for p in self.parameters}

@@ -58,6 +58,9 @@ def test_a_saved_map(p, tmp_path):
             calviz.load_map(path)
     with pytest.raises(InputError, match=r"^this is not the map of a recalibrator"):
         calviz.load_map(None)
+    for place, what in (("none.json", "there is no such file"), (".", "cannot be opened")):
+        with pytest.raises(InputError, match=what):
+            calviz.load_map(tmp_path / place)
 
 
 def test_drawing(p):

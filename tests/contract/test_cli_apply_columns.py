@@ -1,6 +1,6 @@
 """What `calviz apply` writes beside the scores: columns with their values, types and times."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -52,6 +52,11 @@ def test_columns_keep_their_types(tmp_path: Path, suffix: str, roles: tuple[str,
             ),
             "amount": pl.Series(np.arange(N) / 7, dtype=pl.Float32),
             "comment": [f"text {i}" for i in range(N)],
+            "note": ([None, "a", "b"] * N)[:N],
+            "empty": (["", "a", "b"] * N)[:N],
+            "grade": pl.Series(([None, "a", "b"] * N)[:N], dtype=pl.Categorical),
+            "clock": ([time(7, 30, 0, 250), None, time(23, 59)] * N)[:N],
+            "wait": ([timedelta(milliseconds=1500), None, timedelta(days=2)] * N)[:N],
         }
     )
     scores = {f"p_{k}": probabilities()[:, k] for k in range(3)}
@@ -63,6 +68,18 @@ def test_columns_keep_their_types(tmp_path: Path, suffix: str, roles: tuple[str,
     written = pl.read_parquet(target).rename({"id": "case"} if roles else {})
     assert written.select(others.columns).equals(others)
     assert written.select(others.columns).schema == others.schema
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_columns_of_objects_are_left_out_with_a_notice(tmp_path: Path, suffix: str):
+    p = probabilities()[:30]
+    path, target = tmp_path / f"new{suffix}", tmp_path / "out.csv"
+    frame = pl.DataFrame({**{f"p_{k}": p[:, k] for k in range(3)}, "meta": [{"a": 1}] * 30})
+    write_table(frame, path)
+    code, said, wrong = run("apply", path, "--map", map_file(tmp_path), "--out", target)
+    assert (code, wrong) == (0, "")
+    assert "left out: meta" in said
+    assert pl.read_csv(target).columns == ["p_0", "p_1", "p_2"]
 
 
 def test_times_keep_their_offsets(tmp_path: Path):

@@ -206,6 +206,41 @@ def test_all_parts_of_an_array_file_without_labels_are_calibrated(tmp_path: Path
     assert (code, "label" in wrong, "one-hot" in wrong) == (2, True, False)
 
 
+@pytest.mark.parametrize("labels", ["index", "name", "one-hot"])
+@pytest.mark.parametrize("labelled", ["val", "test"])
+def test_parts_of_an_array_file_without_labels_are_calibrated_beside_those_with(
+    tmp_path: Path, labels: str, labelled: str
+):
+    p, path, target = probabilities(), tmp_path / "parts.npz", tmp_path / "out.csv"
+    rows = {"val": slice(0, 900), "test": slice(900, N)}
+    index = (np.arange(N) % 3)[rows[labelled]]
+    values = {"index": index, "name": np.array(["0", "1", "2"])[index], "one-hot": np.eye(3)[index]}
+    np.savez(
+        path,
+        val_probs=p[rows["val"]],
+        test_probs=p[rows["test"]],
+        **{f"{labelled}_labels": values[labels]},
+    )
+    fitted = map_file(tmp_path)
+    code, said, wrong = run("apply", path, "--map", fitted, "--out", target)
+    assert (code, wrong) == (0, "")
+    assert "val 900, test 1,600" in said
+    assert "left out" not in said
+    frame = pl.read_csv(target)
+    assert frame["split"].to_list() == ["val"] * 900 + ["test"] * 1_600
+    scores = frame.select("p_0", "p_1", "p_2").to_numpy()
+    np.testing.assert_allclose(scores, calviz.load_map(fitted).transform(p), atol=1e-12)
+    if labels != "one-hot":
+        written = frame["labels"].to_numpy()
+        assert [int(v) for v in written[rows[labelled]]] == index.tolist()
+    # Whoever needs labels gets the rows that have some.
+    code, said, _ = run("audit", path)
+    assert (code, f"'{'test' if labelled == 'val' else 'val'}_probs' is left out" in said) == (
+        0,
+        True,
+    )
+
+
 def test_only_a_map_does_without_labels(tmp_path: Path):
     path, _ = unlabelled(tmp_path, ".npz")
     for command in (

@@ -181,9 +181,13 @@ def test_a_map_for_other_classes_is_refused(file, tmp_path):
     record = json.loads(saved.read_text())
     for change, message in [
         ({"class_names": ["dog", "cat", "fox"]}, "other classes, or for another order"),
-        ({"classes": 7}, "for 7 classes"),
+        ({"classes": 7}, "7 classes and 3 'class_names'"),
+        ({"classes": 7, "class_names": []}, "the map is for 7 classes"),
         ({"calviz_map": 2}, "has version 2"),
-        ({"fitted": {}}, "lacks some"),
+        ({"class_names": ["cat", "dog"]}, "3 classes and 2 'class_names'"),
+        ({"class_names": ["cat", "cat", "fox"]}, "different from each other"),
+        ({"class_names": "cat"}, "must be a list of texts"),
+        ({"fitted": {}}, "is damaged: its fields must be temperature_, weights_"),
     ]:
         saved.write_text(json.dumps(record | change))
         out = run("apply", file, "--map", saved, "--out", tmp_path / "x.npz")
@@ -370,7 +374,11 @@ def test_errors_after_reading_name_the_file(file, arguments, tmp_path, monkeypat
             [
                 *"recalibrate --method temperature --option temperature.floor=5 --out out.csv".split()
             ],
-            "'floor' must be",
+            "--option of 'temperature': 'floor' must be",
+        ),
+        (
+            ["compare", "--methods", "ets,temperature", "--option", "temperature.floor=abc"],
+            "--option of 'temperature': 'floor' must be",
         ),
         ([*"recalibrate --method temperature --sample 20 --out out.csv".split()], "--out out.csv"),
         (["sets", "--coverage", "2"], "'coverage' must lie"),

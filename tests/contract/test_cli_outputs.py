@@ -1,9 +1,10 @@
-"""No output of a command replaces what is read, or another output."""
+"""No output of a command replaces what is read, or another output; all are written, or none."""
 
 from pathlib import Path
 
 import pytest
 
+from calviz.core.errors import NotAvailable
 from tests.inputs.command_line import outcome as run
 from tests.inputs.maps_and_files import map_file, probabilities, write
 
@@ -57,6 +58,69 @@ def test_no_output_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert fitted.stat().st_size
     code, _, wrong = run(*("audit", path, "--json", "/dev/null", "--junit", "/dev/null"))
     assert (code, wrong) == (0, "")
+
+
+@pytest.mark.parametrize("option", ["--save-map", "--save-snippet"])
+def test_a_map_that_cannot_be_saved_leaves_no_other_file(tmp_path: Path, option: str):
+    path = write(tmp_path, ".csv", probabilities())
+    arguments = ("recalibrate", path, "--method", "temperature", "--out", tmp_path / "o.csv")
+    saved = tmp_path / "saved"
+    full = Path("/dev/full")
+    if full.exists():
+        other = "--save-snippet" if option == "--save-map" else "--save-map"
+        code, _, wrong = run(*arguments, option, full, other, saved)
+        assert (code, "full: cannot be written" in wrong) == (2, True)
+        assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    # Too many numbers for a source file.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("calviz.recalibrators.temperature.TemperatureScaling.snippet", _too_large)
+        code, _, wrong = run(*arguments, "--save-snippet", saved, "--save-map", tmp_path / "m")
+    assert (code, wrong) == (2, "calviz: too large.\n")
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert run(*arguments, option, saved)[0] == 0
+    assert saved.stat().st_size
+    assert (tmp_path / "o.csv").stat().st_size
+
+
+def _too_large(self: object) -> str:
+    raise NotAvailable("too large.")
+
+
+def test_a_folder_without_the_right_to_write_is_found_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = write(tmp_path, ".csv", probabilities())
+    (tmp_path / "locked").mkdir()
+    monkeypatch.setattr("os.access", lambda place, mode: Path(place).name != "locked")
+    locked = tmp_path / "locked" / "x"
+    for arguments in (
+        ("recalibrate", "--method", "temperature", "--out", tmp_path / "o.csv", "--save-map", locked),
+        ("recalibrate", "--method", "temperature", "--out", f"{locked}.csv"),
+        ("audit", "--json", locked),
+    ):  # fmt: skip
+        code, said, wrong = run(arguments[0], path, *arguments[1:])
+        assert (code, said) == (2, "")
+        assert "its directory cannot be written to" in wrong
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["locked", path.name]
+
+
+def test_a_folder_to_write_to_is_neither_standard_output_nor_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("x")
+    for command in (("apply", "--map", fitted), ("recalibrate", "--method", "ets", "--sample", 90)):
+        for out, sentence in (("-", "only --json and --markdown write to"), ("taken", "is a file")):
+            code, _, wrong = run(command[0], path, *command[1:], "--out", out)
+            assert (code, sentence in wrong) == (2, True), wrong
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([path.name, "map.json", "taken"])
+
+
+def test_a_model_where_there_are_no_names_is_refused_without_an_empty_list(tmp_path: Path):
+    path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / "o", "--model", "x")
+    assert (code, "there is one, without a name" in wrong) == (2, True), wrong
 
 
 def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):

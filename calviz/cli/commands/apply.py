@@ -9,7 +9,7 @@ import click
 
 from calviz.cli.fit_row_options import one_model
 from calviz.cli.group import FINE
-from calviz.cli.output_options import OutputOption, check_output
+from calviz.cli.output_options import OutputOption, check_folder, check_output
 from calviz.cli.reading import reading_options
 from calviz.cli.text import naming, say
 from calviz.core.errors import OptionError
@@ -55,6 +55,7 @@ def command(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
     if several or Path(out).is_dir() or not Path(out).suffix:
+        check_folder("--out", out)
         return _block_by_block(sources, _record(map_path), out, model, reading)
     (file,) = sources
     check_target(out)

@@ -85,7 +85,9 @@ def command(
 
     parameters = parse(options)
     names = tuple(name.strip() for name in methods.split(","))
-    if methods != "all":
+    if methods == "all":
+        check_options(parameters, RECALIBRATORS.keys(), "--option")
+    else:
         check_options(parameters, names, "--option")
         for name in names:
             RECALIBRATORS[name]  # an unknown key is refused before the file is read

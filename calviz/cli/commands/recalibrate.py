@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +13,12 @@ import click
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
-from calviz.cli.output_options import OutputOption, check_output
+from calviz.cli.output_options import OutputOption, check_folder, check_output
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.row_sampling import draw_options, sample_option, say_drawn, why_drawn
 from calviz.cli.text import naming, say
-from calviz.core.atomic_files import write_output
-from calviz.core.errors import OptionError
+from calviz.core.atomic_files import replacing
+from calviz.core.errors import CalvizError, OptionError
 from calviz.core.options import DEFAULT_SAMPLE_ROWS
 from calviz.specs.recalibrator import RECALIBRATORS, zero_words
 
@@ -89,7 +91,11 @@ def command(
         recalibrated = _block_by_block(
             file, method, why, out, sample, model, reading, division, parameters
         )
-        _save(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet)
+        try:
+            with _saving(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet):
+                pass
+        except CalvizError as error:
+            raise type(error)(f"{error} The files in {out} were written.") from None
         return FINE
     check_target(out)
     check_output("--out", out)
@@ -105,18 +111,27 @@ def command(
         say(f"{method}: {remark}")
     for sentence in result.warnings:
         say(f"{method}: {sentence}")
-    write_predictions(result.calibrated, out, types=loaded.types)
-    if result.recalibrator is not None:
-        record = result.recalibrator.to_dict() | {"class_names": list(data.class_names)}
-        _save(record, result.recalibrator, save_map, save_snippet)
+    fitted = result.recalibrator
+    record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
+    with _saving(record, fitted, save_map, save_snippet):
+        write_predictions(result.calibrated, out, types=loaded.types)
     return FINE
 
 
-def _save(record: Any, recalibrator: Any, save_map: str | None, save_snippet: str | None) -> None:
+@contextlib.contextmanager
+def _saving(
+    record: Any, recalibrator: Any, save_map: str | None, save_snippet: str | None
+) -> Iterator[None]:
+    """Save the map and its source, and give them their names when the block has ended well; otherwise none is there."""
+    texts: dict[str, str] = {}
     if save_map is not None:
-        write_output(save_map, json.dumps(record, allow_nan=False) + "\n")
+        texts[save_map] = json.dumps(record, allow_nan=False) + "\n"
     if save_snippet is not None:
-        write_output(save_snippet, recalibrator.snippet())
+        texts[save_snippet] = recalibrator.snippet()
+    with contextlib.ExitStack() as stack:
+        for path, text in texts.items():
+            stack.enter_context(replacing(path)).write_bytes(text.encode())
+        yield
 
 
 def _block_by_block(
@@ -138,6 +153,7 @@ def _block_by_block(
         raise OptionError(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
+    check_folder("--out", out)
     options = draw_options(reading, division)
     with showing_progress(), naming(source):
         recalibrated = recalibrate_files(

@@ -8,9 +8,11 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
@@ -26,7 +28,7 @@ from calviz.data.formats.npy.stored_array import (
     column_of,
     half_precision,
 )
-from calviz.data.formats.npy.stream import Readable, check_size, read_array, read_header
+from calviz.data.formats.npy.stream import Header, Readable, check_size, read_array, read_header
 from calviz.data.loaded import short
 from calviz.data.notices import Notice
 from calviz.data.recognition.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
@@ -72,8 +74,30 @@ def open_npz(source: Source) -> Table:
     if len(members) != len(entries):
         raise InputError("two arrays have the same name")
     members = {name: m for name, m in members.items() if m.header.shape != ()}
-    class_names = _class_names(members)
-    paired = _paired(members)
+    return _table(members, _class_names(members))
+
+
+@dataclass(eq=False, kw_only=True)
+class NpzTable(ArrayTable):
+    """The arrays of an NPZ file.
+
+    Attributes
+    ----------
+    members : dict of str to StoredArray
+        All arrays but the class names.
+    """
+
+    members: dict[str, StoredArray]
+
+    def for_map(self) -> Table:
+        """Return a table that also has the splits without labels; their labels are missing."""
+        return _table(self.members, self.class_names, unlabelled=True)
+
+
+def _table(
+    members: dict[str, StoredArray], class_names: tuple[str, ...], *, unlabelled: bool = False
+) -> NpzTable:
+    paired = _paired(members, unlabelled)
     notices: list[Finding] = []
     if paired is not None:
         parts, splits = paired
@@ -84,7 +108,8 @@ def open_npz(source: Source) -> Table:
     if splits is not None:
         columns.append(Column(SPLIT, "text", np.array(list(splits.levels), dtype=object)))
     notices += [finding for group in parts.values() for finding in half_precision(group)]
-    return ArrayTable(
+    return NpzTable(
+        members=members,
         format="NPZ",
         columns=tuple(columns),
         arrays=True,
@@ -168,8 +193,13 @@ def _role(key: str) -> tuple[str, str] | None:
     return None
 
 
-def _paired(members: dict[str, StoredArray]) -> tuple[dict[str, list[StoredArray]], Factor] | None:
-    """Concatenate arrays such as val_probs, val_labels, test_probs, test_labels, all with or all without labels, to columns with splits; None if there are no such pairs."""
+def _paired(
+    members: dict[str, StoredArray], unlabelled: bool
+) -> tuple[dict[str, list[StoredArray]], Factor] | None:
+    """Concatenate arrays such as val_probs, val_labels, test_probs, test_labels to columns with splits; None if there are no such pairs.
+
+    All splits have labels or none has, unless `unlabelled`: then the labels of those without are missing.
+    """
     splits: dict[str, dict[str, StoredArray]] = {}
     for key, member in members.items():
         if pair := _role(key):
@@ -183,9 +213,11 @@ def _paired(members: dict[str, StoredArray]) -> tuple[dict[str, list[StoredArray
     unsplit = [
         k for k in members if _role(k) is None and (plain(k) in scores or plain(k) in LABELS)
     ]
-    if not complete and not any(r in LABELS for roles in splits.values() for r in roles):
+    scored = {s: roles for s, roles in splits.items() if any(r in scores for r in roles)}
+    if complete and unlabelled:
+        complete = _with_missing_labels(scored, complete, scores)
+    elif not complete and not any(r in LABELS for roles in splits.values() for r in roles):
         # Rows without labels, to which a map is applied.
-        scored = {s: roles for s, roles in splits.items() if any(r in scores for r in roles)}
         complete = scored if len(scored) > 1 else {}
     if not complete or unsplit:
         return None
@@ -201,6 +233,42 @@ def _paired(members: dict[str, StoredArray]) -> tuple[dict[str, list[StoredArray
     rows = [_rows(roles, scores) for roles in complete.values()]
     codes = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
     return parts, Factor(codes=codes, levels=tuple(complete))
+
+
+def _with_missing_labels(
+    scored: dict[str, dict[str, StoredArray]],
+    labelled: dict[str, dict[str, StoredArray]],
+    scores: set[str],
+) -> dict[str, dict[str, StoredArray]]:
+    """Return all splits with scores; those without labels get missing ones, of the form of the first split with labels."""
+    first = next(iter(labelled.values()))
+    role = next(r for r in first if r in LABELS)
+    header = first[role].header
+    # Whole numbers become text, which can be missing, rather than fractions.
+    is_text = header.dtype.kind in "USiu" and first[role].width is None
+    whole = {}
+    for split, roles in scored.items():
+        if split not in labelled:
+            rows = next(m for r, m in roles.items() if r in scores).rows
+            shape = (rows, *header.shape[1:])
+            missing = (
+                np.full(shape, "", header.dtype if header.dtype.kind in "US" else "U1")
+                if is_text
+                else np.full(shape, np.nan, np.float64)
+            )
+            roles = roles | {role: _in_memory(f"{split}_{role}", missing)}
+        whole[split] = roles
+    return whole
+
+
+def _in_memory(name: str, values: npt.NDArray[Any]) -> StoredArray:
+    content = values.tobytes()
+
+    @contextmanager
+    def opened() -> Iterator[Readable]:
+        yield io.BytesIO(content)
+
+    return StoredArray(name, Header(values.shape, values.dtype, False, 0), opened)
 
 
 def _left_out(

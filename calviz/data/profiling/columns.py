@@ -174,6 +174,10 @@ def _model(scores: Sequence[files.ScoreColumns], model: str | None) -> files.Sco
         return scores[0]
     if model in by_model:
         return by_model[model]
+    if list(by_model) == [""]:
+        raise OptionError(
+            f"there is no model '{shortened(str(model))}': there is one, without a name; leave out the model (--model, model=)."
+        )
     wrong = f"there is no model '{shortened(model)}'" if model else "there are several models"
     raise OptionError(f"{wrong}; choose one of: {', '.join(by_model)}.")
 

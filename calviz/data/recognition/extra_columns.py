@@ -73,6 +73,10 @@ def time(view: TableView, used: set[str]) -> str | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
+#: Fewest distinct values of a column that is suggested as clusters: resampling three sites says nothing about others.
+FEWEST_CLUSTERS = 5
+
+
 def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Finding]:
     """Yield hints about columns that may hold clusters or weights, which are never used unless the user says so."""
     options = view.options
@@ -99,9 +103,9 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
 
 
 def _has_repeats(column: Column) -> bool:
-    """Whether there are several distinct values, at most half as many as rows."""
+    """Whether there are enough distinct values to resample them, at most half as many as rows."""
     values = column.head.tolist()
-    return 1 < len(set(values)) <= len(values) / 2
+    return FEWEST_CLUSTERS <= len(set(values)) <= len(values) / 2
 
 
 def _may_be_id(column: Column) -> bool:
@@ -145,8 +149,9 @@ def groups(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tuple[str,
 def others(view: TableView, used: set[str]) -> tuple[str, ...]:
     """The columns that have no role, and are written beside calibrated scores; those that cannot be are named in a notice."""
     free = [c for c in view.table.columns if c.name not in used]
-    lists = [short(c.name) for c in free if c.type == "other" or (c.width or 1) > 1]
-    if lists:
+    # An object with a single number has a width of 1.
+    single = [c for c in free if c.type != "other" and (c.width or 1) == 1 and not c.fields]
+    if lists := [short(c.name) for c in free if c not in single]:
         text = f"columns without a single number or text per row are left out: {', '.join(lists)}"
         view.note(Notice.LEFT_OUT, "warning", text)
-    return tuple(c.name for c in free if c.type != "other" and (c.width or 1) == 1)
+    return tuple(c.name for c in single)

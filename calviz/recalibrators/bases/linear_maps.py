@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks
-from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.progress import checkpoint
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
@@ -19,6 +19,7 @@ from calviz.recalibrators.fitting.minimise import Minimum
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.strength_search import GRID, SHORT_PASSES, StrengthSearch
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import Numbers, fields
 from calviz.recalibrators.vector import present_classes, separated_below
 from calviz.specs.recalibrator import FloorChoice, Input
 
@@ -36,7 +37,11 @@ LEAST_RIDGE = 1e-8
 class LinearMaps(BaseRecalibrator):
     """Base of matrix scaling and Dirichlet calibration: ``softmax(W z + b)``."""
 
-    fitted = ("weights_", "intercepts_", "strengths_")
+    fitted = fields(
+        weights_=Numbers(("K", "K")),
+        intercepts_=Numbers(("K",)),
+        strengths_=Numbers((2,), least=0),
+    )
     #: W, shape (K, K): row k holds the weights of all scores for class k.
     weights_: FloatArray
     #: b, shape (K,).
@@ -72,7 +77,6 @@ class LinearMaps(BaseRecalibrator):
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
-        self._check_strengths()
         counts = np.bincount(labels, minlength=k)
         present, present_scores, present_labels = present_classes(scores, labels, counts)
         if present.size * (present.size + 1) <= MatrixProblem.most_dense:
@@ -114,7 +118,8 @@ class LinearMaps(BaseRecalibrator):
 
     # ---------------------------------------------------------------- penalties
 
-    def _check_strengths(self) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         for name in ("off_diagonal", "intercept", "l2"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
@@ -176,11 +181,6 @@ class LinearMaps(BaseRecalibrator):
         out = block @ self.weights_.T.astype(block.dtype)
         out += self.intercepts_.astype(block.dtype)
         return softmax(out)
-
-    def _restored(self) -> None:
-        k = self.classes_.size
-        if self.weights_.shape != (k, k) or self.intercepts_.shape != (k,):
-            raise InputError(f"the map of '{self.key}' does not have {k} classes")
 
     def _described(self) -> dict[str, Any]:
         """Return the strengths, the diagonal, the largest off-diagonal weight, and the intercepts."""

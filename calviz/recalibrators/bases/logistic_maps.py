@@ -18,12 +18,13 @@ from calviz.recalibrators.fitting.per_class_logistic import (
 )
 from calviz.recalibrators.fitting.weighted_logistic import weighted_logistic
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import Numbers, Sizes, fields
 
 
 class LogisticMaps(LogOddsMaps):
     """Base of Platt scaling, beta calibration and similar methods: one logistic regression per class."""
 
-    fitted: ClassVar[tuple[str, ...]] = ("coefficients_",)
+    fitted = fields(coefficients_=Numbers(("D", "C")))
     #: Shape (D, C): one column per class, or a single one with two classes; the last row holds the intercepts.
     coefficients_: FloatArray
     names: ClassVar[tuple[str, ...]]
@@ -82,6 +83,9 @@ class LogisticMaps(LogOddsMaps):
         margin = np.einsum("dbc,dc->bc", x, theta[:-1])
         margin += theta[-1]
         return np.asarray(margin)
+
+    def _sizes(self) -> Sizes:
+        return super()._sizes() | {"D": len(self.start)}
 
     def _described(self) -> dict[str, Any]:
         """Return the coefficients by name."""

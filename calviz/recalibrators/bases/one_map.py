@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.errors import InputError
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.piecewise import Piecewise
+from calviz.recalibrators.maps.fields import ProbabilityMap, fields
 
 
 class OneMap(BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
-    fitted = ("map_",)
+    fitted = fields(map_=ProbabilityMap())
     map_: Piecewise
 
     def _described(self) -> dict[str, Any]:
@@ -29,9 +29,3 @@ class OneMap(BaseRecalibrator):
 
     def _saved(self) -> dict[str, Any]:
         return {"map_": self.map_.to_dict()}
-
-    def _restored(self) -> None:
-        try:
-            self.map_ = Piecewise.from_dict(self.map_)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"the map of '{self.key}' is damaged: {error}") from None

@@ -8,7 +8,6 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.blocks import for_row_blocks
-from calviz.core.errors import InputError
 from calviz.core.probabilities import row_sums
 from calviz.numerics.columns import for_columns, rows_by_class
 from calviz.numerics.scores import Scores
@@ -16,6 +15,7 @@ from calviz.numerics.zero_floor import ZeroFloor
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import OnePerMap, ProbabilityMap, fields
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 would have no distribution.
@@ -32,7 +32,7 @@ class OneVsRest(BaseRecalibrator):
     """
 
     #: Each of these attributes is a list with one `Piecewise` per map.
-    fitted: ClassVar[tuple[str, ...]] = ("maps_",)
+    fitted = fields(maps_=OnePerMap(ProbabilityMap()))
     #: Multiple of the original probability that is added before normalising.
     epsilon: ClassVar[float] = EPSILON
     #: One map per class; with two classes, the map of class 1 alone.
@@ -143,17 +143,6 @@ class OneVsRest(BaseRecalibrator):
 
     def _saved(self) -> dict[str, Any]:
         return {name: [m.to_dict() for m in getattr(self, name)] for name in self.fitted}
-
-    def _restored(self) -> None:
-        map_count = 1 if self.classes_.size == 2 else self.classes_.size
-        for name in self.fitted:
-            try:
-                maps = [Piecewise.from_dict(m) for m in getattr(self, name)]
-            except (KeyError, TypeError, ValueError) as error:
-                raise InputError(f"a map of '{self.key}' is damaged: {error}") from None
-            if len(maps) != map_count:
-                raise InputError(f"'{self.key}' has {len(maps)} maps for {map_count}")
-            setattr(self, name, maps)
 
     def _source(self, name: str) -> str:
         x = numpy_source.arrays([m.x for m in self.maps_])

@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.progress import checkpoint
 from calviz.numerics.scores import Scores, softmax
-from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.base import BaseRecalibrator, is_number
 from calviz.recalibrators.fitting.linear_scaling import LinearProblem
 from calviz.recalibrators.fitting.mixed_temperature import MixedTemperature, fit_mixed_temperature
 from calviz.recalibrators.fitting.penalised_scaling import fit_penalised
@@ -18,6 +18,7 @@ from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.softmax_loss import working_type
 from calviz.recalibrators.fitting.strength_search import StrengthSearch
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.fields import Numbers, fields
 from calviz.recalibrators.vector import present_classes
 from calviz.specs.recalibrator import FloorChoice, Input
 
@@ -37,7 +38,14 @@ class StructuredMaps(BaseRecalibrator):
     block by `_linear`.
     """
 
-    fitted = ("temperature_", "rows_", "weights_", "intercepts_", "strength_", "searched_")
+    fitted = fields(
+        temperature_=Numbers(above=0),
+        rows_=Numbers(least=1, whole=True),
+        weights_=Numbers(("K",)),
+        intercepts_=Numbers(("K",)),
+        strength_=Numbers(above=0),
+        searched_=Numbers(("M", 2)),
+    )
     temperature_: float
     rows_: int
     weights_: FloatArray
@@ -91,8 +99,7 @@ class StructuredMaps(BaseRecalibrator):
         if isinstance(value, str):
             is_allowed = value == "cv"
         else:
-            is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            is_allowed = is_number and 0 < float(value) < np.inf
+            is_allowed = is_number(value) and 0 < float(value) < np.inf
         if not is_allowed:
             raise OptionError(f"'strength' must be a number above 0 or \"cv\", got {value!r}.")
 

@@ -35,6 +35,14 @@ class Pair:
     lower: Piecewise
     upper: Piecewise
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the lower map is nowhere above the upper one, by more than rounding, and both are of one kind."""
+        at = np.append(np.union1d(self.lower.x, self.upper.x), np.inf)
+        return self.lower.is_steps == self.upper.is_steps and bool(
+            (self.lower(at) <= self.upper(at) + 1e-9).all()
+        )
+
     def merged(self) -> Piecewise:
         """Return the map to p1 / (1 - p0 + p1), which has the least worst-case regret in log loss."""
         if not self.lower.is_steps:  # a map that changes nothing

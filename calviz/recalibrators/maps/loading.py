@@ -7,10 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.maps.fields import damaged
 from calviz.recalibrators.maps.saved_maps import check_map
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.specs.recalibrator import RECALIBRATORS, Input
 
 
 def load_map(source: Any) -> BaseRecalibrator:
@@ -30,7 +31,7 @@ def load_map(source: Any) -> BaseRecalibrator:
     Raises
     ------
     InputError, OptionError
-        If the file or record is not a map, is of another version, or is damaged.
+        If there is no such file, or the file or record is not a map, is of another version, or is damaged.
 
     Examples
     --------
@@ -43,29 +44,50 @@ def load_map(source: Any) -> BaseRecalibrator:
     """
     if isinstance(source, str | os.PathLike):
         try:
-            return _rebuilt(read_record(source))
+            return rebuilt(read_record(source))
         except InputError as error:
             raise error.in_file(Path(source).name) from None
-    return _rebuilt(source)
+    return rebuilt(source)
 
 
-def _rebuilt(record: Any) -> BaseRecalibrator:
+def rebuilt(record: Any) -> BaseRecalibrator:
+    """Return the map of a saved record; raises InputError if it is none, or damaged."""
     check_map(record)
+    method = str(record["method"])
     try:
-        cls = type(RECALIBRATORS[str(record["method"])].make())
+        cls = type(RECALIBRATORS[method].make())
         loaded: BaseRecalibrator = cls.from_dict(record)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise InputError(f"the map of '{record['method']}' is damaged ({error})") from None
     except OptionError as error:
         raise InputError(f"the map cannot be read: {error}".rstrip(".")) from None
+    except CalvizError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        raise damaged(method, str(error)) from None
     return loaded
 
 
+def check_part(whole: BaseRecalibrator, part: BaseRecalibrator, given: Input) -> None:
+    """Raise InputError unless a part of a map has the classes of the whole, and takes scores of this kind."""
+    if part.classes_.size != whole.classes_.size:
+        raise damaged(
+            whole.key,
+            f"it is for {whole.classes_.size} classes, its part '{part.key}' for {part.classes_.size}",
+        )
+    if part.input != given:
+        raise damaged(whole.key, f"its part '{part.key}' is for {part.input}, not for {given}")
+
+
 def read_record(path: str | os.PathLike[str]) -> Any:
-    """Read the JSON of a saved map from a file; raise InputError if it is not JSON."""
+    """Read the JSON of a saved map from a file; raises InputError if there is none, or if it is not JSON."""
+    name = Path(path).name or str(path)
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except FileNotFoundError:
+        raise InputError("there is no such file", file=name) from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot be opened ({reason})", file=name) from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise InputError(
-            f"this is not JSON ({error})", file=Path(path).name, remedy="give a map from --save-map"
+            f"this is not JSON ({error})", file=name, remedy="give a map from --save-map"
         ) from None

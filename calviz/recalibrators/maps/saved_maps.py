@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, shortened
+from calviz.recalibrators.maps.fields import Numbers, damaged, read_fields
 from calviz.specs.metric import parameters_of
 
 #: Version of the JSON of a fitted map.
@@ -24,12 +25,42 @@ def check_map(record: Any) -> None:
         raise InputError(
             f"the map has version {record['calviz_map']!r}, this calviz reads {MAP_VERSION}"
         )
+    key = shortened(str(record["method"]))
+    read_fields(
+        {
+            "classes": Numbers(least=2, whole=True),
+            "floor": Numbers(least=0, most=np.nextafter(1, 0)),
+        },
+        {name: record[name] for name in ("classes", "floor")},
+        key,
+        {},
+    )
+    names = record.get("class_names", [])
+    for name, texts in (("class_names", names), ("warnings", record.get("warnings", []))):
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+            raise damaged(key, f"'{name}' must be a list of texts")
+    if len(set(names)) < len(names):
+        raise damaged(key, "'class_names' must be different from each other")
+    # Maps of confidence-only data have two classes, and any number of names.
+    if len(names) not in (0, record["classes"]) and record["classes"] > 2:
+        raise damaged(key, f"it has {record['classes']} classes and {len(names)} 'class_names'")
+    if not isinstance(record.get("floor_clips", True), bool):
+        raise damaged(key, "'floor_clips' must be true or false")
 
 
 def saved_parameters(cls: type[BaseEstimator], record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a saved map; maps saved before the parameter `cap` existed have ``cap=False``."""
+    """Return the parameters of a saved map; maps saved before the parameter `cap` existed have ``cap=False``.
+
+    Raises
+    ------
+    InputError
+        If some are missing or unknown.
+    """
     names = {p.name for p in parameters_of(cls.__init__)}
-    return ({"cap": False} if "cap" in names else {}) | dict(record["parameters"])
+    parameters = record["parameters"]
+    if not isinstance(parameters, Mapping) or set(parameters) | {"cap"} != names | {"cap"}:
+        raise damaged(str(record["method"]), f"its parameters must be {', '.join(sorted(names))}")
+    return ({"cap": False} if "cap" in names else {}) | dict(parameters)
 
 
 def plain(value: Any) -> Any:
@@ -43,14 +74,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(v) for v in value]
     return value
-
-
-def restored(value: Any) -> Any:
-    """Convert lists of numbers back to arrays; ragged lists become lists of arrays."""
-    if not isinstance(value, list):
-        return value
-    if any(isinstance(v, dict | str) for v in value):
-        return value
-    if any(isinstance(v, list) for v in value) and len({len(v) for v in value}) > 1:
-        return [restored(v) for v in value]
-    return np.asarray(value, dtype=np.float64)

@@ -41,7 +41,7 @@ def test_rows_are_matched_by_their_identifiers(folder):
         ("id,label\nx3,dog\nx5,cat\n", {}, "no value of 'id' occurs in both files (preds.csv: '7', truth.csv: 'x3')"),
         ("id,label\n3,dog\n5,cat\n", {}, "1 of 3 rows have no label"),
         ("key,label\n3,dog\n", {}, "no column that identifies the rows is in both"),
-        ("id,label\n3,dog\n", {"on": "key"}, "the column 'key' to join on is not in preds.csv"),
+        ("id,label\n3,dog\n", {"on": "key"}, "preds.csv: there is no column 'key' to join on"),
         ("id,a,b\n3,1,2\n", {}, "there is no column called 'label'"),
         ("id,cat\n3,dog\n", {"label": "cat"}, "preds.csv has a column 'cat' too"),
         ("id,label\n3,dog\n5,cat\n7,wolf\n", {}, "label 'wolf' has no probability column"),
@@ -52,6 +52,28 @@ def test_a_join_that_is_not_clear_is_refused_in_one_sentence(folder, truth, give
         load(folder, truth, **given)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("truth", "given", "place"),
+    [
+        ("id,label\n3,dog\n5,cat\n9,dog\n7,wolf\n", {}, "truth.csv, row 4, column 'label': label 'wolf' has"),
+        ("id,label\n3,dog\n5,\n7,cat\n", {}, "truth.csv, row 2, column 'label': 1 of 3 rows have no label;"),
+        ("id,label\n3,dog\n7,cat\n", {}, "preds.csv, row 3, line 4: 1 of 3 rows have no label in truth.csv;"),
+        ("id,label\n3,dog\n", {"label": "x"}, "truth.csv: there is no column 'x' for the label; there are id, label."),
+        ("nr,label\n3,dog\n", {"on": "id"}, "truth.csv: there is no column 'id' to join on; there are nr, label."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_the_labels_is_said_of_their_file(folder, truth, given, place):
+    with pytest.raises(CalvizError) as caught:
+        load(folder, truth, **given)
+    assert str(caught.value).startswith(place)
+    options = [part for name, value in given.items() for part in (f"--{name}", value)]
+    out = run("audit", folder / "preds.csv", "--labels", folder / "truth.csv", *options)
+    assert (out.exit_code, out.stderr[: len(place) + 7]) == (
+        2,
+        f"calviz: {place}"[: len(place) + 7],
+    )
 
 
 def test_rows_without_a_label_are_left_out_on_request(folder):

@@ -6,7 +6,7 @@ import struct
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -58,11 +58,16 @@ class TypedTable(Table):
     source: Source
     schema: Any
     rows: int
+    #: Columns with missing values, among those that were fetched.
+    with_nulls: set[str] = field(default_factory=set)
 
     @property
     def types(self) -> Mapping[str, Any]:
-        """The type of each column by name."""
-        return {field.name: field.type for field in self.schema}
+        """The field of each column by name; see `Table.types`."""
+        return {
+            column.name: column.with_nullable(column.name in self.with_nulls)
+            for column in self.schema
+        }
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested columns; see `Table.fetch`."""
@@ -75,6 +80,7 @@ class TypedTable(Table):
             if columns:
                 table = self._table(list(columns))
                 single_columns = {name: single(table.column(name), name) for name in columns}
+                self.with_nulls |= {name for name in columns if table.column(name).null_count}
         return Fetched(arrays, single_columns)
 
     def _out(self, group: tuple[str, ...]) -> tuple[FloatArray, bool]:
