@@ -119,7 +119,7 @@ def test_given_class_names_do_not_turn_the_only_score_around() -> None:
     file = loaded("label,p_cat\ncat,.9\ndog,.2\n", class_names=("cat", "dog"))
     assert file.first.labels.tolist() == [1, 0]  # type: ignore[union-attr]
     assert file.first.class_names == ("dog", "cat")
-    assert "'p_cat' was read as the score of class 'cat'" in str(file.recognition.notices)
+    assert any("'p_cat' was read as the score of class 'cat'" in n.message for n in file.notices)
 
 
 @pytest.mark.parametrize("ending", ["_outcome", "_label", "_true", "_actual", "_result", "_target"])
