@@ -104,7 +104,7 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
     key="auroc_failure",
     undefined=_ONE_KIND,
     closed_interval=few_events.interval_of_area,
-    closed_where=few_events.few_events,
+    closed_where=few_events.has_both_kinds,
     interval_note=few_events.of_dependent_area,
     label="AUROC of failure detection",
     direction="higher",
