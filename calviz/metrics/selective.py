@@ -142,7 +142,7 @@ def aupr_error(view: Steps) -> FloatArray:
     key="fpr95",
     unit="percent",
     undefined=_ONE_KIND,
-    interval_note=few_events.of_few_misses,
+    interval_note=few_events.of_few_at_95_tpr,
     label="FPR at 95 % TPR",
     direction="lower",
     formula=r"\mathrm{FPR}(t),\; t = \max\{t: \mathrm{TPR}(t) \ge 0.95\}",

@@ -20,6 +20,11 @@ from calviz.text.words import counted
 FEW_EVENTS = 20
 
 
+#: Below this number of hits, the threshold that keeps 95 % of them has no lower limit at 95 %: all hits may lie above it, as
+#: 0.95^58 > 0.05.
+FEW_FOR_95_TPR = 59
+
+
 def has_both_kinds(view: Steps) -> bool:
     """Whether there are hits and misses, so that the AUROC of independent rows has the interval of `interval_of_area`."""
     return bool(0 < view.n_hits < view.n)
@@ -99,6 +104,12 @@ def of_few_misses(sample: Sample) -> str | None:
     return _rough(_events(sample)[1], "miss", "misses")
 
 
+def of_few_at_95_tpr(sample: Sample) -> str | None:
+    """Say that an interval at the threshold that keeps 95 % of the hits is rough because hits or misses are few."""
+    hits, misses = _events(sample)
+    return _rough(hits, "hit", "hits", FEW_FOR_95_TPR) or _rough(misses, "miss", "misses")
+
+
 def of_dependent_area(sample: Sample) -> str | None:
     """Say that an interval is rough because hits or misses are few among weighted or clustered rows, which have no closed form."""
     if sample.data.alike:
@@ -122,8 +133,8 @@ def _events(sample: Sample) -> tuple[float, float]:
     )
 
 
-def _rough(events: float, one: str, many: str) -> str | None:
+def _rough(events: float, one: str, many: str, enough: int = FEW_EVENTS) -> str | None:
     count = math.ceil(events - 1e-9)
-    if not 0 < count < FEW_EVENTS:
+    if not 0 < count < enough:
         return None
     return f"with only {counted(count, one, many)}, its interval is rough."
