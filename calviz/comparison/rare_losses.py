@@ -13,7 +13,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Dataset, Predictions
-from calviz.numerics.effective_number import effective_number
+from calviz.numerics.effective_number import effective_number, with_mean_one
 from calviz.sample.view_caches import once_per_view
 
 #: Added to the observed and to the expected number of rows before their ratio is taken (Laplace smoothing).
@@ -46,7 +46,7 @@ class RareLosses:
         self._n = first.n
         # Weights count as so many rows of equal weight as carry the same information (Kish).
         self._effective = effective_number(weights)
-        self._weights = (weights / weights.mean())[self._rows]
+        self._weights = with_mean_one(weights)[self._rows]
 
     @once_per_view
     def _probabilities(self, name: str) -> FloatArray:
