@@ -59,7 +59,7 @@ class Paired:
     refits : mapping of str to mapping of str to ndarray, shape (R,)
         Values after fits to resampled fitting rows, by set and metric, for sets that are the output of a fitted map.
     rare : RareLosses, optional
-        Additional variance of the log loss from labels that did not occur.
+        Additional variance of log loss and Brier score from labels that did not occur.
     widening : float
         Factor by which intervals are wider where few clusters are drawn (`calviz.sample.error_bars.widening_of`).
     clustered : bool
@@ -193,9 +193,10 @@ class Paired:
     ) -> float:
         """Standard deviation that resampled rows do not include: that of the fit, if requested, and that of losses that did not occur."""
         fit = self._fit_sd(metric, one, other, scale)
-        if self.rare is None or not METRICS[metric].rare_losses:
+        loss = METRICS[metric].rare_losses
+        if self.rare is None or loss is None:
             return fit
-        return math.hypot(fit, math.sqrt(self.rare.variance(one, other)))
+        return math.hypot(fit, math.sqrt(self.rare.variance(one, other, loss)))
 
     def _fit_sd(
         self, metric: str, one: str, other: str, scale: Callable[[FloatArray], FloatArray]
@@ -324,7 +325,8 @@ def pair(
 
 def _closed_intervals(key: str, samples: Mapping[str, Sample]) -> dict[str, ClosedInterval]:
     """Intervals in closed form of a metric of which more, or less, is better, by set; empty if some set has none."""
-    metric, out = METRICS[key], {}
+    metric = METRICS[key]
+    out: dict[str, ClosedInterval] = {}
     if metric.closed_interval is None or metric.direction not in ("higher", "lower"):
         return {}
     for name, sample in samples.items():

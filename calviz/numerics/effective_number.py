@@ -22,7 +22,7 @@ def with_mean_one(weights: FloatArray) -> FloatArray:
 
 def _near_one(weights: FloatArray) -> FloatArray:
     """Divide weights by a power of two near the largest one: no digit changes, and no sum or square of them overflows."""
-    return np.ldexp(weights, -np.frexp(weights.max())[1])
+    return np.asarray(np.ldexp(weights, -np.frexp(weights.max())[1]))
 
 
 def effective_numbers(group: IntArray, weights: FloatArray, groups: int) -> FloatArray:
