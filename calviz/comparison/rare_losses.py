@@ -15,7 +15,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.predictions import Dataset, Predictions
 from calviz.numerics.effective_number import effective_number, with_mean_one
 from calviz.sample.view_caches import once_per_view
-from calviz.specs.metric import Loss
+from calviz.specs.metric import RowLoss
 
 #: Added to the observed and to the expected number of rows before their ratio is taken (Laplace smoothing).
 ADDED = 1
@@ -54,7 +54,7 @@ class RareLosses:
         return np.asarray(self._sets[name].probs[self._rows], dtype=np.float64)
 
     @once_per_view
-    def variance(self, one: str, other: str, loss: Loss = "log") -> float:
+    def variance(self, one: str, other: str, loss: RowLoss = "log") -> float:
         """Variance missing from the resamples of the mean loss of `one` minus that of `other`, over n rows.
 
         A label is rare if one of the two sets gives it a probability below 1/n. The mean of the two probabilities gives the

@@ -152,7 +152,7 @@ _ROWS = "needs_rows"
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]
 #: A loss of a row, by which a single one may cost as much as all others together.
-Loss = Literal["log", "squared"]
+RowLoss = Literal["log", "squared"]
 
 #: Tables with room for only a few metrics: "fits", for comparisons of maps, learning curves and periods on the pages; "methods", for
 #: comparisons of recalibrators elsewhere (`calviz.compare`, the terminal, reports); "models", for comparisons of models in the
@@ -314,7 +314,7 @@ class Metric:
     tables: tuple[TableKind, ...] = ()
     paired: bool = True
     criterion: int | None = None
-    rare_losses: Loss | None = None
+    rare_losses: RowLoss | None = None
     widening: float = 1.04
     one_bin: bool = False
     bound: Callable[[Any, Any], float] | None = field(default=None)
@@ -408,7 +408,7 @@ def metric(
     tables: tuple[TableKind, ...] = (),
     paired: bool = True,
     criterion: int | None = None,
-    rare_losses: Loss | None = None,
+    rare_losses: RowLoss | None = None,
     widening: float = 1.04,
     one_bin: bool = False,
     bound: Callable[[Any, V], float] | None = None,
