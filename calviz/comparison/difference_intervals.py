@@ -9,6 +9,7 @@ Two sets of probabilities on the same rows share the resamples, so that common d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -179,6 +180,28 @@ def difference(first: Spread, second: Spread, z: float) -> Interval:
     always = [first.estimate - second.estimate, values - resampled, values + resampled]
     truth = np.append((first.truth[a][:, None] - second.truth[b])[accepted], always)
     return Interval(float(truth.min()), float(truth.max()))
+
+
+def from_single_intervals(
+    values: tuple[float, float], intervals: tuple[Interval, Interval], correlation: float
+) -> Interval:
+    """Interval of the first value minus the second, from their single intervals and the correlation of their errors.
+
+    Each end of the interval of the difference comes from the ends of the two that would make the difference such (method of
+    variance estimates recovery). With a correlation of r, only 1 - r of the squared distances to these ends counts, and r of the
+    squared difference between the half-widths, so that two equal values with a common error differ by nothing.
+
+    References
+    ----------
+    Zou & Donner 2008, Construction of confidence limits about effect measures; without correlation it is theirs.
+    """
+    (a, b), (of_a, of_b) = values, intervals
+    common = correlation * (((of_a.high - of_a.low) - (of_b.high - of_b.low)) / 2) ** 2
+    below, above = (
+        math.sqrt(max((1 - correlation) * (one**2 + other**2) + common, 0.0))
+        for one, other in ((a - of_a.low, of_b.high - b), (of_a.high - a, b - of_b.low))
+    )
+    return Interval(a - b - below, a - b + above)
 
 
 def critical(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from calviz.comparison.difference_intervals import (
     SimulatedPopulations,
@@ -17,6 +18,7 @@ from calviz.comparison.difference_intervals import (
     Z,
     critical,
     difference,
+    from_single_intervals,
 )
 from calviz.comparison.paired_bootstrap import best_shares, resampled
 from calviz.comparison.rare_losses import RareLosses
@@ -31,7 +33,7 @@ from calviz.results.comparison_table import badness
 from calviz.results.evaluation import Interval
 from calviz.sample.error_bars import LEVEL, evened, widening_of
 from calviz.sample.row_draws import RowDraws, RowWeights
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, metric_view
 from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import METRICS
 
@@ -39,6 +41,7 @@ from calviz.specs.metric import METRICS
 POPULATION_RESAMPLES = 250
 
 Pairs = tuple[tuple[str, str], ...]
+ClosedInterval = Callable[[float], tuple[float, float] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +59,13 @@ class Paired:
     refits : mapping of str to mapping of str to ndarray, shape (R,)
         Values after fits to resampled fitting rows, by set and metric, for sets that are the output of a fitted map.
     rare : RareLosses, optional
-        Additional variance of the log loss from labels that did not occur.
+        Additional variance of log loss and Brier score from labels that did not occur.
     widening : float
         Factor by which intervals are wider where few clusters are drawn (`calviz.sample.error_bars.widening_of`).
     clustered : bool
         Whether clusters are drawn: intervals of resampled values then reach equally far on both sides.
+    closed : mapping of str to mapping of str to callable
+        By metric and set, a function from the level to an interval of the value in closed form, where there is one for these rows.
     """
 
     values: Mapping[str, Mapping[str, float]]
@@ -70,6 +75,7 @@ class Paired:
     rare: RareLosses | None = None
     widening: float = 1.0
     clustered: bool = False
+    closed: Mapping[str, Mapping[str, ClosedInterval]] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -115,7 +121,9 @@ class Paired:
             values = self.values[metric]
             apart = values[one] - values[other]
             drawn = self.drawn[metric]
-            interval = self._quantiles(drawn[one] - drawn[other], apart, Z)
+            interval = self._from_single_intervals(metric, one, other, Z)
+            if interval is None:
+                interval = self._quantiles(drawn[one] - drawn[other], apart, Z)
             more = self._more_sd(metric, one, other, lambda v: v)
             return apart, _wider(interval, apart, Z * more)
         spreads = self.errors[metric]
@@ -134,7 +142,11 @@ class Paired:
             return _wider(interval, apart, z * self._fit_sd(metric, one, other, worse))
         draws, values = self._draws[metric], self.values[metric]
         apart = float(worse(values[one]) - worse(values[other]))
-        interval = self._quantiles(draws[one] - draws[other], apart, z)
+        signed = self._from_single_intervals(metric, one, other, z)
+        if signed is None:
+            interval = self._quantiles(draws[one] - draws[other], apart, z)
+        else:
+            interval = signed.turned if METRICS[metric].direction == "higher" else signed
         more = self._more_sd(metric, one, other, worse)
         return _wider(interval, apart, z * more)
 
@@ -147,6 +159,31 @@ class Paired:
             below, above = evened(below, above, drawn, LEVEL, wider)
         return Interval(float(value - below), float(value + above))
 
+    def _from_single_intervals(
+        self, metric: str, one: str, other: str, z: float
+    ) -> Interval | None:
+        """Interval of the difference of two values that have intervals in closed form; None if they have none."""
+        if metric not in self.closed:
+            return None
+        single = [self._closed_interval(metric, name, z) for name in (one, other)]
+        if single[0] is None or single[1] is None:
+            return None
+        first, second = (self.drawn[metric][name] for name in (one, other))
+        off = first - first.mean(), second - second.mean()
+        scale = math.sqrt(float(np.square(off[0]).sum() * np.square(off[1]).sum()))
+        correlation = float(off[0] @ off[1]) / scale if scale > 0 else 0.0
+        if np.array_equal(first, second):
+            correlation = 1.0
+        values = self.values[metric]
+        return from_single_intervals(
+            (values[one], values[other]), (single[0], single[1]), correlation
+        )
+
+    @once_per_view
+    def _closed_interval(self, metric: str, name: str, z: float) -> Interval | None:
+        ends = self.closed[metric][name](2 * float(ndtr(z)) - 1)
+        return None if ends is None else Interval(*ends)
+
     def _more_sd(
         self,
         metric: str,
@@ -156,9 +193,10 @@ class Paired:
     ) -> float:
         """Standard deviation that resampled rows do not include: that of the fit, if requested, and that of losses that did not occur."""
         fit = self._fit_sd(metric, one, other, scale)
-        if self.rare is None or not METRICS[metric].rare_losses:
+        loss = METRICS[metric].rare_losses
+        if self.rare is None or loss is None:
             return fit
-        return math.hypot(fit, math.sqrt(self.rare.variance(one, other)))
+        return math.hypot(fit, math.sqrt(self.rare.variance(one, other, loss)))
 
     def _fit_sd(
         self, metric: str, one: str, other: str, scale: Callable[[FloatArray], FloatArray]
@@ -273,6 +311,7 @@ def pair(
                 name: _error(key, value_of[name], truths[name][key], w, widening)
                 for name, w in populations.items()
             }
+    closed = {key: _closed_intervals(key, samples) for key in plain}
     return Paired(
         values,
         plain,
@@ -280,7 +319,23 @@ def pair(
         rare=RareLosses(sets),
         widening=widening,
         clustered=cluster is not None,
+        closed={key: functions for key, functions in closed.items() if functions},
     )
+
+
+def _closed_intervals(key: str, samples: Mapping[str, Sample]) -> dict[str, ClosedInterval]:
+    """Intervals in closed form of a metric of which more, or less, is better, by set; empty if some set has none."""
+    metric = METRICS[key]
+    out: dict[str, ClosedInterval] = {}
+    if metric.closed_interval is None or metric.direction not in ("higher", "lower"):
+        return {}
+    for name, sample in samples.items():
+        view = metric_view(sample, metric)
+        usable = metric.closed_where is None or metric.closed_where(view)
+        if not (usable and sample.data.alike):
+            return {}
+        out[name] = partial(metric.closed_interval, view)
+    return out
 
 
 _POPULATIONS = "in simulated populations"

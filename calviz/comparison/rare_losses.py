@@ -1,7 +1,7 @@
-"""Variance of the log loss from labels that did not occur, which resampling misses.
+"""Variance of log loss and Brier score from labels that did not occur, which resampling misses.
 
-A map with probabilities near 0 loses tens of nats on a single wrong row. If no such row is among the evaluation rows,
-their resamples vary too little. Two compared sets complement each other: a label that one calls almost impossible may
+A map with probabilities near 0 loses tens of nats on a single wrong row, or the most of a squared error. If no such row is among
+the evaluation rows, their resamples vary too little. Two compared sets complement each other: a label that one calls almost impossible may
 have some probability in the other. The observed labels show whether that probability is realistic.
 """
 
@@ -11,10 +11,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.predictions import Dataset, Predictions
-from calviz.numerics.effective_number import effective_number
+from calviz.numerics.effective_number import effective_number, with_mean_one
 from calviz.sample.view_caches import once_per_view
+from calviz.specs.metric import RowLoss
 
 #: Added to the observed and to the expected number of rows before their ratio is taken (Laplace smoothing).
 ADDED = 1
@@ -23,7 +24,7 @@ MOST = 2_000_000
 
 
 class RareLosses:
-    """Variance of a difference of mean log losses from rare labels, which resampling misses.
+    """Variance of a difference of mean losses from rare labels, which resampling misses.
 
     Parameters
     ----------
@@ -46,19 +47,20 @@ class RareLosses:
         self._n = first.n
         # Weights count as so many rows of equal weight as carry the same information (Kish).
         self._effective = effective_number(weights)
-        self._weights = (weights / weights.mean())[self._rows]
+        self._weights = with_mean_one(weights)[self._rows]
 
     @once_per_view
     def _probabilities(self, name: str) -> FloatArray:
         return np.asarray(self._sets[name].probs[self._rows], dtype=np.float64)
 
     @once_per_view
-    def variance(self, one: str, other: str) -> float:
+    def variance(self, one: str, other: str, loss: RowLoss = "log") -> float:
         """Variance missing from the resamples of the mean loss of `one` minus that of `other`, over n rows.
 
         A label is rare if one of the two sets gives it a probability below 1/n. The mean of the two probabilities gives the
         variance that rare labels add, and the expected number of rows with a rare label. If fewer were observed, the variance
         is reduced in proportion. With weights, numbers of rows are effective numbers, and losses are multiplied by their weights.
+        Squared errors count from the difference that the mean of both sets' probabilities expects.
         The part of the observed rows is subtracted, because the resamples already include it.
         """
         if one not in self._sets or other not in self._sets:
@@ -67,19 +69,29 @@ class RareLosses:
         rare = np.minimum(p, q) < 1 / self._effective
         row = np.nonzero(rare)[0]
         probability = (p[rare] + q[rare]) / 2
-        losses = np.square(self._weights[row] * (_log(p[rare]) - _log(q[rare])))
+        gap = _log_gap if loss == "log" else _squared_gap
+        losses = np.square(self._weights[row] * gap(p, q, *np.nonzero(rare)))
         labels = self._sets[one].labels[self._rows]
         rows = np.nonzero(rare[np.arange(labels.size), labels])[0]
         labels = labels[rows]
-        observed = np.square(
-            self._weights[rows] * (_log(p[rows, labels]) - _log(q[rows, labels]))
-        ).sum()
+        observed = np.square(self._weights[rows] * gap(p, q, rows, labels)).sum()
         of_equal_weight = self._effective / self._n
         seen = self._weights[rows].sum() * of_equal_weight
         expected = self._weights[row] @ probability * of_equal_weight
         share = min(1.0, (seen + ADDED) / (expected + ADDED))
         variance = max(share * (probability @ losses) - observed, 0.0)
         return float(variance / (self._weights.size * self._n))
+
+
+def _log_gap(p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray) -> FloatArray:
+    """Log loss of q minus that of p, if these rows, shape (m,), had these labels, shape (m,)."""
+    return np.asarray(_log(p[rows, labels]) - _log(q[rows, labels]))
+
+
+def _squared_gap(p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray) -> FloatArray:
+    """Brier score of q minus that of p; 0 on average over labels drawn with the mean of p and q."""
+    squares = np.vecdot(q, q) - np.vecdot(p, p)
+    return np.asarray(squares[rows] + 2 * (p[rows, labels] - q[rows, labels]))
 
 
 def _log(p: FloatArray) -> FloatArray:

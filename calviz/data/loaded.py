@@ -13,6 +13,7 @@ from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import RENORMALISE
 from calviz.core.row_columns import Kind
+from calviz.data.recognition.column_names import is_of_first_class
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,9 @@ class ReadingForMap(ReadingOptions):
             return named
         if len(self.map_classes) != k:
             return tuple(str(j) for j in range(k))
-        # If the only column is named after class 0, the order is not that of the map, which says so.
-        return self.map_classes[::-1] if named == self.map_classes[:1] else self.map_classes
+        # If the only column is that of class 0, the order is not that of the map, which says so.
+        reverse = len(named) == 1 and is_of_first_class(named[0], self.map_classes)
+        return self.map_classes[::-1] if reverse else self.map_classes
 
 
 def classes_agree(names: tuple[str, ...], of_map: tuple[str, ...]) -> bool:

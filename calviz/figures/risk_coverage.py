@@ -51,12 +51,13 @@ class ReferralChoice:
     coverage : float
         Share of the predictions kept.
     kept, referred : int
-        Number of rows kept, and referred to an expert.
+        Number of rows kept, and referred to an expert; a row of which the coverage keeps a part counts as kept.
     threshold : float
         Predictions are kept whose confidence or margin is at least, or whose entropy (in nats) is at most, this
         value; ``nan`` if none is kept.
     accuracy, risk : float
-        Share of the kept predictions that are right, and wrong; ``nan`` if none is kept.
+        Share of the kept predictions that are right, and wrong; ``nan`` if none is kept. A row of which the coverage keeps a part
+        counts as that part, as in the metrics.
     interval : Interval or None
         Exact (Clopper-Pearson) interval of the accuracy; if all rows are kept, the interval of the metric.
     sentence : str
@@ -229,12 +230,12 @@ class RiskCoverage(Figure):
         Parameters
         ----------
         coverage : float
-            From 0 to 1; rounded to a whole number of rows.
+            From 0 to 1.
         """
         if not 0 <= coverage <= 1:
             raise OptionError(f"'coverage' must lie between 0 and 1, got {coverage!r}.")
-        kept = round(coverage * self.n)
-        if kept == 0:
+        kept = coverage * float(self.steps.n)
+        if kept <= 0:
             return self._nothing("Nothing is kept: every row goes to an expert.")
         return self._choice(kept)
 
@@ -246,8 +247,8 @@ class RiskCoverage(Figure):
             inside = kept_steps <= threshold + 1e-12
         else:
             inside = value >= threshold - 1e-12
-        kept = round(float(self.steps.count[inside].sum()))
-        if kept == 0:
+        kept = float(self.steps.count[inside].sum())
+        if kept <= 0:
             return self._nothing(
                 f"No prediction has {self._condition(threshold)}: every row goes to an expert."
             )
@@ -267,8 +268,8 @@ class RiskCoverage(Figure):
         """
         if not 0 <= risk <= 1:
             raise OptionError(f"'risk' must lie between 0 and 1, got {risk!r}.")
-        kept = round(self.n * float(coverage_at(self.steps, risk)))
-        if kept == 0:
+        kept = float(self.steps.n) * float(coverage_at(self.steps, risk))
+        if kept <= 0:
             return self._nothing(
                 f"No threshold leaves {percent(risk)} errors or fewer: the predictions ranked highest "
                 "are wrong more often."
@@ -293,43 +294,46 @@ class RiskCoverage(Figure):
             coverage_at(redraws, risk), self.level, view=self.steps, bounds=(0, 1)
         )
 
-    def _choice(self, kept: int, threshold: float | None = None) -> ReferralChoice:
+    def _choice(self, kept: float, threshold: float | None = None) -> ReferralChoice:
         ranking = ranked(self.steps)
-        errors = float(errors_along(self.steps, np.array([float(kept)]))[0])
-        at = int(np.searchsorted(ranking.rows, kept - 1e-9))
-        tied = kept < ranking.rows[at] - 0.5
+        n = float(self.steps.n)
+        errors = float(errors_along(self.steps, np.array([kept]))[0])
+        at = min(int(np.searchsorted(ranking.rows, kept - 1e-9)), self.steps.size - 1)
+        begun, upto = math.ceil(kept - 1e-9), float(ranking.rows[at])
+        tied, rows = begun < upto - 0.5, round(min(begun, upto))
         lowest = self.steps.scores_at(np.array([self.steps.size - 1 - at]))
         limit = self.threshold_of(float(lowest[0]))
         # For weighted or clustered rows, scale counts to the effective sample size.
         drawing = error_bars.drawn_by(self.steps)
         effective_share = (
-            1.0 if drawing is None else float(drawing.sample.view(event_sums).effective[0]) / self.n
+            1.0 if drawing is None else float(drawing.sample.view(event_sums).effective[0]) / n
         )
         low, high = clopper_pearson(
             (kept - errors) * effective_share, kept * effective_share, level=self.level
         )
         interval = Interval(float(low), float(high))
-        accuracy, referred = 1 - errors / kept, self.n - kept
-        if referred == 0 and self.accuracy_interval is not None:
+        accuracy, referred = 1 - errors / kept, self.n - rows
+        whole = kept > n - 1e-9
+        if whole and self.accuracy_interval is not None:
             interval = self.accuracy_interval
         shown = limit if threshold is None else threshold
         go = "goes" if referred == 1 else "go"
         sentence = (
-            f"Keeping the {percent(kept / self.n)} {self._most} predictions ({self._condition(shown)}"
+            f"Keeping the {percent(kept / n)} {self._most} predictions ({self._condition(shown)}"
             f"{', rows tied there split by chance' if tied else ''}) the accuracy is {percent(accuracy)} "
             f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
             f"{counted(referred, 'row')} {go} to an expert."
         )
-        if referred == 0:
-            all_kept = "the one prediction" if kept == 1 else f"all {kept:,} predictions"
+        if whole:
+            all_kept = "the one prediction" if rows == 1 else f"all {rows:,} predictions"
             sentence = (
                 f"Keeping {all_kept} the accuracy is {percent(accuracy)} "
                 f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
                 "no row goes to an expert."
             )
         return ReferralChoice(
-            coverage=kept / self.n,
-            kept=kept,
+            coverage=kept / n,
+            kept=rows,
             referred=referred,
             threshold=shown,
             accuracy=accuracy,

@@ -17,7 +17,7 @@ from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
 from calviz.sample.cutoff import CutoffCounts
 from calviz.sample.error_bars import interval, resampled
-from calviz.sample.few_events import few_events, interval_of_area
+from calviz.sample.few_events import has_both_kinds, interval_of_area
 from calviz.sample.ranking import average_precision, chance_of_order, ranked
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
@@ -57,7 +57,7 @@ class Roc(ScoreFigure):
     auroc, auprc : float
         Areas under the curves; ``nan`` where undefined.
     auroc_interval, auprc_interval : Interval or None
-        Percentile bootstrap intervals; of the AUROC of few events, the score interval (`calviz.sample.few_events`).
+        Percentile bootstrap intervals; of the AUROC of independent rows, the score interval (`calviz.sample.few_events`).
     """
 
     share: float
@@ -90,7 +90,7 @@ class Roc(ScoreFigure):
             if redraws is not None and math.isfinite(value):
                 values = np.concatenate([area(part) for part in redraws.parts()])
                 ends = interval(values, level, view=view, value=value, bounds=(0, 1))
-                if area is chance_of_order and sample.data.alike and few_events(view):
+                if area is chance_of_order and sample.data.alike and has_both_kinds(view):
                     ends = Interval(*interval_of_area(view, level))
             areas.append((value, ends))
 

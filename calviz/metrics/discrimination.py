@@ -27,7 +27,7 @@ _discrimination = partial(
     reference="Hanley & McNeil 1982",
     undefined=_ONE_KIND,
     closed_interval=few_events.interval_of_area,
-    closed_where=few_events.few_events,
+    closed_where=few_events.has_both_kinds,
     interval_note=few_events.of_dependent_area,
     bound=cell_bounds.of_pairs,
 )
@@ -37,8 +37,8 @@ def auroc(view: Steps) -> FloatArray:
     Steps of shape (..., G) give values of shape (...).
 
     It depends only on the order of the scores. The noise floor is the area that these scores would have if they were calibrated: a
-    smaller area means that they are spread too widely for how well they separate hits from misses. With fewer than 100 hits or misses
-    the interval is a score interval (`calviz.sample.few_events`), as resamples of few events vary too little.
+    smaller area means that they are spread too widely for how well they separate hits from misses. The interval is a
+    score interval (`calviz.sample.few_events`), as resamples of few events vary too little.
     """
     return chance_of_order(view)
 
@@ -51,7 +51,7 @@ def auroc(view: Steps) -> FloatArray:
     reference="Somers 1962; Harrell 2015",
     undefined=_ONE_KIND,
     closed_interval=few_events.interval_of_somers_d,
-    closed_where=few_events.few_events,
+    closed_where=few_events.has_both_kinds,
     interval_note=few_events.of_dependent_area,
     bound=cell_bounds.of_pair_differences,
 )

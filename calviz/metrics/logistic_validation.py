@@ -180,4 +180,6 @@ def nagelkerke_r2(view: Steps) -> FloatArray:
     """
     _, line, alone = _gain(view)
     n = view.n
-    return np.asarray(np.expm1(-(line - alone) / n) / np.expm1(alone / n))
+    # A constant is one of the lines: one that is less likely is of a fit to redrawn rows that has not settled.
+    gain = np.maximum(line - alone, 0)
+    return np.asarray(np.expm1(-gain / n) / np.expm1(alone / n))

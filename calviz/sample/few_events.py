@@ -1,4 +1,4 @@
-"""Discrimination with few events: an interval of the AUROC where resamples vary too little, and a note where there is none."""
+"""Discrimination with few events: an interval of the AUROC, as resamples vary too little, and a note where there is none."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps
 from calviz.text.words import counted
 
-#: With fewer rows of the rarer kind, resamples are not trusted with the area: guidelines ask for 100 events at least (Vergouwe et
-#: al. 2005), and percentiles cover 92 to 95 % from there on.
-FEW_EVENTS = 100
-#: Below this number of events, intervals of other measures of discrimination are rough, too.
-VERY_FEW_EVENTS = 20
+#: Below this number of rows of the rarer kind, a variance estimated from the rows is not trusted, and intervals of other measures of
+#: discrimination are rough.
+FEW_EVENTS = 20
 
 
-def few_events(view: Steps) -> bool:
-    """Whether hits or misses are so few that the AUROC of independent rows has the interval of `interval_of_area`."""
-    hits, misses = float(view.n_hits), float(view.n - view.n_hits)
-    return 0 < min(hits, misses) < FEW_EVENTS
+#: Below this number of hits, the threshold that keeps 95 % of them has no lower limit at 95 %: all hits may lie above it, as
+#: 0.95^58 > 0.05.
+FEW_FOR_95_TPR = 59
+
+
+def has_both_kinds(view: Steps) -> bool:
+    """Whether there are hits and misses, so that the AUROC of independent rows has the interval of `interval_of_area`."""
+    return bool(0 < view.n_hits < view.n)
 
 
 def interval_of_area(view: Steps, level: float) -> tuple[float, float]:
@@ -33,7 +35,8 @@ def interval_of_area(view: Steps, level: float) -> tuple[float, float]:
 
     The variance of an area is that of Hanley & McNeil with both numbers of rows replaced by their mean (Newcombe's method 5), which
     depends on the area, so that the interval is asymmetric and has a width even if the observed area is 1. It holds for scores whose
-    distributions have the same shape; where the variance estimated from the rows (DeLong) is larger, it is increased in proportion.
+    distributions have the same shape. It is therefore multiplied by its ratio to the variance estimated from the rows (DeLong); a
+    ratio below 1 counts in full only where events are many, and not at all with fewer than `FEW_EVENTS`.
 
     References
     ----------
@@ -43,8 +46,10 @@ def interval_of_area(view: Steps, level: float) -> tuple[float, float]:
     area = float(chance_of_order(view))
     hits, misses = float(view.n_hits), float(view.n - view.n_hits)
     usual = _variance(area, hits, misses)
-    more = max(1.0, _of_placements(view) / usual) if usual > 0 else 1.0
-    squared = float(ndtri((1 + level) / 2)) ** 2 * more
+    ratio = _of_placements(view) / usual if usual > 0 else 1.0
+    if ratio < 1:
+        ratio += (1 - ratio) * min(1.0, FEW_EVENTS / min(hits, misses))
+    squared = float(ndtri((1 + level) / 2)) ** 2 * ratio
 
     def unusual(other: float) -> float:
         return (area - other) ** 2 - squared * _variance(other, hits, misses)
@@ -99,6 +104,12 @@ def of_few_misses(sample: Sample) -> str | None:
     return _rough(_events(sample)[1], "miss", "misses")
 
 
+def of_few_at_95_tpr(sample: Sample) -> str | None:
+    """Say that an interval at the threshold that keeps 95 % of the hits is rough because hits or misses are few."""
+    hits, misses = _events(sample)
+    return _rough(hits, "hit", "hits", FEW_FOR_95_TPR) or _rough(misses, "miss", "misses")
+
+
 def of_dependent_area(sample: Sample) -> str | None:
     """Say that an interval is rough because hits or misses are few among weighted or clustered rows, which have no closed form."""
     if sample.data.alike:
@@ -122,8 +133,8 @@ def _events(sample: Sample) -> tuple[float, float]:
     )
 
 
-def _rough(events: float, one: str, many: str) -> str | None:
+def _rough(events: float, one: str, many: str, enough: int = FEW_EVENTS) -> str | None:
     count = math.ceil(events - 1e-9)
-    if not 0 < count < VERY_FEW_EVENTS:
+    if not 0 < count < enough:
         return None
     return f"with only {counted(count, one, many)}, its interval is rough."

@@ -19,6 +19,7 @@ from calviz.core.factor import Factor
 from calviz.core.options import check_choice, check_whole
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
+from calviz.numerics.effective_number import with_mean_one
 from calviz.profiles.profile import Profile, dataset_of
 from calviz.results.slices import Where, rows_where, where_words
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, reweighted
@@ -326,7 +327,7 @@ def _weights(sample: Sample) -> FloatArray | None:
         raise NotAvailable("all of these rows have the weight 0, so that none counts.")
     if sample.data.cells is not None:
         return np.asarray(weights, np.float64)
-    return np.asarray(weights / weights.mean())
+    return with_mean_one(weights)
 
 
 @takes_weights

@@ -163,6 +163,8 @@ _STEPS = "makes_steps"
 
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]
+#: A loss of a row, by which a single one may cost as much as all others together.
+RowLoss = Literal["log", "squared"]
 
 #: Tables with room for only a few metrics: "fits", for comparisons of maps, learning curves and periods on the pages; "methods", for
 #: comparisons of recalibrators elsewhere (`calviz.compare`, the terminal, reports); "models", for comparisons of models in the
@@ -286,9 +288,9 @@ class Metric:
     criterion : int or None
         Its rank among the metrics by which recalibrators are ranked and recommended: the first of these that was measured
         and resampled is used. None if it is not one of them.
-    rare_losses : bool
-        Whether a single row that did not occur may cost as much as all others together: resamples of the rows cannot
-        contain it, and `calviz.comparison.rare_losses` adds the missing part to a difference.
+    rare_losses : {"log", "squared"} or None
+        The loss of which it is the mean, if a single row that did not occur may cost as much as all others together: resamples of the
+        rows cannot contain it, and `calviz.comparison.rare_losses` adds the missing part to a difference.
     widening : float
         For an error that noise makes larger: the factor, slightly above 1, by which the deviations of its resamples are multiplied
         before intervals of paired differences are computed from them (`calviz.comparison.difference_intervals`). Without it these
@@ -324,7 +326,7 @@ class Metric:
     tables: tuple[TableKind, ...] = ()
     paired: bool = True
     criterion: int | None = None
-    rare_losses: bool = False
+    rare_losses: RowLoss | None = None
     widening: float = 1.04
     one_bin: bool = False
     bound: Callable[[Any, Any], float] | None = field(default=None)
@@ -418,7 +420,7 @@ def metric(
     tables: tuple[TableKind, ...] = (),
     paired: bool = True,
     criterion: int | None = None,
-    rare_losses: bool = False,
+    rare_losses: RowLoss | None = None,
     widening: float = 1.04,
     one_bin: bool = False,
     bound: Callable[[Any, V], float] | None = None,

@@ -234,11 +234,12 @@ def percent_numbers(shares: Iterable[float], decimals: int = 1) -> list[float]:
 
     A page rounds the ties of such columns upwards, to 81.3, where a sentence says 81.2.
 
-    >>> percent_numbers([0.8125, 0.0129])
-    [81.2, 1.3]
+    >>> percent_numbers([0.8125, 0.0129, -0.0001])
+    [81.2, 1.3, 0.0]
     """
+    # Adding 0 leaves no minus zero.
     return [
-        float(round(100 * _exact(share), decimals)) if math.isfinite(share) else share
+        float(round(100 * _exact(share), decimals)) + 0.0 if math.isfinite(share) else share
         for share in shares
     ]
 

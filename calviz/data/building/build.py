@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.clusters_and_weights import repeated
@@ -280,20 +279,23 @@ class _Builder:
         if not isinstance(values, Factor) and values.ndim == 2:
             values = values[:, 0]
         names = self.options.class_names or self.table.class_names
+        base = self.options.label_base
         if not names:
             names = first.class_names
-            if len(names) == 1:
-                names = self._names_of_one(names[0], values)
+            if len(names) == 1 and (names := labels.names_of_one(names[0], values)):
+                base = None  # labels that are names are not counted
         self._check_class_names(names, k)
         decoded = labels.decode(
             values,
             k,
             class_names=names,
             columns=first.columns,
-            base=self.options.label_base,
+            base=base,
             name=layout.label,
             line=line,
         )
+        if first.holds_first_of(decoded.class_names):
+            decoded = decoded.reversed_for(first.columns[0])
         if decoded.notice:
             self.notices.append(Notice.LABEL_VALUES.finding("info", decoded.notice))
         return decoded
@@ -305,14 +307,6 @@ class _Builder:
                 f"there are {len(names):,} class names for {k:,} classes",
                 remedy="give one name per class, in the order of the scores",
             )
-
-    @staticmethod
-    def _names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
-        """Names of the two classes if the name of the only score column is that of the event (``p_malignant``)."""
-        levels = Factor.of(values).levels
-        names = [v for v in levels if v and (v == name or not labels.is_missing(v))]
-        others = [level for level in names if level != name]
-        return (others[0], name) if name in names and len(others) == 1 else ()
 
     def _class_names(self, first: ScoreColumns, k: int, decoded: labels.Labels) -> tuple[str, ...]:
         names = decoded.class_names or self.options.class_names or self.table.class_names

@@ -54,6 +54,13 @@ class Labels:
         """Mask of the rows without a label, shape (n,)."""
         return self.indices < 0
 
+    def reversed_for(self, column: str) -> Labels:
+        """Return the same labels with the two classes in the other order, for a score column that is of the first one."""
+        indices = np.where(self.missing, self.indices, 1 - self.indices)
+        first, second = self.class_names
+        notice = f"'{short(column)}' was read as the score of class '{short(first)}'"
+        return Labels(indices, self.form, (second, first), notice)
+
 
 def decode(
     values: npt.NDArray[Any] | Factor,
@@ -278,6 +285,14 @@ def whole(level: str) -> int | None:
     except ValueError:
         return None
     return int(value) if value.is_integer() and abs(value) < 2**53 else None
+
+
+def names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
+    """Names of the two classes if the name of the only score column is one of the labels (``p_malignant``), which is the event."""
+    levels = [v for v in Factor.of(values).levels if v and (v == name or not is_missing(v))]
+    names = {v if v == name or (number := whole(v)) is None else str(number) for v in levels}
+    others = sorted(names - {name})
+    return (others[0], name) if name in names and len(others) == 1 else ()
 
 
 def is_missing(level: str) -> bool:

@@ -202,9 +202,7 @@ def _classes(
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the value in the label column for each class, and the class names."""
     classes, names = _labelled_classes(table, label, scores, k, options)
-    named = options.class_names or scores.class_names
-    if len(named) < k and named == names[:1]:
-        # The only column is named after the first class, and holds the probability of that one.
+    if scores.holds_first_of(names):
         return classes[::-1], names[::-1]
     return classes, names
 
@@ -215,19 +213,20 @@ def _labelled_classes(
     """Return the same in the order of the labels."""
     column = table[label]
     names = options.class_names or scores.class_names
+    base = options.label_base
+    if column.type == "boolean" and k == 2:
+        return (False, True), names if len(names) == k else ("0", "1")
+    values = table.fetch((), [label]).columns[label]
     if len(names) != k:
         # A single score column does not name both classes.
-        names = ()
-    shown_names = names or tuple(str(j) for j in range(k))
-    if column.type == "boolean" and k == 2:
-        return (False, True), shown_names
-    values = table.fetch((), [label]).columns[label]
+        names = labels.names_of_one(names[0], values) if len(names) == 1 else ()
+        base = None if names else base
     decoded = labels.decode(
         values,
         k,
         class_names=tuple(names),
         columns=scores.columns,
-        base=options.label_base,
+        base=base,
         name=label,
         line=lambda _: None,
     )

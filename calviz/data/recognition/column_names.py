@@ -89,6 +89,9 @@ PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )  # fmt: skip
 
+#: What a column of one score is called, after its prefix, if it holds the probability that there is no event.
+NO_EVENT = ("0", "false", "no", "neg", "negative")
+
 #: Ending of the outcomes of complementary forecasts: prob1, prob2, prob1_outcome, prob2_outcome.
 OUTCOME = "_outcome"
 #: Endings of the name of a column with the outcome of the score column whose name comes before.
@@ -115,6 +118,18 @@ def by_prefix(name: str) -> tuple[str, str]:
         if match := pattern.fullmatch(name):
             return match["name"].strip(), kind
     return "", ""
+
+
+def is_of_first_class(name: str, classes: tuple[str, ...]) -> bool:
+    """Whether the only score column is that of the first of two classes: it has its name, or that of no event.
+
+    >>> is_of_first_class("no", ("no", "yes")), is_of_first_class("0", ("no", "yes"))
+    (True, True)
+    >>> is_of_first_class("yes", ("no", "yes")), is_of_first_class("0", ("1", "0"))
+    (False, False)
+    """
+    word, (first, second) = name.casefold(), (c.casefold() for c in classes)
+    return word != second and (word == first or word in NO_EVENT)
 
 
 def one_hot_names(column: str, class_name: str) -> tuple[str, ...]:

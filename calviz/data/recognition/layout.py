@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from calviz.core.finding import Finding
+from calviz.data.recognition.column_names import is_of_first_class
 
 ScoreKind = Literal["probabilities", "logits"]
 
@@ -36,6 +37,11 @@ class ScoreColumns:
     width: int
     model: str = ""
     logits: tuple[str, ...] = ()
+
+    def holds_first_of(self, classes: tuple[str, ...]) -> bool:
+        """Whether the only column is that of the first of two classes, not of the second as usual."""
+        names = self.class_names
+        return self.width == len(names) == 1 and is_of_first_class(names[0], classes)
 
 
 @dataclass(frozen=True)

@@ -239,6 +239,43 @@ def test_the_variance_of_rare_labels_by_hand():
     assert variance(np.full(n, 2)) == 0
 
 
+def test_the_variance_of_rare_squared_errors_by_hand():
+    n = 100
+    sets = {"bold": [0.0, 1.0], "true": [0.02, 0.98]}
+    data = {
+        k: Predictions(probs=np.tile(p, (n, 1)), labels=np.ones(n, int)) for k, p in sets.items()
+    }
+    # A label 0 would cost 2 by the one, and 0.98^2 + 0.98^2 by the other, which has 0.0008 more than it where the label is 1. One is
+    # expected, at 0.01, and none seen: half of it is left.
+    gap = 2 - 2 * 0.98**2
+    wanted = 0.5 * 0.01 * gap**2 / n
+    assert RareLosses(data).variance("bold", "true", "squared") == pytest.approx(wanted, rel=1e-9)
+    assert RareLosses(data).variance("true", "bold", "squared") == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_differences_of_brier_scores_cover_where_large_errors_are_rare(weighted):
+    # The event happens in 1 % of rows, and one set says that it never does.
+    n, rate, runs = 100, 0.01, 60
+    rng = np.random.default_rng(0)
+    truth = 2 * rate - 2 * rate * (1 - rate)
+    held, resampled_held = 0, 0
+    for _ in range(runs):
+        labels = (rng.random(n) >= rate).astype(int)
+        weights = rng.gamma(1, 1, n) if weighted else None
+        data = {
+            k: Predictions(probs=np.tile([p, 1 - p], (n, 1)), labels=labels, weights=weights)
+            for k, p in (("never", 0.0), ("true", rate))
+        }
+        paired = pair(data, ["brier"], reduction="top-label", resamples=100, rng=rng)
+        low, high = paired.difference("brier", "never", "true").interval
+        held += low <= truth <= high
+        drawn = paired.drawn["brier"]
+        low, high = np.quantile(drawn["never"] - drawn["true"], [0.025, 0.975])
+        resampled_held += low <= truth <= high
+    assert held >= 0.9 * runs > resampled_held
+
+
 def test_rare_labels_of_weighted_rows_count_as_their_effective_number():
     n, gap = 100, np.log(0.02 / 1e-12) ** 2
     sets = {"bold": [1e-12, 0.3, 0.7 - 1e-12], "true": [0.02, 0.3, 0.68]}

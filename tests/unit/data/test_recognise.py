@@ -54,6 +54,74 @@ def test_labels(key: str) -> None:
     assert file.recognition.sentence().startswith("CSV separated by ','")
 
 
+ONE_SCORE = {
+    "True and False": ("True", "False"),
+    "TRUE and FALSE": ("TRUE", "FALSE"),
+    "yes and no": ("yes", "no"),
+    "1 and 0": ("1", "0"),
+    "1.0 and 0.0": ("1.0", "0.0"),
+    "1 and -1": ("1", "-1"),
+}
+
+
+@pytest.mark.parametrize("labels", ONE_SCORE)
+@pytest.mark.parametrize(
+    ("column", "of_event"),
+    [
+        ("p_0", False),
+        ("p0", False),
+        ("prob_0", False),
+        ("score_0", False),
+        ("logit_0", False),
+        ("p_no", False),
+        ("prob_False", False),
+        ("p_1", True),
+        ("p_yes", True),
+        ("prob_True", True),
+    ],
+)
+def test_the_only_score_is_that_of_the_class_it_is_named_after(
+    tmp_path: Path, column: str, of_event: bool, labels: str
+) -> None:
+    score, event = np.array([0.9, 0.2, 0.6]), np.array([True, False, True])
+    written = score if of_event else 1 - score
+    if column.startswith("logit"):
+        written = np.log(written / (1 - written))
+    yes, no = ONE_SCORE[labels]
+    path = tmp_path / "one.csv"
+    lines = [f"{yes if e else no},{float(s)!r}" for e, s in zip(event, written, strict=True)]
+    path.write_text("\n".join([f"label,{column}", *lines]))
+    data = calviz.load(path, scores=[column])
+    # The probability of the event, and whether it happened, whichever of the classes is the second.
+    of_second = data.probs[:, 1] if data.probs.ndim == 2 else data.probs
+    second = data.labels == 1
+    np.testing.assert_allclose(of_second, score if of_event else 1 - score)
+    np.testing.assert_array_equal(second, event if of_event else ~event)
+    profile = calviz.profile(path, scores=[column])
+    mcs = calviz.evaluate(profile, ["mcs"], reduction="positive")["mcs"].value
+    assert mcs == pytest.approx((np.mean(score) - np.mean(event)) * (1 if of_event else -1))
+
+
+@pytest.mark.parametrize("base", [None, 0])
+def test_the_only_score_of_class_0_where_all_labels_are_0(base: int | None) -> None:
+    data = loaded("label,p_0\n0,.9\n0,.8\n", label_base=base).first
+    assert data.labels.tolist() == [1, 1]  # type: ignore[union-attr]
+    assert data.class_names == ("1", "0")
+
+
+def test_the_only_score_of_the_first_class_of_labels_that_count_from_1() -> None:
+    data = loaded("label,p_1\n1,.9\n2,.2\n", scores=("p_1",), label_base=1).first
+    assert data.labels.tolist() == [1, 0]  # type: ignore[union-attr]
+    assert data.class_names == ("2", "1")
+
+
+def test_given_class_names_do_not_turn_the_only_score_around() -> None:
+    file = loaded("label,p_cat\ncat,.9\ndog,.2\n", class_names=("cat", "dog"))
+    assert file.first.labels.tolist() == [1, 0]  # type: ignore[union-attr]
+    assert file.first.class_names == ("dog", "cat")
+    assert any("'p_cat' was read as the score of class 'cat'" in n.message for n in file.notices)
+
+
 @pytest.mark.parametrize("ending", ["_outcome", "_label", "_true", "_actual", "_result", "_target"])
 def test_a_column_named_after_a_score_column_is_its_outcome(ending: str) -> None:
     names = [f"p_{name}" for name in "abc"]

@@ -74,6 +74,29 @@ def test_numbers_are_those_of_the_metrics(n):
         assert at_90 == pytest.approx(result["accuracy_at_90_coverage"].value, abs=2e-3)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [1, 7, 15, 95, 285])
+def test_accuracy_at_a_coverage_is_that_of_the_metric(n, weighted):
+    p = classes(n)
+    if weighted:
+        weights = np.random.default_rng(1).gamma(2, 1, n)
+        p = calviz.Predictions(probs=p.probs, labels=p.labels, weights=weights)
+    else:
+        # By hand: whole rows, and the part of the row that is cut.
+        order = np.argsort(-p.probs.max(1), kind="stable")
+        right = (p.probs.argmax(1) == p.labels)[order]
+        whole, part = int(0.9 * n), 0.9 * n - int(0.9 * n)
+        expected = (right[:whole].sum() + part * right[min(whole, n - 1)]) / (0.9 * n)
+        assert RiskCoverage.compute(p).at_coverage(0.9).accuracy == pytest.approx(expected)
+    figure = RiskCoverage.compute(p)
+    metrics = calviz.evaluate(p, ["accuracy_at_90_coverage", "coverage_at_risk"])
+    choice = figure.at_coverage(0.9)
+    assert choice.accuracy == pytest.approx(metrics["accuracy_at_90_coverage"].value, abs=1e-12)
+    assert (choice.coverage, choice.kept + choice.referred) == (0.9, figure.n)
+    at_risk = figure.at_risk(metrics["coverage_at_risk"].params["risk"], others=False)
+    assert at_risk.coverage == pytest.approx(metrics["coverage_at_risk"].value, abs=1e-12)
+
+
 def test_ties_do_not_depend_on_the_order_of_rows():
     score = np.repeat([0.5, 0.9], [60, 40])
     correct = np.r_[np.arange(60) < 30, np.arange(40) < 36]

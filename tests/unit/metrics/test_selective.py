@@ -115,3 +115,20 @@ def test_intervals_are_those_of_resampled_rows(decimals):
     for r in evaluated(confidence, correct, ci=True):
         low, high = np.quantile(drawn[r.key], [0.025, 0.975])
         assert r.interval == pytest.approx((low, high), abs=0.2 * (high - low)), r.key
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "note"),
+    [
+        (58, 200, "with only 58 hits, its interval is rough."),
+        (59, 200, None),
+        (200, 19, "with only 19 misses, its interval is rough."),
+        (200, 20, None),
+    ],
+)
+def test_fpr_at_95_tpr_of_few_hits_or_misses_says_that_it_is_rough(right, wrong, note):
+    # The lowest of 58 hits is above the point that 95 % of all hits exceed in more than 5 % of samples.
+    assert 0.95**58 > 0.05 > 0.95**59
+    confidence = np.random.default_rng(0).random(right + wrong)
+    correct = np.arange(right + wrong) < right
+    assert evaluated(confidence, correct, "fpr95", ci=True)["fpr95"].note == note

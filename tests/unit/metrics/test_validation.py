@@ -105,3 +105,19 @@ def test_no_line_no_interval():
     # Scores that separate: no finite line. Intercepts of rows that are all alike: none.
     e = evaluated([0.2, 0.3, 0.8], [0, 0, 1], ["calibration_slope"], ci=True)
     assert e["calibration_slope"].interval is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_nagelkerke_of_redrawn_clusters_is_not_below_that_of_a_constant():
+    for seed in (6, 13, 15):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(4, 60))
+        z = rng.normal(size=n) * rng.choice([0.5, 2, 10, 100, 600])
+        p = 1 / (1 + np.exp(-np.clip(z, -700, 700)))
+        y = (rng.random(n) < np.where(rng.random(n) < 0.1, 0.5, p)).astype(int)
+        data = calviz.Predictions(probs=p, labels=y, clusters=np.arange(n) // 3)
+        r = calviz.evaluate(
+            data, ["nagelkerke_r2"], reduction="positive", noise_floor=True, resamples=50
+        )["nagelkerke_r2"]
+        if r.noise_floor is not None:
+            assert 0 <= r.noise_floor.mean <= 1
