@@ -65,8 +65,8 @@ def truth(shape, events):
     rng = np.random.default_rng(0)
     event, other = (np.sort(SHAPES[shape](rng, np.full(TRUTH_ROWS, k))) for k in (1, 0))
     below, upto = (np.searchsorted(other, event, side) / TRUTH_ROWS for side in ("left", "right"))
-    found = events * (1 - np.searchsorted(event, event, "left") / TRUTH_ROWS)
-    precision = (found / (found + OTHERS * (1 - below))).mean()
+    above = events * (1 - np.searchsorted(event, event, "left") / TRUTH_ROWS)
+    precision = (above / (above + OTHERS * (1 - below))).mean()
     keeps = int(0.05 * TRUTH_ROWS)
     of_misses = (event <= other[TRUTH_ROWS - 1 - keeps]).mean()
     of_hits = (other >= event[keeps]).mean()
@@ -99,26 +99,28 @@ def count_single(job):
     rng = np.random.default_rng([seed, events, list(SHAPES).index(shape)])
     event = np.arange(events + OTHERS) < events
     area, precision, of_misses, of_hits = truth(shape, events)
-    held = dict.fromkeys(("area", "area, percentiles", "AUPRC", "few misses", "few hits"), 0)
+    held = dict.fromkeys(
+        ("area", "area, percentiles", "AUPRC", "FPR95, few misses", "FPR95, few hits"), 0
+    )
     for _ in range(samples):
         score = SHAPES[shape](rng, event.astype(int)).astype(float)
         hits = predictions(score, event)
         # The metrics of errors take the events as errors, with the scores turned around.
         errors = predictions(-score, ~event)
-        found = {
+        intervals = {
             "area": (measured(hits, ["auroc_failure"])["auroc_failure"], area),
             "area, percentiles": (
                 measured(hits, ["auroc_failure"], interval="percentile")["auroc_failure"],
                 area,
             ),
-            "few hits": (measured(hits, ["fpr95"])["fpr95"], of_hits),
+            "FPR95, few hits": (measured(hits, ["fpr95"])["fpr95"], of_hits),
         }
         of_errors = measured(errors, ["aupr_error", "fpr95"])
-        found |= {
+        intervals |= {
             "AUPRC": (of_errors["aupr_error"], precision),
-            "few misses": (of_errors["fpr95"], of_misses),
+            "FPR95, few misses": (of_errors["fpr95"], of_misses),
         }
-        for key, (ends, true) in found.items():
+        for key, (ends, true) in intervals.items():
             held[key] += ends is not None and ends[0] - 1e-9 <= true <= ends[1] + 1e-9
     return "single", shape, events, {key: count / samples for key, count in held.items()}
 
