@@ -231,10 +231,12 @@ def _why_apart(tested: Slices) -> str:
     apart = [s for s in tested.off if s.interval.low <= 0 <= s.interval.high]
     if not apart or tested.against != "calibrated":
         return ""
+    one = len(apart) == 1
+    which = "1 slice that is off contains" if one else f"{len(apart):,} slices that are off contain"
     return (
-        f" The interval of {counted(len(apart), 'slice')} that {'is' if len(apart) == 1 else 'are'} off contains 0: the line "
-        "says how exactly the rows measure the gap, the test whether a model that means its scores would show it. Where "
-        "scores are near 0 or 1, few surprises rule that out, and measure the gap poorly."
+        f" The {'interval' if one else 'intervals'} of {which} 0: an interval says how precisely these rows measure the gap, the "
+        "test whether a calibrated model would show it. Where scores are near 0 or 1, a few surprises rule that out, although "
+        "they measure the gap poorly."
     )
 
 
