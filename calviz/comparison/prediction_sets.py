@@ -16,7 +16,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset, Predictions
-from calviz.numerics.effective_number import with_mean_one
+from calviz.numerics.effective_number import near_one
 from calviz.numerics.proportions import clopper_pearson
 from calviz.profiles.profile import Profile, dataset_of
 from calviz.results.evaluation import Interval
@@ -96,7 +96,7 @@ def prediction_sets(
     divided = division.rows(data)
     fit, judged = divided.pairs[0]
     # Sums of weights of any size are finite.
-    weights = None if data.weights is None else with_mean_one(data.weights)
+    weights = None if data.weights is None else near_one(data.weights)
     judged = judged_within(judged, within, "the threshold was chosen on them")
     rng = np.random.default_rng(seed)
     conformity = _conformity(data, fit, method, rng)
