@@ -39,6 +39,8 @@ from calviz.specs.metric import METRICS
 
 #: Number of resamples per simulated population of an inverted metric.
 POPULATION_RESAMPLES = 250
+#: Smallest share of the resamples in which all sets need a value, if single intervals in closed form are combined.
+LEAST_DEFINED = 0.5
 
 Pairs = tuple[tuple[str, str], ...]
 ClosedInterval = Callable[[float], tuple[float, float] | None]
@@ -287,11 +289,15 @@ def pair(
     values: dict[str, dict[str, float]] = {}
     plain: dict[str, dict[str, FloatArray]] = {}
     errors: dict[str, dict[str, Spread]] = {}
+    closed: dict[str, dict[str, ClosedInterval]] = {}
     for key in keys:
         if not all(key in w.metrics for w in weighted.values()):
             continue
         value_of = {name: float(observed[name][key][0]) for name in weighted}
         resampled_values = _of_all_sets(drawn, key)
+        closed_functions = _closed_intervals(key, samples) if resampled_values else {}
+        if closed_functions:
+            resampled_values = _where_defined(resampled_values)
         populations = _of_all_sets(drawn, f"{key} {_POPULATIONS}")
         without_noise = [truths[name][key] for name in populations]
         arrays = [
@@ -299,19 +305,20 @@ def pair(
             *resampled_values.values(),
             *populations.values(),
         ]
-        # Metrics without a value in some resample (say, because all predictions are right), or in the simulated population
+        # Other metrics without a value in some resample (say, because all predictions are right), or in the simulated population
         # without error (a mean over the classes that are off), have no difference.
         if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
             continue
         values[key] = value_of
         if resampled_values:
             plain[key] = resampled_values
+        if closed_functions:
+            closed[key] = closed_functions
         if populations:
             errors[key] = {
                 name: _error(key, value_of[name], truths[name][key], w, widening)
                 for name, w in populations.items()
             }
-    closed = {key: _closed_intervals(key, samples) for key in plain}
     return Paired(
         values,
         plain,
@@ -319,8 +326,19 @@ def pair(
         rare=RareLosses(sets),
         widening=widening,
         clustered=cluster is not None,
-        closed={key: functions for key, functions in closed.items() if functions},
+        closed=closed,
     )
+
+
+def _where_defined(values: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Keep the resamples in which all sets have a value, shape (B,) each, if at least `LEAST_DEFINED` are left.
+
+    Few events are in none of the rows of some resamples; the correlation of two values is then that in the others.
+    """
+    defined = np.all([np.isfinite(v) for v in values.values()], axis=0)
+    if defined.mean() < LEAST_DEFINED:
+        return values
+    return {name: v[defined] for name, v in values.items()}
 
 
 def _closed_intervals(key: str, samples: Mapping[str, Sample]) -> dict[str, ClosedInterval]:

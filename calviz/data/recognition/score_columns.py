@@ -205,8 +205,8 @@ def one_column(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
             match = pattern.fullmatch(column.name)
             if match is None or column.type != "number":
                 continue
-            logits = kind == "logits" and "logit" in column.name.lower()
-            if not (logits or first_rows.in_unit(column.head)):
+            is_logit = kind == "logits" and "logit" in column.name.lower()
+            if not (is_logit or first_rows.in_unit(column.head)):
                 continue
             if not _is_outcome(view, column):
                 declared = "logits" if kind == "logits" else "probabilities"
