@@ -21,7 +21,7 @@ def with_mean_one(weights: FloatArray) -> FloatArray:
 
 
 def near_one(weights: FloatArray) -> FloatArray:
-    """Divide weights by a power of two near the largest one: no digit changes, and no sum or square of them overflows."""
+    """Divide weights, shape (n,), by a power of two near the largest one: no digit changes, and no sum or square of them overflows."""
     return np.asarray(np.ldexp(weights, -np.frexp(weights.max())[1]))
 
 
