@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from calviz.checks.verdict.evidence import MIN_ROWS, collect_evidence
 from calviz.core.finding import Finding
+from calviz.results.verdict import BinGap
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.gaps import gap_decimals
@@ -23,14 +24,28 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
         return
     score, hit = score_and_hit(evidence.reduction)
     decimals = worst.share_decimals
-    low, high = (percent(v, decimals) for v in worst.interval)
+    low, high = _ends(worst)
+    # Counts of weighted or clustered rows are scaled to their effective number.
+    exact = "exact " if sample.data.alike else ""
     yield Finding(
         "CAL002",
         "info" if worst.slight else "warning",
         f"Worst between {worst.where} ({counted(worst.rows, 'row')}): {score} "
-        f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} (exact 95 % CI of "
+        f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI of "
         f"{worst.bins} bins together {low} to {high}), {points(abs(worst.gap), gap_decimals(worst.gap))} points too {'high' if worst.gap > 0 else 'low'}.",
     )
+
+
+def _ends(worst: BinGap) -> tuple[str, str]:
+    """Write the ends of the interval with as few decimals as show that the mean score is outside; its own are for the gap."""
+    for decimals in range(1, worst.share_decimals):
+        low, high = (round(v, decimals + 2) for v in worst.interval)
+        if not low <= round(worst.mean_score, worst.share_decimals + 2) <= high:
+            break
+    else:
+        decimals = worst.share_decimals
+    low, high = worst.interval
+    return percent(low, decimals), percent(high, decimals)
 
 
 CHECKS.register(Check("CAL002", "Worst bin", worst_bin, clusters=True, weights=True, about="bins"))

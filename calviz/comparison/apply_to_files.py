@@ -26,6 +26,9 @@ from calviz.profiles.layout import ProfileColumns
 #: Size of a block in entries (rows x score columns).
 BLOCK = 4_000_000
 
+#: Rows whose Arrow types are restored at a time: texts of these fit into 2 GB, as types with short offsets need.
+_TYPED_ROWS = 100_000
+
 #: Function from a block and its layout to the rows to write, and to additional columns of these.
 RowMarks = Callable[[Any, ProfileColumns], tuple[Any, dict[str, Any]]]
 
@@ -146,6 +149,7 @@ def _apply(
     careful: bool = False,
 ) -> None:
     import polars as pl
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     writer = None
@@ -164,14 +168,43 @@ def _apply(
                         else pl.Series(name, values)
                         for name, values in columns.items()
                     )
-                table = rows_out.to_arrow()
-                writer = writer or pq.ParquetWriter(beside, table.schema)
-                writer.write_table(table)
+                slices = list(rows_out.iter_slices(_TYPED_ROWS)) or [rows_out]
+                parts = [part.to_arrow() for part in slices]
+                if writer is None:
+                    schema = _schema(parts[0], file, layout)
+                    writer = pq.ParquetWriter(beside, schema)
+                writer.write_table(pa.concat_tables([part.cast(writer.schema) for part in parts]))
         finally:
             if writer is not None:
                 writer.close()
         if writer is None:
             raise InputError("there are no rows", remedy="give files with at least one")
+
+
+def _schema(table: Any, file: TableFiles, layout: ProfileColumns) -> Any:
+    """The schema of a table from polars, with the types of the file for columns that are kept, which polars has fewer of.
+
+    Dictionaries stay as they are: those of polars may have more entries than the indices of the file can count.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    schema = table.schema
+    if file.kind not in ("parquet", "ipc"):
+        return schema
+    own = ds.dataset(str(file.paths[0]), format=file.kind).schema
+    empty = table.slice(0, 0)
+    for place, column in enumerate(schema):
+        at = own.get_field_index(column.name)
+        if at < 0 or column.name in layout.scores or pa.types.is_dictionary(column.type):
+            continue
+        kind = own.field(at).type
+        try:
+            empty.column(place).cast(kind)
+        except pa.ArrowNotImplementedError:
+            continue
+        schema = schema.set(place, column.with_type(kind))
+    return schema
 
 
 def _blocks(

@@ -39,6 +39,8 @@ from calviz.specs.metric import METRICS
 
 #: Number of resamples per simulated population of an inverted metric.
 POPULATION_RESAMPLES = 250
+#: Smallest share of the resamples in which all sets need a value, if single intervals in closed form are combined.
+LEAST_DEFINED = 0.5
 
 Pairs = tuple[tuple[str, str], ...]
 ClosedInterval = Callable[[float], tuple[float, float] | None]
@@ -66,6 +68,8 @@ class Paired:
         Whether clusters are drawn: intervals of resampled values then reach equally far on both sides.
     closed : mapping of str to mapping of str to callable
         By metric and set, a function from the level to an interval of the value in closed form, where there is one for these rows.
+    shrunk : mapping of str to float
+        Factor of the correlation of two values by metric, where some resamples have no value; see `_where_defined`.
     """
 
     values: Mapping[str, Mapping[str, float]]
@@ -76,6 +80,7 @@ class Paired:
     widening: float = 1.0
     clustered: bool = False
     closed: Mapping[str, Mapping[str, ClosedInterval]] = field(default_factory=dict)
+    shrunk: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -174,6 +179,8 @@ class Paired:
         correlation = float(off[0] @ off[1]) / scale if scale > 0 else 0.0
         if np.array_equal(first, second):
             correlation = 1.0
+        else:
+            correlation *= self.shrunk.get(metric, 1.0)
         values = self.values[metric]
         return from_single_intervals(
             (values[one], values[other]), (single[0], single[1]), correlation
@@ -287,11 +294,16 @@ def pair(
     values: dict[str, dict[str, float]] = {}
     plain: dict[str, dict[str, FloatArray]] = {}
     errors: dict[str, dict[str, Spread]] = {}
+    closed: dict[str, dict[str, ClosedInterval]] = {}
+    shrunk: dict[str, float] = {}
     for key in keys:
         if not all(key in w.metrics for w in weighted.values()):
             continue
         value_of = {name: float(observed[name][key][0]) for name in weighted}
         resampled_values = _of_all_sets(drawn, key)
+        closed_functions = _closed_intervals(key, samples) if resampled_values else {}
+        if closed_functions:
+            resampled_values, shrunk[key] = _where_defined(resampled_values)
         populations = _of_all_sets(drawn, f"{key} {_POPULATIONS}")
         without_noise = [truths[name][key] for name in populations]
         arrays = [
@@ -299,19 +311,20 @@ def pair(
             *resampled_values.values(),
             *populations.values(),
         ]
-        # Metrics without a value in some resample (say, because all predictions are right), or in the simulated population
+        # Other metrics without a value in some resample (say, because all predictions are right), or in the simulated population
         # without error (a mean over the classes that are off), have no difference.
         if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
             continue
         values[key] = value_of
         if resampled_values:
             plain[key] = resampled_values
+        if closed_functions:
+            closed[key] = closed_functions
         if populations:
             errors[key] = {
                 name: _error(key, value_of[name], truths[name][key], w, widening)
                 for name, w in populations.items()
             }
-    closed = {key: _closed_intervals(key, samples) for key in plain}
     return Paired(
         values,
         plain,
@@ -319,8 +332,24 @@ def pair(
         rare=RareLosses(sets),
         widening=widening,
         clustered=cluster is not None,
-        closed={key: functions for key, functions in closed.items() if functions},
+        closed=closed,
+        shrunk=shrunk,
     )
+
+
+def _where_defined(values: dict[str, FloatArray]) -> tuple[dict[str, FloatArray], float]:
+    """Keep the resamples in which all sets have a value, shape (B,) each, if at least `LEAST_DEFINED` are left.
+
+    Also return by what to multiply the correlation of two values: m events, on which it depends, are in none of the rows of a share
+    exp(-m) of the resamples, and the correlation of so few is uncertain. With the factor 1 - 1 / m, intervals of differences of areas
+    of 2 to 5 events covered the truth in 94 to 99 % of simulated samples, and in 87 to 90 % without.
+    """
+    defined = np.all([np.isfinite(v) for v in values.values()], axis=0)
+    share = float(defined.mean())
+    if share == 1 or share < LEAST_DEFINED:
+        return values, 1.0
+    events = -math.log1p(-share)
+    return {name: v[defined] for name, v in values.items()}, max(0.0, 1 - 1 / events)
 
 
 def _closed_intervals(key: str, samples: Mapping[str, Sample]) -> dict[str, ClosedInterval]:

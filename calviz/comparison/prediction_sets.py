@@ -16,6 +16,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset, Predictions
+from calviz.numerics.effective_number import near_one
 from calviz.numerics.proportions import clopper_pearson
 from calviz.profiles.profile import Profile, dataset_of
 from calviz.results.evaluation import Interval
@@ -94,7 +95,8 @@ def prediction_sets(
         )
     divided = division.rows(data)
     fit, judged = divided.pairs[0]
-    weights = data.weights
+    # Sums of weights of any size are finite.
+    weights = None if data.weights is None else near_one(data.weights)
     judged = judged_within(judged, within, "the threshold was chosen on them")
     rng = np.random.default_rng(seed)
     conformity = _conformity(data, fit, method, rng)
@@ -111,7 +113,7 @@ def prediction_sets(
             level,
             classes=data.n_classes,
             cluster=None if data.clusters is None else data.clusters.codes[at].astype(np.intp),
-            weights=None if weights is None else weights[at].astype(np.float64),
+            weights=None if weights is None else weights[at],
         )
 
     by_class = tuple(

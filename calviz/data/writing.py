@@ -95,7 +95,9 @@ def _typed(frame: Any, types: Mapping[str, Any]) -> Any:
             continue
         kind, values = field.type, table.column(place)
         is_dictionary = pa.types.is_dictionary(kind)
-        plain = kind.value_type if is_dictionary else kind
+        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        is_list |= pa.types.is_fixed_size_list(kind)
+        plain = kind.value_type if is_dictionary or is_list else kind
         if pa.types.is_string_view(plain):  # cannot be written as a dictionary
             plain = pa.string()
         is_text, becomes_text = (
@@ -108,6 +110,10 @@ def _typed(frame: Any, types: Mapping[str, Any]) -> Any:
             if is_dictionary:
                 coded = pa.dictionary(kind.index_type, plain, kind.ordered)
                 values = values.dictionary_encode().cast(coded)
+            if is_list:  # of one value each
+                values = values.combine_chunks()
+                one = pa.FixedSizeListArray.from_arrays(values, 1, mask=values.is_null())
+                values = one.cast(kind)
             table = table.set_column(place, column.name, values)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue  # such as a cluster that was added to the file's own

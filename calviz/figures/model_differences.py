@@ -52,7 +52,12 @@ class ModelDifferences(Figure):
         """
         if metric not in comparison.pairs:
             metrics = ", ".join(comparison.pairs) or "none"
-            raise OptionError(f"there are no paired differences of '{metric}'; known: {metrics}.")
+            why = ""
+            if metric in comparison.directions:
+                why = ": it is not resampled for several models, or has no value in some resamples of the rows (few events)"
+            raise OptionError(
+                f"there are no paired differences of '{metric}'{why}; known: {metrics}."
+            )
         order = comparison.ranking(metric)
         against = order[0] if reference is None else reference
         if against not in order:

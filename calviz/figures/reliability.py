@@ -180,8 +180,6 @@ class Reliability(Figure):
         filled = np.flatnonzero(sums.count)
         hits, rows = sums.trials
         edges = sums.edges.astype(np.float64)
-        # Weighted rows are fractions.
-        count = np.maximum(np.rint(sums.count[filled]), 1).astype(np.int64)
         return cls(
             name=sample.data.name,
             split=sample.split,
@@ -191,7 +189,7 @@ class Reliability(Figure):
             bin=filled,
             low=edges[:-1][filled],
             high=edges[1:][filled],
-            count=count,
+            count=sums.whole_rows[filled].astype(np.int64),
             mean_score=sums.confidence[filled],
             observed=sums.accuracy[filled],
             interval=clopper_pearson(hits[filled], rows[filled], level=level),

@@ -10,18 +10,18 @@ from calviz.numerics.quotients import quotient
 
 def effective_number(weights: FloatArray) -> float:
     """Effective sample size of weights, shape (n,), not all 0; n if they are equal."""
-    weights = _near_one(weights)
+    weights = near_one(weights)
     return float(weights.sum() ** 2 / (weights @ weights))
 
 
 def with_mean_one(weights: FloatArray) -> FloatArray:
     """Divide weights, shape (n,), not all 0, by their mean."""
-    weights = _near_one(weights)
+    weights = near_one(weights)
     return np.asarray(weights / weights.mean())
 
 
-def _near_one(weights: FloatArray) -> FloatArray:
-    """Divide weights by a power of two near the largest one: no digit changes, and no sum or square of them overflows."""
+def near_one(weights: FloatArray) -> FloatArray:
+    """Divide weights, shape (n,), by a power of two near the largest one: no digit changes, and no sum or square of them overflows."""
     return np.asarray(np.ldexp(weights, -np.frexp(weights.max())[1]))
 
 

@@ -18,6 +18,7 @@ from calviz.core.bins import DEFAULT_BINS, Scheme, sturges_bins
 from calviz.core.blocks import map_threads
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered
+from calviz.core.largest_remainders import proportional
 from calviz.numerics.edges import (
     MAX_BINS,
     assign,
@@ -117,6 +118,17 @@ class BinSums:
     def count(self) -> FloatArray:
         """Rows per bin, shape (..., M)."""
         return np.asarray(self.cells[..., 0, :, :].sum(axis=-1))
+
+    @cached_property
+    def whole_rows(self) -> IntArray:
+        """Rows per bin of the sample itself, shape (M,), as whole numbers that add up to all rows; at least 1 in a bin with rows.
+
+        Rows with weights are fractions; they are rounded together.
+        """
+        count, n = self.count, round(float(self.n))
+        filled = (count > 0).astype(np.intp)
+        more, rest = np.maximum(count - 1, 0), n - int(filled.sum())
+        return filled + proportional(more, rest) if rest > 0 else filled
 
     @property
     def score_sum(self) -> FloatArray:

@@ -82,6 +82,27 @@ def test_columns_of_objects_are_left_out_with_a_notice(tmp_path: Path, suffix: s
     assert pl.read_csv(target).columns == ["p_0", "p_1", "p_2"]
 
 
+def test_columns_of_lists_of_one_value_keep_their_types(tmp_path: Path):
+    p, rows = probabilities()[:30], range(30)
+    lists = pl.DataFrame(
+        {
+            "whole": [[i] for i in rows],
+            "some": [[i] if i else None for i in rows],
+            "float": [[i / 2] for i in rows],
+            "boolean": [[i % 2 == 0] for i in rows],
+            "array": pl.Series([[i] for i in rows], dtype=pl.Array(pl.Float32, 1)),
+        }
+    )
+    path, target = tmp_path / "new.parquet", tmp_path / "out.parquet"
+    scores = pl.DataFrame({f"p_{k}": p[:, k] for k in range(3)})
+    pl.concat([scores, lists], how="horizontal").write_parquet(path)
+    code, _, wrong = run("apply", path, "--map", map_file(tmp_path), "--out", target)
+    assert (code, wrong) == (0, "")
+    written = pl.read_parquet(target).select(lists.columns)
+    assert written.schema == lists.schema
+    assert written.equals(lists)
+
+
 def test_times_keep_their_offsets(tmp_path: Path):
     scores = probabilities()
     hours = [f"{i % 24:02d}:30:00" for i in range(N)]

@@ -254,7 +254,7 @@ def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:
                 index=m,
                 low=float(sums.edges[m]),
                 high=float(sums.edges[m + 1]),
-                rows=int(sums.count[m]),
+                rows=int(sums.whole_rows[m]),
                 mean_score=float(score[worst]),
                 observed=float(sums.hit_sum[m] / sums.count[m]),
                 interval=Interval(float(low[worst]), float(high[worst])),

@@ -89,7 +89,9 @@ PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )  # fmt: skip
 
-#: What a column of one score is called, after its prefix, if it holds the probability that there is no event.
+#: What a column of one score is called, after its prefix, if it holds the probability of the event.
+EVENT = ("1", "positive")
+#: What it is called if it holds the probability that there is no event.
 NO_EVENT = ("0", "false", "no", "neg", "negative")
 
 #: Ending of the outcomes of complementary forecasts: prob1, prob2, prob1_outcome, prob2_outcome.

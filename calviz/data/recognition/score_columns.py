@@ -189,7 +189,10 @@ def one_column(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
                 and not (weak and first_rows.is_label_like(column))
             ):
                 declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
-                scores = columns_as_scores(view, (column.name,), (), declared)
+                # As for a chosen column, the name of a class says which of two labels is the event.
+                class_name = column_names.by_prefix(column.name)[0]
+                named = (class_name,) if class_name in column_names.EVENT else ()
+                scores = columns_as_scores(view, (column.name,), named, declared)
                 logits = [
                     c.name for c in candidates if column_names.plain(c.name) in column_names.LOGITS
                 ]
@@ -200,7 +203,10 @@ def one_column(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     for pattern, kind in column_names.PREFIXES:
         for column in candidates:
             match = pattern.fullmatch(column.name)
-            if match is None or column.type != "number" or not first_rows.in_unit(column.head):
+            if match is None or column.type != "number":
+                continue
+            is_logit = kind == "logits" and "logit" in column.name.lower()
+            if not (is_logit or first_rows.in_unit(column.head)):
                 continue
             if not _is_outcome(view, column):
                 declared = "logits" if kind == "logits" else "probabilities"

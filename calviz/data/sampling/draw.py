@@ -17,16 +17,6 @@ COUNTERS = 1 << 24
 _PENDING = 1 << 21
 
 
-def proportional(counts: IntArray, rows: int) -> IntArray:
-    """Divide `rows` among classes in proportion to `counts`, same shape, by largest remainders; the first class wins ties."""
-    exact = counts * (rows / counts.sum())
-    shares: IntArray = np.minimum(np.floor(exact).astype(np.intp), counts)
-    order = np.argsort(-(exact - shares), axis=None, kind="stable")
-    has_room = (counts.ravel()[order] - shares.ravel()[order]) > 0
-    shares.ravel()[order[has_room][: rows - int(shares.sum())]] += 1
-    return shares
-
-
 def counted_rows(counters: np.ndarray[tuple[int], np.dtype[Any]], hashes: Hashes) -> IntArray:
     """Count in the counter of each row, shape (n,)."""
     return counters[(hashes & np.uint64(counters.size - 1)).astype(np.intp)].astype(np.intp)

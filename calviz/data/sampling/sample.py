@@ -11,13 +11,14 @@ import numpy as np
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.factor import Factor
+from calviz.core.largest_remainders import proportional
 from calviz.core.options import DEFAULT_SAMPLE_ROWS, check_whole
 from calviz.core.predictions import Dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
 from calviz.data.profiling.sources import Engine
 from calviz.data.reading import options_of
 from calviz.data.sampling.blocks import RowSource, SampledBlock, predictions_of
-from calviz.data.sampling.draw import COUNTERS, Drawn, counted_rows, draw, proportional
+from calviz.data.sampling.draw import COUNTERS, Drawn, counted_rows, draw
 from calviz.data.sampling.hashes import Hashes, rehashed
 
 #: Names of the splits of drawn rows.

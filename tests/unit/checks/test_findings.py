@@ -181,3 +181,24 @@ def test_ten_rows_a_score_are_tied(rows, tied):
     score = (np.arange(rows) % 10 + 0.5) / 10
     values = list(ties(Sample(binary(score, np.arange(rows) % 2), "positive")))
     assert len(values) == tied
+
+
+@pytest.mark.parametrize("given", ["weights", "clusters"])
+def test_cal002_of_rows_that_are_not_alike_is_not_called_exact(given):
+    score = np.repeat([0.25, 0.8513], 500)
+    hits = np.concatenate([np.arange(500) < 125, np.arange(500) < 300])
+    columns = {
+        "weights": {"weights": np.tile([1.0, 2.0], 500)},
+        "clusters": {"clusters": np.arange(1000) // 2},
+    }
+    (f,) = findings(binary(score, hits, **columns[given]), "positive", bins=10)["CAL002"]
+    assert "(95 % CI of 2 bins together " in f.message
+
+
+def test_cal002_the_ends_of_a_wide_interval_have_few_decimals():
+    # 91.46 % and 79.12 % are 12.3 points apart, which takes two decimals; the interval is 4.5 points wide.
+    hits = np.arange(1250) < 989
+    (f,) = findings(binary(np.full(1250, 0.9146), hits), "positive", bins=10)["CAL002"]
+    exact = stats.binomtest(989, 1250).proportion_ci(0.95)
+    assert f"{100 * exact.low:.1f} % to {100 * exact.high:.1f} %" in f.message
+    assert "91.46 % but frequency 79.12 %" in f.message

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import binom, norm
 
+from calviz.analysis import evaluate
 from calviz.comparison.difference_intervals import (
     SimulatedPopulations,
     Spread,
@@ -273,3 +274,28 @@ def test_areas_of_the_same_order_do_not_differ():
         "auroc", "none", "map"
     )
     assert (d.value, d.interval, d.tied) == (0, (0, 0), True)
+
+
+@pytest.mark.parametrize("events", [2, 5])
+def test_areas_of_very_few_events_have_a_difference(events):
+    # 1 resample of 150 has none of 5 events, 1 of 7 none of 2. The correlation is that in the others.
+    n, rng = 150, np.random.default_rng(0)
+    hit = (np.arange(n) < events).astype(int)
+    common = rng.normal(size=n)
+    sets = {
+        k: Predictions(probs=norm.cdf((common + rng.normal(size=n) + s * hit) / 4), labels=hit)
+        for k, s in (("a", 3), ("b", 2))
+    }
+    paired = pair(sets, ["auroc"], reduction="positive", resamples=1_000, rng=rng)
+    a, b = paired.drawn["auroc"].values()
+    assert a.size == b.size == pytest.approx(1_000 * (1 - np.exp(-events)), abs=40)
+    assert a.size < 1_000
+    d, value = paired.difference("auroc", "a", "b"), paired.values["auroc"]
+    single = [
+        evaluate(p, ["auroc"], reduction="positive", ci=True)["auroc"].interval
+        for p in sets.values()
+    ]
+    # The share without events is exp(-m) for m events, whose correlation counts 1 - 1 / m.
+    r = np.corrcoef(a, b)[0, 1] * (1 + 1 / np.log(1 - a.size / 1_000))
+    wanted = from_single_intervals((value["a"], value["b"]), single, r)
+    assert d.interval == pytest.approx(wanted)

@@ -197,3 +197,13 @@ def test_clusters_of_independent_rows_hardly_change_the_intervals_whatever_their
         low, high = getattr(plain, name)
         wide = getattr(clustered, name)
         assert wide.high - wide.low < 1.5 * (high - low)
+
+
+def test_the_scale_of_the_weights_does_not_matter():
+    p, weights = data(), np.random.default_rng(0).uniform(0.5, 1.5, 1_200)
+    plain, large = (
+        calviz.prediction_sets(with_rows(p, weights=w), fit_split="fit")
+        for w in (weights, weights * 1e306)
+    )
+    assert large.threshold == plain.threshold
+    assert large.overall.coverage == pytest.approx(plain.overall.coverage)

@@ -457,3 +457,27 @@ def test_a_split_without_a_name_is_called_empty():
         f"{i % 2},0.{i},{'test' if i % 3 else ''}" for i in range(1, 10)
     )
     assert "split 'split' (test 6, (empty) 3)" in loaded(text).recognition.sentence()
+
+
+@pytest.mark.parametrize("chosen", [None, ("p_1",)])
+@pytest.mark.parametrize("base", [None, 1])
+def test_a_column_called_p_1_is_that_of_label_1_whether_chosen_or_found(
+    chosen: tuple[str, ...] | None, base: int | None, tmp_path: Path
+) -> None:
+    text = "label,p_1\n1,.9\n2,.2\n"
+    data = loaded(text, scores=chosen, label_base=base).first
+    assert data.labels.tolist() == [1, 0]  # type: ignore[union-attr]
+    assert data.class_names == ("2", "1")
+    (tmp_path / "one.csv").write_text(text)
+    profile = calviz.profile(tmp_path / "one.csv", scores=chosen, label_base=base)
+    mcs = calviz.evaluate(profile, ["mcs"], reduction="positive")["mcs"].value
+    assert mcs == pytest.approx((0.9 + 0.2 - 1) / 2)
+
+
+@pytest.mark.parametrize("column", ["logit_0", "logit_1"])
+def test_the_only_logit_is_found_by_its_name(column: str) -> None:
+    text = f"label,{column}\n1,-3.5\n0,2.5\n"
+    found_by_name, chosen = (loaded(text, scores=s).first for s in (None, (column,)))
+    assert found_by_name.kind == "logits"
+    assert found_by_name.labels.tolist() == chosen.labels.tolist()  # type: ignore[union-attr]
+    np.testing.assert_array_equal(found_by_name.probs, chosen.probs)  # type: ignore[union-attr]

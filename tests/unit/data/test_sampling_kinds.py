@@ -5,9 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import calviz
+from calviz.comparison import apply_to_files as apply_to_files_module
 from calviz.comparison.apply_to_files import apply_to_files
 from calviz.core.errors import InputError
 from calviz.data.loaded import ReadingOptions
@@ -214,3 +217,36 @@ def test_the_commands_take_them(tmp_path: Path):
         assert result.exit_code == 0, result.output
         assert text in result.stderr
         assert "not available" not in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_columns_of_files_in_a_folder_keep_their_types(tmp_path: Path, kind: str, monkeypatch):
+    monkeypatch.setattr(apply_to_files_module, "_TYPED_ROWS", 150)
+    table = pa.table(
+        {
+            "p": np.linspace(0.01, 0.99, N),
+            "at": pa.array(np.arange(N), pa.time64("us")),
+            "took": pa.array([None, *range(1, N)], pa.duration("s")),
+            "raw": pa.array([b"\xff\x00"] * N, pa.binary()),
+            "key": pa.array([b"ab"] * N, pa.binary(2)),
+            "text": pa.array(["x"] * N, pa.string()),
+            "list": pa.array([[float(i)] for i in range(N)], pa.list_(pa.float64())),
+            "digits": pa.array([1] * N, pa.decimal128(30, 2)),
+        }
+    )
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    map_ = calviz.recalibrators.PlattScaling()
+    y = np.arange(N) % 2
+    map_.fit(np.column_stack([1 - table["p"].to_numpy(), table["p"].to_numpy()]), y)
+    (out,) = apply_to_files([path], map_.to_dict(), tmp_path / "out")
+    for name in table.column_names[1:]:
+        written = pq.read_table(out)[name]
+        # Lists may name their items differently.
+        assert written.type.equals(table[name].type), name
+        assert written.to_pylist() == table[name].to_pylist()
+    assert pq.read_table(out)["p"].to_pylist() != table["p"].to_pylist()

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import calviz
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
 from calviz.figures import ModelDifferences
@@ -87,3 +88,15 @@ def test_what_is_not_there_is_refused():
         ModelDifferences.compute(comparison(), metric="ece")
     with pytest.raises(OptionError, match="'d' has no 'nll'"):
         ModelDifferences.compute(comparison(), reference="d")
+
+
+def test_a_metric_without_differences_says_why():
+    hit = (np.arange(100) < 3).astype(int)
+    scores = np.random.default_rng(0).uniform(0.05, 0.5, (2, 100))
+    models = {
+        name: calviz.Predictions(probs=score, labels=hit)
+        for name, score in zip("ab", scores, strict=True)
+    }
+    compared = calviz.compare_models(models, metrics=["auprc", "brier"], reduction="positive")
+    with pytest.raises(OptionError, match="has no value in some resamples of the rows"):
+        ModelDifferences.compute(compared, metric="auprc")

@@ -6,6 +6,8 @@ import calibration
 import numpy as np
 import pytest
 
+import calviz
+import calviz.figures
 from calviz.core import events as events_module
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
@@ -300,3 +302,27 @@ def test_many_events_are_sorted_anew_unless_they_are_in_order(monkeypatch):
     np.testing.assert_array_equal(kept.ordered.hit, events.ordered.hit)
     sums = [bin_events(e, bins=7, scheme="equal-mass") for e in (events, kept)]
     np.testing.assert_array_equal(sums[0].cells, sums[1].cells)
+
+
+def test_whole_rows_of_weighted_bins_add_up():
+    rng = np.random.default_rng(0)
+    score = rng.random(400)
+    p = calviz.Predictions(
+        probs=score, labels=(rng.random(400) < score).astype(int), weights=rng.exponential(size=400)
+    )
+    figure = calviz.figures.Reliability.compute(p, bins=10, resamples=20)
+    exact = figure.share * 400
+    assert figure.count.sum() == 400
+    assert np.abs(figure.count - exact).max() < 1
+    assert np.rint(exact).sum() != 400  # each by itself
+
+
+def test_a_bin_with_rows_of_little_weight_has_one():
+    p = calviz.Predictions(
+        probs=np.repeat([0.05, 0.15, 0.95], [1, 40, 59]),
+        labels=np.arange(100) % 2,
+        weights=np.repeat([1e-6, 1.0, 1.0], [1, 40, 59]),
+    )
+    figure = calviz.figures.Reliability.compute(p, bins=10, resamples=20)
+    assert figure.count.sum() == 100
+    assert figure.count[0] == 1

@@ -290,6 +290,8 @@ def _fill_lists(out: FloatArray, chunk: Any, name: str, first_row: int) -> None:
 def single(column: Any, name: str) -> npt.NDArray[Any] | Factor:
     """Convert a column for labels, groups, splits or identifiers: numbers unchanged, text and dates to a factor.
 
+    Lists of one value are converted as their values are.
+
     `name` is that of the column, for errors.
     """
     kind = column.type
@@ -299,6 +301,8 @@ def single(column: Any, name: str) -> npt.NDArray[Any] | Factor:
         import pyarrow.compute as pc
 
         width = pc.list_value_length(column).drop_null().unique().to_pylist()
+        if width == [1]:
+            return single(pc.list_element(column, 0), name)
         out = np.empty((len(column), width[0] if width else 0))
         fill_block(out, column, name, 0)
         return out
