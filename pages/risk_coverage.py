@@ -37,7 +37,7 @@ with page_guard.boundary():
     intervals = (
         ""
         if chosen.sample.data.rows == 1
-        else " Their intervals resample all rows; those of the table take the kept rows as given, and so differ a little at 90 %."
+        else " The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, and so differ a little."
     )
     st.caption(f"These summaries rank by confidence, before recalibration.{intervals}")
 

@@ -118,7 +118,7 @@ class OverTimeLine(Figure):
         # The first periods, on which it is fitted, are in the value of all rows but not in these two.
         judged = sum(p.recalibrated is not None for p in r.periods)
         where = (
-            f" on the {counted(judged, 'period')} with enough rows before them"
+            f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
             if judged < len(r.periods)
             else ""
         )

@@ -297,11 +297,19 @@ class RiskCoverage(Figure):
     def _choice(self, kept: float, threshold: float | None = None) -> ReferralChoice:
         ranking = ranked(self.steps)
         n = float(self.steps.n)
+        # Sums of weights in another order are not the same in their last digits.
+        rounding = 1e-9 * max(1.0, n)
+        whole = kept > n - rounding
+        kept = n if whole else kept
         errors = float(errors_along(self.steps, np.array([kept]))[0])
-        at = min(int(np.searchsorted(ranking.rows, kept - 1e-9)), self.steps.size - 1)
-        begun, upto = math.ceil(kept - 1e-9), float(ranking.rows[at])
+        at = min(int(np.searchsorted(ranking.rows, kept - rounding)), self.steps.size - 1)
+        begun, upto = max(math.ceil(kept - rounding), 1), float(ranking.rows[at])
         tied, rows = begun < upto - 0.5, round(min(begun, upto))
-        lowest = self.steps.scores_at(np.array([self.steps.size - 1 - at]))
+        lowest = np.array([self.steps.size - 1 - at])
+        if self.steps.weight is not None:
+            # A single row may weigh more than 1.
+            tied &= bool(self.steps.count[lowest] > self.steps.weight[lowest] + rounding)
+        lowest = self.steps.scores_at(lowest)
         limit = self.threshold_of(float(lowest[0]))
         # For weighted or clustered rows, scale counts to the effective sample size.
         drawing = error_bars.drawn_by(self.steps)
@@ -313,16 +321,18 @@ class RiskCoverage(Figure):
         )
         interval = Interval(float(low), float(high))
         accuracy, referred = 1 - errors / kept, self.n - rows
-        whole = kept > n - 1e-9
         if whole and self.accuracy_interval is not None:
             interval = self.accuracy_interval
         shown = limit if threshold is None else threshold
-        go = "goes" if referred == 1 else "go"
+        # With few rows, a coverage below 1 may refer a part of the last one.
+        go = {0: "no whole row goes", 1: "1 row goes"}.get(
+            referred, f"{counted(referred, 'row')} go"
+        )
         sentence = (
             f"Keeping the {percent(kept / n)} {self._most} predictions ({self._condition(shown)}"
             f"{', rows tied there split by chance' if tied else ''}) the accuracy is {percent(accuracy)} "
             f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
-            f"{counted(referred, 'row')} {go} to an expert."
+            f"{go} to an expert."
         )
         if whole:
             all_kept = "the one prediction" if rows == 1 else f"all {rows:,} predictions"

@@ -102,3 +102,16 @@ def test_costs_that_make_no_sense_are_one_sentence():
     app.number_input(key="cost-wrong").set_value(-1.0).run()
     assert not app.exception
     assert "a wrong prediction must cost more than a right one" in text_of(app)
+
+
+@pytest.mark.slow
+def test_the_table_of_few_rows_ends_with_all_of_them():
+    rows = [
+        f"{'b' if i % 3 == 0 else 'a'},{0.9 - 0.05 * i:.2f},{0.1 + 0.05 * i:.2f}" for i in range(7)
+    ]
+    text = "\n".join(["label,p_a,p_b", *rows])
+    app = upload(open_page(page="data"), "few.csv", text.encode())
+    app = quiet(app.switch_page("pages/risk_coverage.py").run())
+    table = next(t.value for t in app.dataframe if "rows kept" in t.value.columns)
+    assert table["rows kept"].tolist() == list(range(1, 8))
+    assert table["kept"].tolist()[-1] == "100 %"

@@ -18,10 +18,7 @@ SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
 
 def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -> None:
     """Draw the table, and a button for the whole curve as CSV."""
-    choices = [figure.at_coverage(c / 100) for c in SHOWN]
-    choices = [
-        c for i, c in enumerate(choices) if c.kept and c.kept not in {d.kept for d in choices[:i]}
-    ]
+    choices = _choices(figure)
     columns: dict[str, Sequence[object]] = {
         "kept": [percent(c.coverage, 0) for c in choices],
         "rows kept": [c.kept for c in choices],
@@ -60,6 +57,12 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
         key="calviz.risk.download",
         quiet=True,
     )
+
+
+def _choices(figure: RiskCoverage) -> list[ReferralChoice]:
+    """What is kept at the coverages of the table; of those that differ by a part of a row, the last."""
+    choices = [figure.at_coverage(c / 100) for c in SHOWN]
+    return list({c.kept: c for c in choices if c.kept}.values())
 
 
 def _interval(choice: ReferralChoice) -> str:

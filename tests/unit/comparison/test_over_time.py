@@ -104,6 +104,17 @@ def test_maps_see_the_past_only_and_follow_a_change():
         assert OverTimeLine.compute(series).plot(theme=theme).data
 
 
+def test_one_judged_period_is_singular():
+    rng = np.random.default_rng(0)
+    score = rng.random(200)
+    times = np.array(["2021-01-15", "2021-02-15"], "datetime64[D]")[np.arange(200) % 2]
+    labels = (rng.random(200) < score).astype(int)
+    series = over_time(
+        calviz.Predictions(probs=score, labels=labels, times=times), "nll", method="temperature"
+    )
+    assert "on the 1 period with enough rows before it" in OverTimeLine.compute(series).past()
+
+
 def test_clusters_are_dealt_out_whole():
     data = drifting(1_200)
     day = data.times.astype("datetime64[D]").astype(str)

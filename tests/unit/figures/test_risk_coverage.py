@@ -97,6 +97,40 @@ def test_accuracy_at_a_coverage_is_that_of_the_metric(n, weighted):
     assert at_risk.coverage == pytest.approx(metrics["coverage_at_risk"].value, abs=1e-12)
 
 
+def test_a_part_of_a_row_is_no_row_that_goes_to_an_expert():
+    sentence = RiskCoverage.compute(classes(7)).at_coverage(0.9).sentence
+    assert sentence.endswith("; no whole row goes to an expert.")
+    assert RiskCoverage.compute(classes(7)).at_coverage(1e-12).kept == 1
+
+
+def test_a_row_with_a_large_weight_is_not_tied():
+    p = classes(50)
+    weights = np.random.default_rng(0).gamma(2, 1, 50)
+    single = calviz.Predictions(probs=p.probs, labels=p.labels, weights=weights)
+    twice = calviz.Predictions(
+        probs=np.repeat(p.probs, 2, axis=0),
+        labels=np.repeat(p.labels, 2),
+        weights=np.repeat(weights, 2),
+    )
+    shares = np.linspace(0.1, 0.9, 17)
+    assert np.unique(p.probs.max(1)).size == 50
+    for data, wanted in ((single, False), (twice, True)):
+        figure = RiskCoverage.compute(data)
+        tied = ["split by chance" in figure.at_coverage(c).sentence for c in shares]
+        assert any(tied) == wanted
+
+
+def test_all_rows_are_a_coverage_of_1_whatever_their_weights():
+    p = classes(570)
+    for seed in range(5):
+        weights = np.random.default_rng(seed).gamma(2, 1, 570)
+        data = calviz.Predictions(probs=p.probs, labels=p.labels, weights=weights)
+        choice = RiskCoverage.compute(data).at_risk(1.0)
+        assert choice.coverage == 1
+        assert choice.sentence.endswith("; no row goes to an expert.")
+        assert calviz.evaluate(data, ["coverage_at_risk"], risk=1.0)["coverage_at_risk"].value == 1
+
+
 def test_ties_do_not_depend_on_the_order_of_rows():
     score = np.repeat([0.5, 0.9], [60, 40])
     correct = np.r_[np.arange(60) < 30, np.arange(40) < 36]
