@@ -176,11 +176,13 @@ class Paired:
         first, second = (self.drawn[metric][name] for name in (one, other))
         off = first - first.mean(), second - second.mean()
         scale = math.sqrt(float(np.square(off[0]).sum() * np.square(off[1]).sum()))
-        correlation = float(off[0] @ off[1]) / scale if scale > 0 else 0.0
-        if np.array_equal(first, second):
+        if scale == 0:
+            # Of two areas of 1, no resample tells how far their errors are common.
+            correlation = 0.0
+        elif np.array_equal(first, second):
             correlation = 1.0
         else:
-            correlation *= self.shrunk.get(metric, 1.0)
+            correlation = float(off[0] @ off[1]) / scale * self.shrunk.get(metric, 1.0)
         values = self.values[metric]
         return from_single_intervals(
             (values[one], values[other]), (single[0], single[1]), correlation

@@ -276,6 +276,18 @@ def test_areas_of_the_same_order_do_not_differ():
     assert (d.value, d.interval, d.tied) == (0, (0, 0), True)
 
 
+def test_two_models_that_separate_all_rows_may_still_differ():
+    rng = np.random.default_rng(0)
+    hit = (np.arange(60) < 20).astype(int)
+    sets = {k: Predictions(probs=0.6 * hit + 0.3 * rng.random(60), labels=hit) for k in "ab"}
+    d = pair(sets, ["auroc"], reduction="positive", resamples=50, rng=rng).difference(
+        "auroc", "a", "b"
+    )
+    # Areas of 1 have intervals of a width, and resamples do not tell how far their errors are common.
+    low = evaluate(sets["a"], ["auroc"], reduction="positive", ci=True)["auroc"].interval.low
+    assert d.interval == pytest.approx((low - 1, 1 - low))
+
+
 @pytest.mark.parametrize("events", [2, 5])
 def test_areas_of_very_few_events_have_a_difference(events):
     # 1 resample of 150 has none of 5 events, 1 of 7 none of 2. The correlation is that in the others.
