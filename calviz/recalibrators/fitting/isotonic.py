@@ -205,6 +205,9 @@ def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> Piecewise:
         limited = supported(value, pieces.rows)
         if value.size > 1:  # no further than the next piece: the map stays increasing
             limited[0], limited[-1] = min(limited[0], value[1]), max(limited[-1], value[-2])
+        # Pieces that weigh less than a row may have been moved past their neighbours.
+        if (np.diff(limited) < 0).any():
+            limited = np.asarray(isotonic_regression(limited, weights=pieces.rows).x)
         value = limited
     # Both ends of every piece.
     return through(np.stack([pieces.first, pieces.last], axis=1).ravel(), np.repeat(value, 2))

@@ -5,6 +5,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import RECALIBRATORS
 from tests.inputs.simulated import draw_labels, softmax
 
@@ -83,6 +84,16 @@ def test_isotonic_regression_is_that_of_scikit_learn():
     peer = IsotonicRegression(out_of_bounds="clip").fit(p[:, 1], y, sample_weight=w)
     own = RECALIBRATORS["isotonic"].make(cap=False).fit(p, y, sample_weight=w)
     np.testing.assert_allclose(own.curve(p[:, 1]), peer.predict(p[:, 1]), atol=1e-12)
+
+
+@pytest.mark.parametrize("key", ["isotonic", "irm"])
+def test_a_cap_keeps_a_map_of_very_unequal_weights_ascending(key):
+    p, y, _ = rows(2)
+    w = np.exp(3 * np.random.default_rng(3).normal(size=N))
+    own = RECALIBRATORS[key].make(cap=True).fit(p, y, sample_weight=w)
+    assert (np.diff(own.curve(np.sort(p[:, 1]))) >= 0).all()
+    np.testing.assert_allclose(own.transform(p).sum(axis=1), 1)
+    assert load_map(own.to_dict()).key == key
 
 
 @pytest.mark.parametrize("key", ["matrix", "dirichlet"])
