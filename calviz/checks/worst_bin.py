@@ -27,12 +27,13 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
     low, high = _ends(worst)
     # Counts of weighted or clustered rows are scaled to their effective number.
     exact = "exact " if sample.data.alike else ""
+    together = f" of {worst.bins} bins together" if worst.bins > 1 else ""
     yield Finding(
         "CAL002",
         "info" if worst.slight else "warning",
         f"Worst between {worst.where} ({counted(worst.rows, 'row')}): {score} "
-        f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI of "
-        f"{worst.bins} bins together {low} to {high}), {points(abs(worst.gap), gap_decimals(worst.gap))} points too {'high' if worst.gap > 0 else 'low'}.",
+        f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
+        f"{low} to {high}), {points(abs(worst.gap), gap_decimals(worst.gap))} points too {'high' if worst.gap > 0 else 'low'}.",
     )
 
 

@@ -200,5 +200,5 @@ def test_cal002_the_ends_of_a_wide_interval_have_few_decimals():
     hits = np.arange(1250) < 989
     (f,) = findings(binary(np.full(1250, 0.9146), hits), "positive", bins=10)["CAL002"]
     exact = stats.binomtest(989, 1250).proportion_ci(0.95)
-    assert f"{100 * exact.low:.1f} % to {100 * exact.high:.1f} %" in f.message
+    assert f"(exact 95 % CI {100 * exact.low:.1f} % to {100 * exact.high:.1f} %)" in f.message
     assert "91.46 % but frequency 79.12 %" in f.message
