@@ -8,21 +8,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray
-from calviz.core.events import ROUNDING
-from calviz.core.predictions import Predictions
+from calviz.core.arrays import FloatArray
 from calviz.core.probabilities import EPSILON
 from calviz.numerics.quotients import quotient
 from calviz.sample.error_bars import Draw
-from calviz.sample.losses import negative_log_likelihood
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import Steps
 from calviz.sample.view_caches import once_per_view
 
 _TINY = np.finfo(np.float64).tiny
-#: Below this probability of what happened, 1 - score has lost digits in single precision.
-_IMPROBABLE = 0.01
 
 
 class StepLosses(NamedTuple):
@@ -30,40 +25,6 @@ class StepLosses(NamedTuple):
 
     hit: FloatArray
     miss: FloatArray
-
-
-class ImprobableRows(NamedTuple):
-    """What the loss of improbable rows adds to that of (score, hit), where the probabilities of both classes are known.
-
-    A score of 1 may be rounded: the other column of the row then still holds a small probability.
-
-    Attributes
-    ----------
-    score, hit, added : ndarray, shape (m,)
-        Score and hit of each row, and by how much its weighted loss in the NLL is larger.
-    clipped : int
-        Number of rows whose loss is infinite in the NLL.
-    """
-
-    score: FloatArray
-    hit: BoolArray
-    added: FloatArray
-    clipped: int
-
-    def correct(self, part: Steps, losses: StepLosses) -> StepLosses:
-        """Add to the mean losses of a block of steps, shape (G,) each."""
-        at = np.searchsorted(part.score, self.score)
-        at = np.minimum(at, part.size - 1)
-        # A step holds the scores up to its own; those of other blocks are farther away.
-        inside = np.abs(part.score[at] - self.score) <= ROUNDING * part.score[at]
-        corrected = []
-        for loss, rows, of in (
-            (losses.hit, part.hits, inside & self.hit),
-            (losses.miss, part.count - part.hits, inside & ~self.hit),
-        ):
-            total = np.bincount(at[of], self.added[of], minlength=part.size)
-            corrected.append(loss + quotient(total, rows, otherwise=0.0))
-        return StepLosses(*corrected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +41,6 @@ class LogSteps:
     steps: Steps
     losses: StepLosses | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    improbable: ImprobableRows | None = None
 
     @property
     def n(self) -> FloatArray:
@@ -92,20 +52,13 @@ class LogSteps:
         """Mean log loss of the scores, shape (...)."""
         total = np.zeros(np.shape(self.n))
         for part in self.steps.blocks():
-            losses = self.of_part(part) if self.losses is None else self.losses
+            losses = losses_of(part.score) if self.losses is None else self.losses
             total = total + part.hits @ losses.hit + (part.count - part.hits) @ losses.miss
         return np.asarray(total / self.n)
-
-    def of_part(self, part: Steps) -> StepLosses:
-        """Mean losses of the hits and misses of a block of the sample's steps."""
-        losses = losses_of(part.score)
-        return losses if self.improbable is None else self.improbable.correct(part, losses)
 
     @once_per_view
     def clipped_rows(self) -> int:
         """Number of rows of a sample whose loss is infinite: hits with a score of 0, misses with a score of 1."""
-        if self.improbable is not None:
-            return self.improbable.clipped
         rows = 0.0
         for part in self.steps.blocks():
             rows += float(part.hits[part.score < _TINY].sum())
@@ -141,7 +94,7 @@ def losses_of(score: FloatArray) -> StepLosses:
 @once_per_view
 def observed(view: LogSteps) -> StepLosses:
     """Mean losses of the hits and misses of the merged steps of a sample; the expected ones for steps without any."""
-    hits, misses = _merged(view, lambda part: (part.hits, part.count - part.hits), view.of_part)
+    hits, misses = _merged(view, lambda part: (part.hits, part.count - part.hits))
     usual = expected(view)
     return StepLosses(
         *(
@@ -159,14 +112,12 @@ def expected(view: LogSteps) -> StepLosses:
         score = np.clip(part.score, 0, 1)
         return part.count * score, part.count * (1 - score)
 
-    hits, misses = _merged(view, weights, lambda part: losses_of(part.score))
+    hits, misses = _merged(view, weights)
     return StepLosses(*(quotient(total, w, otherwise=0.0) for w, total in (hits, misses)))
 
 
 def _merged(
-    view: LogSteps,
-    weights: Callable[[Steps], tuple[FloatArray, FloatArray]],
-    losses: Callable[[Steps], StepLosses],
+    view: LogSteps, weights: Callable[[Steps], tuple[FloatArray, FloatArray]]
 ) -> FloatArray:
     """Sums of weights and of weighted losses per merged step, for hits and for misses, shape (2, 2, G)."""
     base = view.steps.merged()
@@ -176,7 +127,7 @@ def _merged(
         rows = np.cumsum(part.count) + upto
         group = np.minimum(np.searchsorted(ends, rows - part.count / 2), base.size - 1)
         upto = float(rows[-1])
-        for at, (w, loss) in enumerate(zip(weights(part), losses(part), strict=True)):
+        for at, (w, loss) in enumerate(zip(weights(part), losses_of(part.score), strict=True)):
             sums[at, 0] += np.bincount(group, w, minlength=base.size)
             sums[at, 1] += np.bincount(group, w * loss, minlength=base.size)
     return sums
@@ -189,22 +140,4 @@ def _over(view: LogSteps, drawn: Steps, draw: Draw, _: bool) -> LogSteps:
 @over_steps(_over)
 def log_steps(sample: Sample) -> LogSteps:
     """Steps of the sample's own reduction, with their losses."""
-    return LogSteps(sample.view(steps), improbable=_improbable(sample))
-
-
-def _improbable(sample: Sample) -> ImprobableRows | None:
-    """The losses of improbable rows of two classes; None if there are no such rows, or if only the scores are known."""
-    data, events = sample.data, sample.scored
-    if not isinstance(data, Predictions) or data.n_classes != 2:
-        return None
-    if data.cells is not None and np.isnan(data.cells.log_loss).any():
-        return None
-    rows = np.flatnonzero(np.where(events.hit, events.score, 1 - events.score) < _IMPROBABLE)
-    if not rows.size:
-        return None
-    nll = sample.view(negative_log_likelihood)
-    score, hit = events.score[rows].astype(np.float64), events.hit[rows]
-    added = nll.of_rows()[rows] - np.where(hit, *losses_of(score))
-    if sample.weights is not None:
-        added = added * sample.weights[rows]
-    return ImprobableRows(score, hit, added, int(nll.details["clipped_rows"]))
+    return LogSteps(sample.view(steps))

@@ -82,30 +82,3 @@ def test_intervals_are_those_of_resampled_rows():
         low, high = np.quantile(values, [0.025, 0.975])
         expected = min(low, result.value), max(high, result.value)
         assert result.interval == pytest.approx(expected, abs=0.25 * (high - low))
-
-
-@pytest.mark.parametrize("reduction", ["positive", "class:0", "top-label"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_other_column_counts_where_a_score_is_rounded_to_1(reduction, weighted):
-    # In single precision these scores are 1, but the probabilities of what happened are not 0.
-    other = np.array([1e-9, 1e-12, 3e-5, 0.3, 0.6, 1e-9, 0.0])
-    probs = np.column_stack([other, 1 - other]).astype(np.float32)
-    labels = np.array([0, 0, 0, 1, 0, 1, 0])
-    weights = np.arange(1.0, 8) if weighted else None
-    p = calviz.Predictions(probs=probs, labels=labels, weights=weights)
-    nll = calviz.evaluate(p, ["nll"])["nll"]
-    parts = calviz.evaluate(p, KEYS, reduction=reduction)
-    total = parts[KEYS[0]].value - parts[KEYS[1]].value + parts[KEYS[2]].value
-    losses = -np.log(np.maximum(probs[np.arange(7), labels].astype(float), 2.220446049250313e-16))
-    assert nll.value == pytest.approx(np.average(losses, weights=weights))
-    assert total == pytest.approx(nll.value, rel=1e-6)
-    assert parts[KEYS[0]].details["clipped_rows"] == nll.details["clipped_rows"] == 1
-
-
-def test_logits_are_as_exact_in_the_parts_as_in_the_nll():
-    logits = np.array([[0.0, 900.0], [0.0, -900.0], [0.0, 1.0], [0.0, -1.0]])
-    p = calviz.Predictions(logits=logits, labels=np.array([0, 1, 1, 0]))
-    parts = calviz.evaluate(p, KEYS, reduction="positive")
-    total = parts[KEYS[0]].value - parts[KEYS[1]].value + parts[KEYS[2]].value
-    assert total == pytest.approx((1800 + 2 * math.log1p(math.exp(-1))) / 4)
-    assert parts[KEYS[0]].details["clipped_rows"] == 0
