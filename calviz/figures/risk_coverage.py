@@ -299,7 +299,8 @@ class RiskCoverage(Figure):
         n = float(self.steps.n)
         # Sums of weights in another order are not the same in their last digits.
         rounding = 1e-9 * max(1.0, n)
-        whole = kept > n - rounding
+        # A single row is not kept in part.
+        whole = kept > n - rounding or self.n == 1
         kept = n if whole else kept
         errors = float(errors_along(self.steps, np.array([kept]))[0])
         at = min(int(np.searchsorted(ranking.rows, kept - rounding)), self.steps.size - 1)

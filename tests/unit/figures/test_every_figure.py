@@ -15,6 +15,7 @@ from calviz.core.errors import NotAvailable
 from calviz.figures.base import Figure
 from calviz.figures.drawing.style import PALETTES
 from calviz.specs.figure import FIGURES
+from tests.inputs.figure_texts import texts
 
 KEYS = FIGURES.keys()
 HOSTILE = '<b>x</b><img src=x onerror=alert(1)><a href="http://e.vil">&amp;</a>$x$<br>'
@@ -65,18 +66,6 @@ def test_the_package_exports_every_figure():
         if isinstance(kind, type) and issubclass(kind, Figure) and not isabstract(kind)
     }
     assert set(calviz.figures.__all__) == figures | {"plot_config"}
-
-
-def texts(value):
-    if isinstance(value, dict):
-        # Packed numbers may spell anything.
-        for v in (v for k, v in value.items() if k != "bdata"):
-            yield from texts(v)
-    elif isinstance(value, list):
-        for v in value:
-            yield from texts(v)
-    elif isinstance(value, str):
-        yield value
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from calviz.core.reduction import Reduction
 from calviz.figures import Reliability
 from calviz.figures.drawing.style import PALETTES
 from tests.inputs.contrast import contrast, parts
+from tests.inputs.figure_texts import texts
 from tests.inputs.reliability import binary, drawn, multiclass
 
 
@@ -210,17 +211,6 @@ def test_default_template_changes_nothing(theme):
 
 
 HOSTILE = '<b>x</b><img src=x onerror=alert(1)><a href="http://e.vil">&amp;</a>$x$<br>'
-
-
-def texts(value):
-    if isinstance(value, dict):
-        for v in value.values():
-            yield from texts(v)
-    elif isinstance(value, list):
-        for v in value:
-            yield from texts(v)
-    elif isinstance(value, str):
-        yield value
 
 
 def test_names_from_files_are_text():
