@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from types import MappingProxyType
 from typing import Any, Self, TypeAlias
 
@@ -16,6 +16,7 @@ from calviz.core.constructors import Constructors
 from calviz.core.errors import InputError, shortened
 from calviz.core.labels import checked_labels
 from calviz.core.probabilities import (
+    RowsInRange,
     RowSumDeviation,
     as_float,
     check_finite,
@@ -71,6 +72,8 @@ class Predictions(Constructors, RowColumns):
         One name per class; "0".."K-1" if left out.
     name : str
         Name of these predictions on screen.
+    filled : RowsInRange, optional
+        Given by a reader that looked at `probs` while it filled the array, so that it is not read again.
 
     Raises
     ------
@@ -81,8 +84,9 @@ class Predictions(Constructors, RowColumns):
     probs: FloatArray = None  # type: ignore[assignment]  # filled from the logits when left out
     labels: IntArray = None  # type: ignore[assignment]  # keyword-only with a message of our own
     logits: FloatArray | None = None
+    filled: InitVar[RowsInRange | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, filled: RowsInRange | None) -> None:
         if self.probs is None and self.logits is None:
             raise InputError("neither probabilities nor logits were given")
         if self.labels is None:
@@ -113,7 +117,7 @@ class Predictions(Constructors, RowColumns):
         if self.logits is not None and self.logits.shape != probs.shape:
             raise InputError(f"logits have shape {self.logits.shape} but probs {probs.shape}")
         self._check_columns(n)
-        object.__setattr__(self, "_row_sums", checked_row_sums(probs))
+        object.__setattr__(self, "_row_sums", checked_row_sums(probs, filled))
         object.__setattr__(self, "probs", read_only(probs))
         object.__setattr__(self, "labels", read_only(checked_labels(self.labels, n, k)))
         names = tuple(str(c) for c in self.class_names) or tuple(str(j) for j in range(k))

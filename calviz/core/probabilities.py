@@ -130,23 +130,45 @@ def row_sums(block: FloatArray) -> FloatArray:
         return block @ np.ones(block.shape[1], dtype=block.dtype)
 
 
-def checked_row_sums(probs: FloatArray) -> RowSumDeviation:
-    """Row sums of probabilities, shape (n, K); raises InputError if a number is outside [0, 1] or a row does not sum to 1."""
-    sums = np.empty(probs.shape[0], dtype=probs.dtype)
-    failures: dict[int, InputError] = {}
+class RowsInRange:
+    """Row sums of probabilities, shape (n, K), that a reader computes while it fills the array, when each block is in the cache.
 
-    def work(rows: slice) -> None:
-        block = probs[rows]
-        try:
-            check_unit_interval(block, "probs", rows.start)
-        except InputError as error:
-            failures[rows.start] = error
-        # Little else is done per block: threads would wait for each other's interpreter lock.
-        sums[rows] = row_sums(block)
+    Parameters
+    ----------
+    probs : ndarray, shape (n, K)
+        The array that is being filled.
+    """
 
-    for_row_blocks(probs, work)
-    if failures:
-        raise failures[min(failures)]
+    def __init__(self, probs: FloatArray) -> None:
+        self.probs = probs
+        self._sums: FloatArray | None = np.full(probs.shape[0], np.nan, dtype=probs.dtype)
+
+    def add(self, rows: slice) -> None:
+        """Look at rows that have been filled; threads may call it for rows of their own."""
+        sums = self._sums
+        if sums is None:
+            return
+        block = self.probs[rows]
+        if from_0_to_1(block):
+            sums[rows] = row_sums(block)
+        else:
+            self._sums = None  # logits, or something that the full check judges and names
+
+    def sums_of(self, probs: FloatArray) -> FloatArray | None:
+        """The row sums, shape (n,), if `probs` is the array that was filled and all its rows were looked at and in range; otherwise None."""
+        if self._sums is None or probs is not self.probs or np.isnan(self._sums).any():
+            return None
+        return self._sums
+
+
+def checked_row_sums(probs: FloatArray, filled: RowsInRange | None = None) -> RowSumDeviation:
+    """Row sums of probabilities, shape (n, K); raises InputError if a number is outside [0, 1] or a row does not sum to 1.
+
+    With `filled`, the numbers are not read again if its reader has found all of them in range.
+    """
+    sums = None if filled is None else filled.sums_of(probs)
+    if sums is None:
+        sums = _sums_in_range(probs)
     low, high = float(sums.min(initial=np.inf)), float(sums.max(initial=-np.inf))
     exact = RowSumDeviation(0, low, high)
     if exact.deviation <= _ROW_SUM_EXACT:
@@ -163,3 +185,23 @@ def checked_row_sums(probs: FloatArray) -> RowSumDeviation:
             repairs=(RENORMALISE,),
         )
     return RowSumDeviation(int(np.count_nonzero(deviation > _ROW_SUM_EXACT)), low, high)
+
+
+def _sums_in_range(probs: FloatArray) -> FloatArray:
+    """Sum of each row, (n, K) to (n,); raises InputError if a number is outside [0, 1]."""
+    sums = np.empty(probs.shape[0], dtype=probs.dtype)
+    failures: dict[int, InputError] = {}
+
+    def work(rows: slice) -> None:
+        block = probs[rows]
+        try:
+            check_unit_interval(block, "probs", rows.start)
+        except InputError as error:
+            failures[rows.start] = error
+        # Little else is done per block: threads would wait for each other's interpreter lock.
+        sums[rows] = row_sums(block)
+
+    for_row_blocks(probs, work)
+    if failures:
+        raise failures[min(failures)]
+    return sums

@@ -54,7 +54,7 @@ class JoinedTable(Table):
         """Read the columns of the predictions and add the joined ones; see `Table.fetch`."""
         base = self.base.fetch(scores, [c for c in columns if c not in self.joined])
         joined = {c: self.joined[c] for c in columns if c in self.joined}
-        return Fetched(base.scores, dict(base.columns) | joined)
+        return replace(base, columns=dict(base.columns) | joined)
 
     @property
     def types(self) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
+from calviz.core.probabilities import RowsInRange
 
 if TYPE_CHECKING:
     from calviz.data.choices import Questions
@@ -77,10 +78,17 @@ class Fetched:
     scores : tuple of ndarray, each of shape (n, K)
     columns : mapping of str to ndarray or Factor
         Numbers as arrays (missing values are nan), text as factors (missing values are the level "").
+    in_range : tuple of RowsInRange
+        Of the scores that were looked at while they were read.
     """
 
     scores: tuple[FloatArray, ...]
     columns: Mapping[str, npt.NDArray[Any] | Factor]
+    in_range: tuple[RowsInRange, ...] = ()
+
+    def filled(self, scores: FloatArray) -> RowsInRange | None:
+        """What was found while an array of `scores`, shape (n, K), was read; None if nothing was looked for."""
+        return next((found for found in self.in_range if found.probs is scores), None)
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ from calviz.core.errors import InputError, Repair
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
-from calviz.core.probabilities import RENORMALISE
+from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.row_columns import Kind
 from calviz.data.building import diagnose, labels
 from calviz.data.building.column_values import as_numbers, joint_classes, one_dimensional
@@ -117,13 +117,17 @@ class _Builder:
         kind: Kind = "probabilities"
         for scores, array in zip(self.layout.scores, arrays, strict=True):
             model = scores.model or self.name
+            # Repairs change numbers that the reader has looked at.
+            filled = None if self.options.repair else fetched.filled(array)
             indices = decoded.indices
             fields = columns
             if keep is not None:
                 array, indices = array[keep], indices[keep]
                 fields = rows_taken(columns, keep)
             logits = logits_beside[0] if scores.logits else None
-            predictions = self._model(scores, array, logits, indices, names, model, fields, keep)
+            predictions = self._model(
+                scores, array, filled, logits, indices, names, model, fields, keep
+            )
             models[model], kind = predictions, predictions.kind
         return self._built(models, kind, decoded.form, names, groups)
 
@@ -131,6 +135,7 @@ class _Builder:
         self,
         scores: ScoreColumns,
         array: FloatArray,
+        filled: RowsInRange | None,
         logits: FloatArray | None,
         indices: IntArray,
         names: tuple[str, ...],
@@ -154,7 +159,7 @@ class _Builder:
             values |= self._logits_beside(scores, array, logits[keep] if same_rows else logits)
         try:
             predictions = Predictions(
-                **values, labels=indices, class_names=names, name=model, **columns
+                **values, labels=indices, class_names=names, name=model, filled=filled, **columns
             )
         except InputError as error:
             raise problem.explain(error) from None

@@ -210,7 +210,8 @@ def _is_number(text: str) -> bool:
 
 
 def _no_scores(view: TableView, taken: set[str]) -> InputError:
-    word = "array" if view.table.arrays else "column"
+    named = view.table.named
+    word = "array" if view.table.arrays and named else "column"
     text = view.text_scores() or _mixed_scores(view)
     if text:
         column = view.table[text[0]]
@@ -235,9 +236,15 @@ def _no_scores(view: TableView, taken: set[str]) -> InputError:
             column=confidence,
             remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
         )
-    names = ", ".join(short(c) for c in view.table.names[:10])
+    names = view.table.names
+    present = f"(there {'is' if len(names) == 1 else 'are'}: {', '.join(map(short, names[:10]))})"
+    if not named:
+        return InputError(
+            f"there are no columns that add up to 1 in every row, as probabilities do {present}",
+            remedy="say which columns hold the scores, and whether they are logits",
+        )
     return InputError(
-        f"there are no probability {word}s (there {'is' if len(view.table.names) == 1 else 'are'}: {names})",
+        f"there are no probability {word}s {present}",
         remedy=(
             "name the array 'probs' or 'logits', or say which one holds the scores"
             if view.table.arrays

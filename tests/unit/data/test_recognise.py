@@ -243,6 +243,10 @@ def test_one_logit_column_is_the_logit_of_class_1() -> None:
 REFUSED = {
     "p_a,p_b\n.5,.5\n": ("no label column: 2 probability columns found", ""),
     "label\n0\n1\n": ("no probability columns", ""),
+    "-2,3,0\n1,-1,1\n": (
+        "no columns that add up to 1 in every row, as probabilities do (there are: column 1, column 2, column 3); say which columns hold the scores",
+        "",
+    ),
     "label,p_a,p_b\n0,.5,.5\nb,.4,.6\n": ("label '0' has no probability column", ""),
     "outcome,risk\nfoo,.5\nbar,.4\n": ("nothing says which class", ""),
     "foo,bar,p_a,p_b\n0,1,.5,.5\n1,0,.4,.6\n": ("several could be it: foo, bar", ""),

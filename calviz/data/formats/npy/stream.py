@@ -6,7 +6,7 @@ import ast
 import math
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -154,7 +154,11 @@ def fill_exactly(stream: Readable, buffer: memoryview, name: str) -> None:
 
 
 def read_rows(
-    stream: Readable, header: Header, targets: Sequence[tuple[FloatArray, slice]], name: str
+    stream: Readable,
+    header: Header,
+    targets: Sequence[tuple[FloatArray, slice]],
+    name: str,
+    look: Callable[[slice], None] = lambda _: None,
 ) -> None:
     """Read a 2-D array of numbers once, converted to the types of its targets, in blocks.
 
@@ -168,6 +172,9 @@ def read_rows(
         The columns in the slice are written to the array.
     name : str
         For messages.
+    look : callable
+        Called with each block of rows after it is written to all targets; not called if the file holds column after column, or
+        nothing but the target.
     """
     n, m = header.shape
     if len(targets) == 1 and not header.fortran:
@@ -193,6 +200,8 @@ def read_rows(
             if first < last:
                 place = slice(first - columns.start, last - columns.start)
                 out[:, place] = part[first - start : last - start].T
+        if not header.fortran:
+            look(slice(start, start + len(part)))
 
 
 def check_text(array: npt.NDArray[Any], name: str) -> None:

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +16,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.blocks import map_threads
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_CLASSES, MAX_ROWS
+from calviz.core.probabilities import RowsInRange
 from calviz.data.allocation import allocate
 from calviz.data.file_bytes import Source
 from calviz.data.formats.npy.stored_array import StoredArray, column_of, half_precision
@@ -56,7 +58,10 @@ class MatrixTable(Table):
         header = self.member.header
         dtype = float_type(header.dtype)
         arrays = [allocate(header.shape[0], r.stop - r.start, dtype) for r in ranges]
-        self._read(list(zip(arrays, ranges, strict=True)))
+        in_range = tuple(
+            RowsInRange(array) for array in arrays[: len(scores)] if array.shape[1] > 1
+        )
+        self._read(list(zip(arrays, ranges, strict=True)), in_range)
         blocks: list[npt.NDArray[Any]] = []
         for array, indices, r in zip(arrays, groups, ranges, strict=True):
             all_between = indices == list(range(r.start, r.stop))
@@ -65,27 +70,37 @@ class MatrixTable(Table):
         return Fetched(
             tuple(blocks[: len(scores)]),
             {name: array[:, 0] for name, array in zip(columns, single, strict=True)},
+            in_range,
         )
 
-    def _read(self, targets: Sequence[tuple[FloatArray, slice]]) -> None:
-        """Read all rows into the targets; a large file by parts, which several threads read."""
+    def _read(
+        self, targets: Sequence[tuple[FloatArray, slice]], in_range: Sequence[RowsInRange]
+    ) -> None:
+        """Read all rows into the targets, and look at those that may be probabilities; several threads read parts of a large file."""
         header, name = self.member.header, self.member.name
         n, m = header.shape
         open_at = self.open_at
         if open_at is None or header.fortran or header.nbytes < _PARTED_BYTES:
             with self.member.open() as stream:
-                read_rows(stream, header, targets, name)
+                read_rows(stream, header, targets, name, partial(_look, in_range, 0))
             return
         step = -(-n // _PARTS)
 
         def work(start: int) -> None:
             rows = slice(start, min(start + step, n))
             part = replace(header, shape=(rows.stop - start, m))
+            own = [(array[rows], r) for array, r in targets]
             with open_at(start * m * header.dtype.itemsize) as stream:
-                read_rows(stream, part, [(array[rows], r) for array, r in targets], name)
+                read_rows(stream, part, own, name, partial(_look, in_range, start))
 
         for _ in map_threads(work, range(0, n, step), threaded=True):
             pass
+
+
+def _look(in_range: Sequence[RowsInRange], start: int, rows: slice) -> None:
+    """Look at rows of a part that begins at row `start`."""
+    for found in in_range:
+        found.add(slice(start + rows.start, start + rows.stop))
 
 
 @dataclass(eq=False, kw_only=True)
