@@ -9,7 +9,7 @@ from pathlib import Path
 
 from calviz.arena import hdf5
 from calviz.arena.calarena import looks_like_results, read_results
-from calviz.arena.saved import looks_saved, read_saved
+from calviz.arena.saved_arenas import looks_saved, read_saved
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
 from calviz.data import read

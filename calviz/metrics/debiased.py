@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.numerics.edges import MAX_BINS
-from calviz.numerics.quotients import quotient
+from calviz.numerics.bin_edges import MAX_BINS
+from calviz.numerics.safe_division import quotient
 from calviz.sample import cell_bounds_of_bins
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums

@@ -271,7 +271,7 @@ def cell_of(score: Any, single: bool, intervals: int) -> Any:
     """Expression for the cell of a score: 2 i for a score on edge i, 2 i + 1 for a score between edges i and i + 1.
 
     Edges have cells of their own, so that bins closed on either side are sums of cells. Edges are rounded to the type of the
-    scores, as in `calviz.numerics.edges.equal_width_edges`.
+    scores, as in `calviz.numerics.bin_edges.equal_width_edges`.
     """
     import narwhals as nw
 

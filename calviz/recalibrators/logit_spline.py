@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks
 from calviz.core.errors import InputError, OptionError
 from calviz.core.progress import checkpoint
-from calviz.numerics.columns import for_columns
+from calviz.numerics.column_groups import for_columns
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.bases.log_odds_maps import LogOddsMaps

@@ -14,7 +14,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.cells import FINE_CELLS
 from calviz.core.events import ROUNDING, CellEvents
-from calviz.numerics.edges import assign
+from calviz.numerics.bin_edges import assign
 from calviz.sample.binning import BinSums
 from calviz.sample.losses import MeanLoss
 from calviz.sample.sample import Sample
@@ -152,7 +152,7 @@ class RankCuts(NamedTuple):
 
 
 def cuts_inside(table: CellTable, bins: int) -> RankCuts:
-    """Where `calviz.numerics.edges.equal_mass_edges` cuts the rows, as far as the cells determine it."""
+    """Where `calviz.numerics.bin_edges.equal_mass_edges` cuts the rows, as far as the cells determine it."""
     rows = np.cumsum(table.hits + table.misses)
     size, larger = divmod(int(rows[-1]), bins)
     m = np.arange(1, bins)

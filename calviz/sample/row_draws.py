@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.sample.budget import FEWEST_RESAMPLES
+from calviz.sample.affordable_resamples import FEWEST_RESAMPLES
 from calviz.sample.cell_bootstrap import resample_rows
 from calviz.sample.view_caches import kept_draw
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calviz.cli.group import FINE
+from calviz.cli.command_group import FINE
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output

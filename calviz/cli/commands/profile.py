@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calviz.cli.group import FINE
+from calviz.cli.command_group import FINE
 from calviz.cli.output_options import OutputOption
 from calviz.cli.progress import showing_progress
 from calviz.cli.reading import reading_options, split_names

@@ -32,7 +32,7 @@ from calviz.text.words import counted, decimals_for, level_text, points, shorten
 
 if TYPE_CHECKING:
     from calviz.figures.class_bars import ClassBars, Order
-    from calviz.figures.kernels.overlays import Overlay
+    from calviz.figures.kernels.overlaid_curves import Overlay
 
 #: Height of a bar with the space around it, height of the curve, and margins of the panels, in pixels.
 _BAR, _CURVE = 22, 260

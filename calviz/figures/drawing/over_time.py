@@ -16,7 +16,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.metric_values import scale_of
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import Overlay
+    from calviz.figures.kernels.overlaid_curves import Overlay
     from calviz.figures.over_time import OverTimeLine
 
 #: Margins of the panel left, right, above and below, in pixels; the last one if the names of the periods are written upright.

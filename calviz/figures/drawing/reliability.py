@@ -27,7 +27,7 @@ from calviz.text.gaps import two_fractions
 from calviz.text.words import counted, points, score_and_hit, with_short_class
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import ReliabilityOverlay
+    from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay
     from calviz.figures.reliability import Marks, Reliability
 
 #: Height of the figure in pixels, without the caption, if its width is not known.

@@ -26,7 +26,7 @@ from calviz.text.words import (
 )
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import ReliabilityOverlay
+    from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay
     from calviz.figures.reliability import Marks, Reliability
 
 #: With more bins than this, outlines and large points would overlap too much.

@@ -15,7 +15,7 @@ from calviz.figures.drawing.style import Palette
 from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import Overlay
+    from calviz.figures.kernels.overlaid_curves import Overlay
     from calviz.figures.roc import Roc, RocPanel
     from calviz.sample.cutoff import CutoffCounts
 

@@ -15,7 +15,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.words import points, score_and_hit, shorten
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import Overlay
+    from calviz.figures.kernels.overlaid_curves import Overlay
     from calviz.figures.slice_gaps import SliceGaps
 
 #: Height of a row, and of one with its name above it, and margins of the panel, in pixels.

@@ -20,7 +20,7 @@ from calviz.text.words import counted, distinct, listed
 from calviz.ui.session import open_files
 from calviz.ui.session.open_models import all_models
 from calviz.ui.widgets import link_choice, upload
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 _SAVED, _NUMBER = "calviz.arena.kept", "calviz.arena.turn"
 #: The name of results that come without a folder.

@@ -12,7 +12,7 @@ from calviz.comparison.rows import fit_split_beside
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import ConfidencePredictions, Dataset
 from calviz.figures import Decision, RiskCoverage
-from calviz.figures.kernels.expert_referral import Costs
+from calviz.figures.kernels.threshold_costs import Costs
 from calviz.figures.kernels.uncertainty_ranking import RankedBy
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -20,8 +20,8 @@ from calviz.text.words import counted
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import recalibrated_rows
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.recalibration_choice import NONE, after, name_of
-from calviz.ui.widgets.text import md
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from calviz.text.words import (
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import link_choice
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.recalibrated_rows import rows_words
-from calviz.ui.widgets.text import md
 
 _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
 

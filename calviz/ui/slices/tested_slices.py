@@ -13,7 +13,7 @@ import streamlit as st
 from calviz.comparison import slices, usual_columns
 from calviz.core.arrays import FloatArray
 from calviz.figures.drawing.bullet import Bullet
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.results.slices import Against, Slice, Slices, where_words
 from calviz.sample.sample import Sample
@@ -33,7 +33,7 @@ from calviz.ui.widgets import (
     interactive_reliability,
     tables,
 )
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler

@@ -11,7 +11,7 @@ import streamlit as st
 from calviz.ui.session import jobs
 from calviz.ui.session.jobs import Job, Work
 from calviz.ui.widgets import job_view
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 
 @dataclass(frozen=True, eq=False)

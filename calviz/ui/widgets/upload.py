@@ -14,8 +14,8 @@ from calviz.data.format import FORMATS
 from calviz.text.words import capitalised, file_size, shorten
 from calviz.ui.session import navigation, open_files
 from calviz.ui.session.view_file import is_view, read_view
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.reading_form import reading_form
-from calviz.ui.widgets.text import md
 
 _NUMBER = "calviz.uploader"
 

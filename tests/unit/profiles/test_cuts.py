@@ -9,7 +9,7 @@ import pytest
 import calviz
 from calviz.core import cells as core_cells
 from calviz.data.profiling import run
-from calviz.numerics.edges import assign, equal_mass_edges
+from calviz.numerics.bin_edges import assign, equal_mass_edges
 from calviz.profiles import aggregate
 from calviz.profiles import profile as profile_module
 from calviz.sample import cell_bounds
