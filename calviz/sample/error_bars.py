@@ -201,14 +201,8 @@ def interval(
     values = values[np.isfinite(values)]
     if values.size == 0:
         return None
-    tails = [(1 - level) / 2, (1 + level) / 2]
-
-    def wide(drawn: FloatArray, centre: float) -> tuple[float, float]:
-        low, high = np.quantile(drawn, tails).tolist()
-        low, high = widened(low, high, level, view, centre=centre)
-        return float(low), float(high)
-
-    low, high = percentiles = wide(values, float(values.mean()) if value is None else value)
+    centre = float(values.mean()) if value is None else value
+    low, high = percentiles = _percentiles(values, level, view, centre)
     if not low < high:
         return None
     if value is None:
@@ -220,23 +214,32 @@ def interval(
         low, high = value - below, value + above
     elif method == "basic":
         low, high = 2 * value - high, 2 * value - low
-    elif method == "held-out" and calibrated is not None:
-        drawn = calibrated[np.isfinite(calibrated)]
-        lost = float(drawn.mean())
-        still = wide(drawn, lost)
-        low = max(0.0, min(value - still[1], low - lost))
-        high = max(0.0, value - still[0], high - lost)
     elif method != "percentile" and calibrated is not None:
-        usual = calibrated[np.isfinite(calibrated)]
-        still = wide(usual, float(usual.mean()))
-        error = float(values.mean()) if method == "inverted-unbiased" else value
-        low, upper = _reached(value, error, still[1], high), _reached(value, error, still[0], low)
-        high = high if method == "half-inverted" else min(upper, high)
+        without_error = calibrated[np.isfinite(calibrated)]
+        lost = float(without_error.mean())
+        still = _percentiles(without_error, level, view, lost)
+        if method == "held-out":
+            low = max(0.0, min(value - still[1], low - lost))
+            high = max(0.0, value - still[0], high - lost)
+        else:
+            error = float(values.mean()) if method == "inverted-unbiased" else value
+            low, upper = (
+                _reached(value, error, still[1], high),
+                _reached(value, error, still[0], low),
+            )
+            high = high if method == "half-inverted" else min(upper, high)
     low, high = np.clip([low, high], *bounds).tolist()
     # Inverted ends may coincide, as at a value of 0, which needs no error at all: then the percentiles are used.
     if not min(low, value) < max(high, value):
         low, high = np.clip(percentiles, *bounds).tolist()
     return Interval(min(low, high, value), max(low, high, value))
+
+
+def _percentiles(drawn: FloatArray, level: float, view: Any, centre: float) -> tuple[float, float]:
+    """Ends of the percentile interval of drawn values, shape (B,), wider for few clusters."""
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    low, high = widened(low, high, level, view, centre=centre)
+    return float(low), float(high)
 
 
 def evened(
