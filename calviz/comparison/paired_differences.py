@@ -106,10 +106,10 @@ class Paired:
         pairs : tuple of (str, str)
             All comparisons made together, which the verdict is adjusted for.
         """
-        worse = self._worse(metric, one, other, Z)
+        worse = self._badness_interval(metric, one, other, Z)
         # All comparisons of one metric share the critical value, so that their order does not matter.
         z = self._critical(metric, pairs) if len(pairs) > 1 else Z
-        adjusted = self._worse(metric, one, other, z) if z > Z else worse
+        adjusted = self._badness_interval(metric, one, other, z) if z > Z else worse
         verdict: DifferenceVerdict = "tied"
         if adjusted.high < 0:
             verdict = "better"
@@ -124,36 +124,36 @@ class Paired:
         """Return the difference of the values, with its interval."""
         if metric in self.drawn:
             values = self.values[metric]
-            apart = values[one] - values[other]
+            gap = values[one] - values[other]
             drawn = self.drawn[metric]
             interval = self._from_single_intervals(metric, one, other, Z)
             if interval is None:
-                interval = self._quantiles(drawn[one] - drawn[other], apart, Z)
+                interval = self._quantiles(drawn[one] - drawn[other], gap, Z)
             more = self._more_sd(metric, one, other, lambda v: v)
-            return apart, _wider(interval, apart, Z * more)
+            return gap, _wider(interval, gap, Z * more)
         spreads = self.errors[metric]
-        apart = spreads[one].estimate - spreads[other].estimate
+        gap = spreads[one].estimate - spreads[other].estimate
         if METRICS[metric].direction == "higher":
-            return -apart, worse.turned
-        return apart, worse
+            return -gap, worse.turned
+        return gap, worse
 
-    def _worse(self, metric: str, one: str, other: str, z: float) -> Interval:
+    def _badness_interval(self, metric: str, one: str, other: str, z: float) -> Interval:
         """Return an interval of the badness of `one` minus that of `other`."""
-        worse = _badness(metric)
+        badness_of = _badness(metric)
         if metric in self.errors:
             spreads = self.errors[metric]
-            apart = spreads[one].estimate - spreads[other].estimate
+            gap = spreads[one].estimate - spreads[other].estimate
             interval = difference(spreads[one], spreads[other], z)
-            return _wider(interval, apart, z * self._fit_sd(metric, one, other, worse))
+            return _wider(interval, gap, z * self._fit_sd(metric, one, other, badness_of))
         draws, values = self._draws[metric], self.values[metric]
-        apart = float(worse(values[one]) - worse(values[other]))
+        gap = float(badness_of(values[one]) - badness_of(values[other]))
         signed = self._from_single_intervals(metric, one, other, z)
         if signed is None:
-            interval = self._quantiles(draws[one] - draws[other], apart, z)
+            interval = self._quantiles(draws[one] - draws[other], gap, z)
         else:
             interval = signed.turned if METRICS[metric].direction == "higher" else signed
-        more = self._more_sd(metric, one, other, worse)
-        return _wider(interval, apart, z * more)
+        more = self._more_sd(metric, one, other, badness_of)
+        return _wider(interval, gap, z * more)
 
     def _quantiles(self, drawn: FloatArray, value: float, z: float) -> Interval:
         """Central 95 % of the resamples; its distances from the value are multiplied by z / 1.96, and more for few clusters."""
@@ -213,8 +213,8 @@ class Paired:
         """Standard deviation over refits of the difference of values on a scale, such as their badness; 0 without refits."""
         sides = [self.refits.get(name, {}).get(metric) for name in (one, other)]
         a, b = (0.0 if v is None else scale(v) for v in sides)
-        apart = np.asarray(a - b)
-        return float(apart.std(ddof=1)) if apart.ndim else 0.0
+        gap = np.asarray(a - b)
+        return float(gap.std(ddof=1)) if gap.ndim else 0.0
 
     @once_per_view
     def _critical(self, metric: str, pairs: Pairs) -> float:
@@ -235,9 +235,9 @@ class Paired:
 
         Verdicts are adjusted for all pairs: if all sets are equal, the probability that any is called worse is 5 %.
         """
-        worse = _badness(metric)
+        badness_of = _badness(metric)
         names = list(self.values[metric])
-        best = min(names, key=lambda name: float(worse(values[name])))
+        best = min(names, key=lambda name: float(badness_of(values[name])))
         return tuple(
             n
             for n in names

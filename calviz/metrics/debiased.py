@@ -223,7 +223,7 @@ def _sweep(view: MonotoneBins) -> tuple[IntArray, FloatArray]:
 
 
 def _sweep_of_many(view: Steps) -> tuple[IntArray, FloatArray]:
-    """The same for the very many steps of one sample: memory is needed only for steps merged between cuts."""
+    """The same for one sample of many steps; only the steps merged between cuts take memory."""
     for most in (FINE_AFTER - 1, 8 * FINE_AFTER, MAX_BINS):
         between = _between_cuts(view, most)
         bins, error = sweep_steps(between, between.count, between.hits, most, fine=False)

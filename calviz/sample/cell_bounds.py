@@ -96,7 +96,7 @@ class CellTable(NamedTuple):
 
 @takes_weights
 def cell_table(sample: Sample) -> CellTable:
-    """The cells under the sample's reduction; empty where the rows themselves are at hand."""
+    """The cells under the sample's reduction; empty where the rows themselves are available."""
     events, counts = sample.scored, sample.weights
     if not isinstance(events, CellEvents) or counts is None:
         return CellTable(*np.zeros((6, 0)))

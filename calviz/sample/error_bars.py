@@ -123,7 +123,7 @@ def widened(
 def widening_of(clusters: int, level: float = LEVEL) -> float:
     """Factor by which an interval from G resampled clusters is wider than its quantiles: 1.02 for 100 clusters, 1.22 for 10.
 
-    Resampled clusters vary too little, by (G - 1) / G, and so few show their variance only roughly: the normal
+    Resampled clusters vary too little, by (G - 1) / G, and the variance estimated from few of them is imprecise: the normal
     quantile is replaced by that of Student's t with G - 1 degrees of freedom.
 
     References
@@ -247,9 +247,9 @@ def evened(
 ) -> tuple[float, float]:
     """Lengthen the shorter of the distances from a value to the ends of a percentile interval of clustered rows to the longer one.
 
-    Few clusters show skewness even less well than variance, so that the nearer end is often too near. If a few resamples are far
-    away, such as slopes of hits and misses that are nearly separated, it is only lengthened to twice the distance that a normal
-    distribution with the first and the last decile of the resamples, shape (R,), would have.
+    With few clusters, skewness is estimated even less well than variance, so that the nearer end is often too near. A few resamples
+    may be far away, such as slopes of hits and misses that are nearly separated; so the distance is lengthened at most to twice that
+    of a normal distribution with the same first and last decile as the resamples, shape (R,).
     """
     first, last = np.quantile(drawn, [0.1, 0.9])
     usual = widening * ndtri((1 + level) / 2) * (last - first) / (2 * ndtri(0.9))
@@ -260,8 +260,8 @@ def evened(
 def suited(method: IntervalMethod, view: Any) -> IntervalMethod:
     """`method`, or "half-inverted" in place of "inverted" where the rows of the view are clustered.
 
-    Rows of a cluster are off together, so that all gaps of an error rise and fall together: the error is then no average of many
-    independent gaps, and varies like one of few numbers.
+    The errors of the rows of a cluster are correlated, so that all gaps that an error averages rise and fall together. It then
+    varies like an average of a few numbers, not of many independent gaps.
     """
     return "half-inverted" if method == "inverted" and is_clustered(view) else method
 

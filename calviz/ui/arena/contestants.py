@@ -75,7 +75,7 @@ def of_open_files(entry: open_files.OpenFile) -> Contest | None:
         help="All models of the files that are open in this session. Each is one experiment.",
     )
     with st.expander("Add another file", icon=":material/upload_file:"):
-        upload.uploader("Another file: predictions and true labels", beside=True)
+        upload.uploader("Another file: predictions and true labels", keep_current=True)
         upload.failure_card()
     chosen = [offered[name] for name in names]
     methods = _methods([m.data for m in chosen])

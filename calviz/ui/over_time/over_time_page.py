@@ -126,10 +126,10 @@ def _show(result: OverTime, settings: Settings) -> None:
     st.subheader(md(figure.answer(), 1_000), anchor=False)
     if figure.past():
         st.markdown(md(figure.past(), 1_000))
-    beside = tuple(_selected(result, settings))
+    subsets = tuple(_selected(result, settings))
     diagram.chart(
         figure,
-        diagram.as_wide_as_the_page(diagram.plotted(figure, beside=beside)),
+        diagram.as_wide_as_the_page(diagram.plotted(figure, beside=subsets)),
         key=f"over_time.{result.metric}",
         filename=f"over-time-{result.metric}",
     )
@@ -145,7 +145,7 @@ def _show(result: OverTime, settings: Settings) -> None:
         if result.resamples
         else ""
     )
-    for other in beside:
+    for other in subsets:
         missing = int(np.count_nonzero(np.isnan(other.content)))
         periods = f" in {missing} of {counted(other.content.size, 'period')}" if missing else ""
         few = (

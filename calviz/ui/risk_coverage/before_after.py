@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from calviz.comparison.rows import fit_split_beside
+from calviz.comparison.rows import fit_split_for
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import ConfidencePredictions, Dataset
 from calviz.figures import Decision, RiskCoverage
@@ -114,7 +114,7 @@ def decisions(
         )
     with results.sample_with_spinner(settings, "Weighing the costs …") as judged:
         n = counted(judged.data.n, "row")
-        split = fit_split_beside(settings.whole, settings.split)
+        split = fit_split_for(settings.whole, settings.split)
         if split is None or settings.split is None:
             return ((_decision(costs, name_of(settings), judged, None),), "", n)
         fit = replace(settings, split=split, where=()).sample

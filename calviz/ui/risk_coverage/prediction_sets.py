@@ -101,7 +101,7 @@ def _sets(
     key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
 ) -> PredictionSets:
     whole = _settings.whole
-    division = Division.beside(whole, _settings.split)
+    division = Division.with_other_split(whole, _settings.split)
     within = rows_where(whole, _settings.where)
     return prediction_sets(
         whole, method=method, coverage=coverage, division=division, within=within

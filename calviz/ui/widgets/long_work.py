@@ -119,7 +119,7 @@ class WorkStatus:
 
     @classmethod
     def of(cls, job: Job | None) -> WorkStatus:
-        """Return the state of a job; None stands for one that was not started."""
+        """Return the state of a job; None is one that was not started."""
         if job is None:
             return cls("idle")
         state = job.state
