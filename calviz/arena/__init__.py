@@ -6,7 +6,7 @@ and judged by `calviz.comparison` and `calviz.analysis`; result types are in `ca
 """
 
 from calviz.arena.leaderboards import judge
-from calviz.arena.run import Rules, play_all
+from calviz.arena.run_experiments import Rules, play_all
 from calviz.arena.saved_arenas import ArenaState
 from calviz.arena.sources import ArenaInput, LoadedSource, find, results_in
 

@@ -110,7 +110,7 @@ class LoadedSource:
         yield ModelInFile(self.data, FILES, self.dataset, self.model)
 
 
-#: A source of experiments that `run` can run.
+#: A source of experiments that `run_experiments` can run.
 Playable = PredictionFile | Hdf5Member | LoadedSource
 
 

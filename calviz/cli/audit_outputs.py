@@ -114,7 +114,7 @@ def _record(audit: Audit, options: AuditOptions) -> dict[str, Any]:
 def _part(audit: Audit, options: AuditOptions, preset: Preset | None, *, named: bool) -> Part:
     """The part of a report about a model; `named`: whether its title names the file in any case."""
     from calviz.report.document import make_part
-    from calviz.report.presets import sections_of
+    from calviz.report.guideline_presets import sections_of
     from calviz.report.subject import Origin, Subject
 
     several = len(audit.loaded.models) > 1

@@ -20,7 +20,7 @@ from calviz.numerics.bin_edges import (
     weighted_mass_edges,
 )
 from calviz.numerics.column_groups import for_columns
-from calviz.numerics.runs import run_totals, runs
+from calviz.numerics.row_runs import run_totals, runs
 from calviz.numerics.safe_division import denominators
 from calviz.sample.redrawn_rows_and_labels import FEW_CLASSES
 from calviz.sample.row_draws import RowWeights

@@ -68,7 +68,7 @@ def command(
     run continues when it is started again: finished parts are kept beside --out until it is written.
     """
     from calviz.cli.profile_text import print_profile
-    from calviz.data.profiling.run import options_and_time, profile
+    from calviz.data.profiling.summarise import options_and_time, profile
     from calviz.profiles.file import check_target, write_profile
 
     check_target(out)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import LINE, Trace, heading, line, markers, outline
+from calviz.figures.drawing.curves_and_labels import LINE, Trace, heading, line, markers, outline
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.small_panels import diagonal, square
 from calviz.figures.drawing.style import Palette

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
-from calviz.figures.drawing.parts import Trace, label, markers, outline, vertical_shape, whiskers
+from calviz.figures.drawing.curves_and_labels import (
+    Trace,
+    label,
+    markers,
+    outline,
+    vertical_shape,
+    whiskers,
+)
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, name_room, row_axis
 from calviz.results.slices import Slice

@@ -20,7 +20,7 @@ from calviz.core.predictions import Predictions
 from calviz.core.progress import checkpoint
 from calviz.metrics.kernels.cumulative_gap import extremes
 from calviz.numerics.column_groups import column_group, for_columns, group_starts, rows_by_class
-from calviz.numerics.runs import runs
+from calviz.numerics.row_runs import runs
 from calviz.sample import cell_bounds
 from calviz.sample.affordable_resamples import affordable
 from calviz.sample.losses import full_predictions

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import Ordered
-from calviz.numerics.runs import RUN, ends_of_ties
+from calviz.numerics.row_runs import RUN, ends_of_ties
 from calviz.recalibrators.fitting.piecewise import Piecewise, thinned
 
 RunOut = Literal["natural", "parabolic", "cubic"]

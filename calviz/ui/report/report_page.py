@@ -10,7 +10,7 @@ import streamlit as st
 
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.report.document import Part, Report, bind, make_part
-from calviz.report.presets import PRESETS, sections_of
+from calviz.report.guideline_presets import PRESETS, sections_of
 from calviz.report.section import SECTIONS, NeededWork, in_order
 from calviz.report.subject import Origin, Preset, Subject
 from calviz.results.comparison import Comparison
