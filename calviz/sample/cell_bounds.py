@@ -1,7 +1,7 @@
 """Precision of the metrics of a profile: which are exact, and how far the others may be from the metric of the rows.
 
-The rows of a cell lie between its smallest and its largest score, and their sums are known. Sums, means, and bins whose
-edges lie in no cell are those of the rows; metrics that depend on the rows inside cells differ by no more than cells hold.
+The rows of a cell lie between its smallest and its largest score, and their sums are known. So sums, means and bins
+are exact unless an edge of a bin lies inside a cell. Metrics that depend on the order or the scores of rows inside cells have a bound.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class GroupWeights:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the array that it stands for."""
+        """Type of the weights as an array."""
         return self.times.dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
