@@ -20,7 +20,7 @@ from _harness import TimeUp, at_most, peer
 from _recalibrator_peers import _both, _netcal, _nothing
 
 from calviz.analysis import evaluate
-from calviz.arena.run import experiment_digest
+from calviz.arena.run_experiments import experiment_digest
 from calviz.arena.sources import Playable
 from calviz.comparison.rows import Division
 from calviz.core.predictions import Predictions

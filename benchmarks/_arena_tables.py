@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 import numpy as np
 
 from calviz.arena.averages import Averages, intervals
-from calviz.arena.boards import in_range, leaderboard, range_words
+from calviz.arena.leaderboards import in_range, leaderboard, range_words
 from calviz.arena.winrates import winrates
 from calviz.core.arrays import FloatArray
 from calviz.results.arena import SCORES, Experiment, ResultTable

@@ -36,7 +36,7 @@ from _arena_tables import (
 from _harness import ROOT, machine, write_between, write_section
 
 from calviz.arena import ArenaState, Rules, find, judge, play_all, results_in
-from calviz.arena.boards import leaderboard
+from calviz.arena.leaderboards import leaderboard
 from calviz.arena.sources import Playable
 from calviz.comparison.rows import Division
 from calviz.core.errors import NotAvailable

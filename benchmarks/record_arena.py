@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from calviz.arena import find
-from calviz.arena.boards import in_range, leaderboard, range_words
+from calviz.arena.leaderboards import in_range, leaderboard, range_words
 from calviz.results.arena import ResultTable
 from calviz.specs.recalibrator import RECALIBRATORS
 

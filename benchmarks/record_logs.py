@@ -65,8 +65,11 @@ def harness(folder: Path) -> dict[str, Any]:
     for log in (folder / "out").rglob("samples_*.jsonl"):
         (TARGET / log.name).write_text(log.read_text())
     (results,) = (folder / "out").rglob("results_*.json")
-    said = json.loads(results.read_text())["results"]
-    return {task: {key: said[task][f"{key},none"] for key in ("acc", "acc_norm")} for task in said}
+    recorded = json.loads(results.read_text())["results"]
+    return {
+        task: {key: recorded[task][f"{key},none"] for key in ("acc", "acc_norm")}
+        for task in recorded
+    }
 
 
 def inspect(folder: Path) -> None:

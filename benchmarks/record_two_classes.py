@@ -41,7 +41,7 @@ def recorded(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any]:
     from cir_model import CenteredIsotonicRegression
     from venn_abers.venn_abers import VennAbers
 
-    def said(values: np.ndarray) -> dict[str, Any]:
+    def summary(values: np.ndarray) -> dict[str, Any]:
         return {"rows": values[:ROWS].tolist(), "mean": float(values.mean())}
 
     venn_abers = VennAbers()
@@ -49,10 +49,10 @@ def recorded(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any]:
     merged, pair = venn_abers.predict_proba(np.stack([1 - q, q], axis=1))
     centred = CenteredIsotonicRegression(out_of_bounds="clip").fit(p, y)
     found: dict[str, Any] = {
-        "venn-abers@venn-abers": said(merged[:, 1]),
-        "p0@venn-abers": said(pair[:, 0]),
-        "p1@venn-abers": said(pair[:, 1]),
-        "centered-isotonic@cir-model": said(centred.predict(q)),
+        "venn-abers@venn-abers": summary(merged[:, 1]),
+        "p0@venn-abers": summary(pair[:, 0]),
+        "p1@venn-abers": summary(pair[:, 1]),
+        "centered-isotonic@cir-model": summary(centred.predict(q)),
     }
     if p.min() > 0 and p.max() < 1:
         z = np.log(p) - np.log1p(-p)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from calviz import integrations as integrations
     from calviz import recalibrators as recalibrators
     from calviz.analysis import conventions, evaluate, explain, verdict
+    from calviz.audit_and_scorer import audit, scorer
     from calviz.comparison import (
         compare,
         compare_models,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from calviz.data import load
     from calviz.data.profiling import profile
     from calviz.data.sampling import sample_rows
-    from calviz.one_line import audit, scorer
     from calviz.profiles.profile import Profile
     from calviz.recalibrators.maps.loading import load_map
 
@@ -87,7 +87,7 @@ _HOMES = {
     "Predictions": "calviz.core.predictions",
     "Profile": "calviz.profiles.profile",
     "Reduction": "calviz.core.reduction",
-    "audit": "calviz.one_line",
+    "audit": "calviz.audit_and_scorer",
     "compare": "calviz.comparison",
     "compare_models": "calviz.comparison",
     "conventions": "calviz.analysis",
@@ -102,7 +102,7 @@ _HOMES = {
     "recalibrate": "calviz.comparison",
     "recalibrate_files": "calviz.comparison",
     "sample_rows": "calviz.data.sampling",
-    "scorer": "calviz.one_line",
+    "scorer": "calviz.audit_and_scorer",
     "slices": "calviz.comparison",
     "verdict": "calviz.analysis",
 }

@@ -131,7 +131,7 @@ def command_pages() -> str:
     """Page with the help of every command."""
     import click
 
-    from calviz.cli.group import main
+    from calviz.cli.command_group import main
 
     parts = ["# Command line", (main.help or "").strip()]
     context = click.Context(main, info_name="calviz")

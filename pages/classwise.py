@@ -8,7 +8,7 @@ from calviz.ui.classwise import confusion_matrix, errors, table
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import diagram
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
 BY = {

@@ -6,7 +6,7 @@ from calviz.results.model_words import caution, headline
 from calviz.ui.compare_models import chosen_models, methods, tables_and_figures
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 page_guard.enter()
 chosen = settings.current()

@@ -9,7 +9,7 @@ from calviz.ui.selection import overlay
 from calviz.ui.selection import panel as selected
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, csv_download, diagram, reduction_choice
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Width of a panel in pixels; two fit in a row on a large screen.
 PANEL = 472

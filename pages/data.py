@@ -7,7 +7,7 @@ from calviz.ui.data import recognition
 from calviz.ui.data.example_files import TEMPLATES
 from calviz.ui.session import navigation, open_files, page_guard, settings
 from calviz.ui.widgets import cards, sidebar, upload
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 page_guard.enter()
 chosen = settings.current()

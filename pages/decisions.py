@@ -12,7 +12,7 @@ from calviz.ui.decisions import cutoff, grade_table
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, diagram, recalibration_choice, reduction_choice
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 page_guard.enter()
 chosen = settings.current()

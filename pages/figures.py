@@ -4,7 +4,7 @@ import streamlit as st
 
 from calviz.ui.figures import builder
 from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 page_guard.enter()
 chosen = settings.current()

@@ -5,7 +5,7 @@ import streamlit as st
 from calviz.ui.over_time import over_time_page
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 page_guard.enter()
 chosen = settings.current()

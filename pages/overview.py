@@ -7,7 +7,7 @@ from calviz.ui.pinned import on_page
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, interactive_reliability, next_steps, reduction_choice, sidebar
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 page_guard.enter()
 chosen = settings.current()

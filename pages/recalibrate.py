@@ -15,8 +15,8 @@ from calviz.ui.recalibrate import (
 )
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets import long_work
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.long_work import Button, LongWork, StateWords
-from calviz.ui.widgets.text import md
 
 OUT_OF_DATE = "The results below belong to other choices. Compare again to bring them up to date."
 

@@ -17,7 +17,7 @@ from calviz.ui.widgets import (
     recalibrated_diagram,
     reduction_choice,
 )
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 page_guard.enter()
 chosen = settings.current()

@@ -6,7 +6,7 @@ from calviz.ui.risk_coverage import decision_costs, prediction_sets, threshold, 
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, recalibration_choice
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 page_guard.enter()
 chosen = settings.current()

@@ -7,7 +7,7 @@ import streamlit as st
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.slices import tested_slices
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 page_guard.enter()
 of_other_pages = settings.current()

@@ -128,7 +128,7 @@ def make_digits(seed: int = 1) -> SampleSet:
 
     clean = images[train].reshape(-1, 64), labels[train]
     copies = 2
-    spoilt = (
+    training = (
         np.concatenate([_all_conditions(images[train], rng) for _ in range(copies)]),
         np.tile(np.repeat(labels[train], len(CONDITIONS)), copies),
     )
@@ -143,15 +143,15 @@ def make_digits(seed: int = 1) -> SampleSet:
     logistic = LogisticRegression(C=0.1, max_iter=1_000)
     # Trained on the conditions of the test rows; its temperature is fitted on training images that
     # the trees have not seen (all copies of an image stay in one fold).
-    folds = list(GroupKFold(10).split(spoilt[0], groups=picture_of_row))
+    folds = list(GroupKFold(10).split(training[0], groups=picture_of_row))
     trees = CalibratedClassifierCV(
         ExtraTreesClassifier(100, random_state=0), method="temperature", cv=folds, ensemble=False
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the MLP is meant to use all of its epochs
         mlp.fit(*clean)
-    logistic.fit(*spoilt)
-    trees.fit(*spoilt)
+    logistic.fit(*training)
+    trees.fit(*training)
 
     degraded = _all_conditions(images[held_out], rng)
     rows = np.repeat(held_out, len(CONDITIONS))
@@ -263,7 +263,7 @@ def binary_truth(beta_0: float, beta_1: float) -> dict[str, dict[str, float]]:
     ``sigmoid(b0 + b1 x) - sigmoid(-2 x)``.
 
     *Top label*: a confidence c is reported at two values of x, where the log odds are +-log(c/(1-c)).
-    The hit rate at c is the density-weighted mean of the two, so the gap is weighted likewise
+    The hit rate at c is the density-weighted mean of the two, so the gap is weighted in the same way
     before its absolute value is taken.
     """
 

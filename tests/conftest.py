@@ -53,7 +53,7 @@ def _resampling(resamples: int, redraws: int) -> Iterator[None]:
     from calviz.cli.commands import audit
     from calviz.cli.commands import compare_models as compare_models_command
     from calviz.comparison.compare import compare
-    from calviz.comparison.models import compare_models
+    from calviz.comparison.compare_models import compare_models
     from calviz.comparison.plan import Plan
     from calviz.peers import _measure
     from calviz.report.sections import provenance

@@ -5,9 +5,9 @@ them, saving finished ones, and turning their result table into winrates, Elo, r
 and judged by `calviz.comparison` and `calviz.analysis`; result types are in `calviz.results`, and figures in `calviz.figures`.
 """
 
-from calviz.arena.boards import judge
-from calviz.arena.run import Rules, play_all
-from calviz.arena.saved import ArenaState
+from calviz.arena.leaderboards import judge
+from calviz.arena.run_experiments import Rules, play_all
+from calviz.arena.saved_arenas import ArenaState
 from calviz.arena.sources import ArenaInput, LoadedSource, find, results_in
 
 __all__ = [

@@ -72,8 +72,8 @@ def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
     flat = wins.reshape(-1, k, k).astype(np.float64)
     if k < 2:
         return np.full(wins.shape[:-1], MEAN)
-    apart = ~_connected(flat)
-    flat[apart] += 0.5 * (1 - np.eye(k))
+    unconnected = ~_connected(flat)
+    flat[unconnected] += 0.5 * (1 - np.eye(k))
     theta = np.zeros((flat.shape[0], k))
     if start is not None:
         theta += (np.asarray(start).reshape(-1, k) - MEAN) * math.log(10) / SCALE

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from calviz.arena import hdf5
 from calviz.arena.calarena import looks_like_results, read_results
-from calviz.arena.saved import looks_saved, read_saved
+from calviz.arena.saved_arenas import looks_saved, read_saved
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
 from calviz.data import read
@@ -110,7 +110,7 @@ class LoadedSource:
         yield ModelInFile(self.data, FILES, self.dataset, self.model)
 
 
-#: A source of experiments that `run` can run.
+#: A source of experiments that `run_experiments` can run.
 Playable = PredictionFile | Hdf5Member | LoadedSource
 
 
@@ -163,11 +163,7 @@ def find(
     result_files: list[str] = []
     baselines: dict[str | None, None] = {}
     lists: list[str] = []
-    files = [
-        (file, root)
-        for file, root in dict.fromkeys(_files([Path(path) for path in paths]))
-        if root is None or state is None or file.resolve() != Path(state).resolve()
-    ]
+    files = _files_but_state(paths, state)
     by_folder = len({file.parent for file, _ in files if file.suffix.lower() not in _OWN}) > 1
     for file, root in files:
         source = Source(file)
@@ -197,16 +193,32 @@ def find(
             remedy="rank the predictions alone, with --state FILE; then give FILE and the results together",
         )
     if not playable and not results:
-        raise InputError(
-            f"{lists[0]} lists experiments and holds no results" if lists else "there are no files",
-            remedy="name files of predictions, a folder of them, HDF5 files, or results (METHOD.csv)",
-        )
+        raise _nothing_found(lists)
     if len(baselines) > 1:
         raise InputError(
             "the results come from arenas with different methods", remedy="give one arena at a time"
         )
     notes = (f"{', '.join(sorted(lists))}: no results, left out.",) if lists else ()
     return ArenaInput(tuple(playable), tuple(results), next(iter(baselines), UNCALIBRATED), notes)
+
+
+def _files_but_state(
+    paths: Iterable[str | os.PathLike[str]], state: str | os.PathLike[str] | None
+) -> list[tuple[Path, Path | None]]:
+    """Return each file once, with the folder in which it was found; the state file only if it was named itself."""
+    return [
+        (file, root)
+        for file, root in dict.fromkeys(_files([Path(path) for path in paths]))
+        if root is None or state is None or file.resolve() != Path(state).resolve()
+    ]
+
+
+def _nothing_found(lists: Sequence[str]) -> InputError:
+    """Return the error if there are neither predictions nor results; `lists` are the names of files that only list experiments."""
+    return InputError(
+        f"{lists[0]} lists experiments and holds no results" if lists else "there are no files",
+        remedy="name files of predictions, a folder of them, HDF5 files, or results (METHOD.csv)",
+    )
 
 
 def results_in(

@@ -13,7 +13,7 @@ from calviz.checks.kernels.row_hash import NEARLY_CERTAIN, row_hashes
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
-from calviz.numerics.edges import assign, equal_mass_edges
+from calviz.numerics.bin_edges import assign, equal_mass_edges
 from calviz.numerics.skewed_sum_tails import above
 from calviz.sample.false_alarm_levels import CLASS_TEST
 from calviz.sample.sample import Sample

@@ -4,6 +4,6 @@ Each command is one file in ``calviz/cli/commands``. The files beside that folde
 the text that commands print. Nothing is computed here. Only ``calviz app`` needs streamlit; only the app and reports need plotly.
 """
 
-from calviz.cli.group import main
+from calviz.cli.command_group import main
 
 __all__ = ["main"]

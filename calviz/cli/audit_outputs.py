@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from calviz.cli.group import CROSSED, FINE, WRONG
+from calviz.cli.command_group import CROSSED, FINE, WRONG
 from calviz.cli.output_options import write_json
 from calviz.cli.text import say, sentence_on
 from calviz.core.atomic_files import write_output
@@ -14,9 +14,9 @@ from calviz.core.errors import CalvizError
 from calviz.report.junit import CaseOutcome, Gate, to_junit
 
 if TYPE_CHECKING:
-    from calviz.cli.audits import Audit, AuditOptions
+    from calviz.cli.audit_models import Audit, AuditOptions
+    from calviz.cli.fail_on import Threshold
     from calviz.cli.report_options import Documents
-    from calviz.cli.threshold import Threshold
     from calviz.report.document import Part
     from calviz.report.subject import Preset
 
@@ -114,7 +114,7 @@ def _record(audit: Audit, options: AuditOptions) -> dict[str, Any]:
 def _part(audit: Audit, options: AuditOptions, preset: Preset | None, *, named: bool) -> Part:
     """The part of a report about a model; `named`: whether its title names the file in any case."""
     from calviz.report.document import make_part
-    from calviz.report.presets import sections_of
+    from calviz.report.guideline_presets import sections_of
     from calviz.report.subject import Origin, Subject
 
     several = len(audit.loaded.models) > 1

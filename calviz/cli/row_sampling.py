@@ -44,7 +44,7 @@ def why_drawn(source: str, rows: int | None, labels: LabelFile | None) -> str:
 
 def draw_options(reading: ReadingOptions, division: Division) -> dict[str, Any]:
     """Arguments of `calviz.sample_rows` for the options of a command; raises OptionError for options that need all rows."""
-    from calviz.data.profiling.run import options_and_time
+    from calviz.data.profiling.summarise import options_and_time
 
     for name in ("fit_fraction", "cross_fit", "in_sample"):
         if name in division.given:

@@ -6,7 +6,7 @@ import click
 
 from calviz.core.bins import DEFAULT_BINS
 from calviz.core.reduction import Reduction
-from calviz.numerics.edges import check_bins
+from calviz.numerics.bin_edges import check_bins
 from calviz.sample.error_bars import RESAMPLES
 
 

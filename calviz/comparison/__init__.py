@@ -7,12 +7,12 @@ the results are in `calviz.results`.
 
 from calviz.comparison.advice import advise, guideline
 from calviz.comparison.compare import carry_out, compare
+from calviz.comparison.compare_models import compare_methods, compare_models, same_rows
 from calviz.comparison.fitting import calibrate, recalibrate
 from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.matched_rows import align
 from calviz.comparison.methods_to_try import Suggestion, suggest
 from calviz.comparison.model_names import named_models
-from calviz.comparison.models import compare_methods, compare_models, same_rows
 from calviz.comparison.over_time import over_time
 from calviz.comparison.plan import Plan
 from calviz.comparison.prediction_sets import prediction_sets

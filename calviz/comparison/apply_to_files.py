@@ -153,7 +153,7 @@ def _apply(
     import pyarrow.parquet as pq
 
     writer = None
-    with replacing(out) as beside:
+    with replacing(out) as temporary_path:
         try:
             for block, predictions in _blocks(file, layout, careful):
                 checkpoint()
@@ -172,7 +172,7 @@ def _apply(
                 parts = [part.to_arrow() for part in slices]
                 if writer is None:
                     schema = _schema(parts[0], file, layout)
-                    writer = pq.ParquetWriter(beside, schema)
+                    writer = pq.ParquetWriter(temporary_path, schema)
                 writer.write_table(pa.concat_tables([part.cast(writer.schema) for part in parts]))
         finally:
             if writer is not None:

@@ -58,7 +58,7 @@ def before_and_after(
     method : str
         Key of a recalibrator, or ``first+second``.
     eval_split : str, optional
-        The split to judge. The map is fitted on the split that `fit_split_beside` names; without one, on a stratified
+        The split to judge. The map is fitted on the split that `fit_split_for` names; without one, on a stratified
         half of the rows, and the other half is judged.
     within : ndarray of bool, shape (n,), optional
         Judge only these rows (a slice).
@@ -72,7 +72,7 @@ def before_and_after(
     NotAvailable
         If the method is not defined for these data.
     """
-    rows = Division.beside(data, eval_split, seed=seed).rows(data)
+    rows = Division.with_other_split(data, eval_split, seed=seed).rows(data)
     fit, judged = rows.pairs[0]
     judged = judged_within(judged, within, "the map was fitted on them")
     spec = RECALIBRATORS[method]

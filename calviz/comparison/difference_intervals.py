@@ -219,10 +219,10 @@ def critical(
     pairs = list(combinations(draws, 2) if pairs is None else pairs)
     largest: FloatArray | None = None
     for a, b in pairs:
-        apart = draws[a] - draws[b]
-        sd = float(apart.std(ddof=1))
+        gaps = draws[a] - draws[b]
+        sd = float(gaps.std(ddof=1))
         if sd > 1e-15:
-            off = np.abs(apart - apart.mean()) / sd
+            off = np.abs(gaps - gaps.mean()) / sd
             largest = off if largest is None else np.maximum(largest, off)
     if largest is None or len(pairs) < 2:
         return Z

@@ -169,26 +169,13 @@ def over_time(
         )
     check_whole("min_rows", min_rows, least=2)
     divided = periods(sample.data.times, every, parts=parts)
-    if len(divided.names) < 2:
-        if divided.every == "equal counts":
-            raise NotAvailable("all rows have the same time, so there are no periods.")
-        raise NotAvailable(
-            f"all rows lie in one {divided.every} ({divided.names[0]}): choose a shorter period."
-        )
-    if len(divided.names) > MOST_PERIODS:
-        raise OptionError(
-            f"there are {len(divided.names):,} periods, more than {MOST_PERIODS}: choose longer ones."
-        )
-    # A cell of a profile counts as many rows as it stands for.
+    _check_number_of(divided)
+    # A cell of a profile counts as many rows as it summarises.
     count = np.bincount(divided.code, sample.weights if sample.data.cells is not None else None)
     large = np.flatnonzero(count >= min_rows)
-    measured: list[Period] = []
     if not large.size:
-        if divided.every == "equal counts":
-            raise NotAvailable(f"no period has {min_rows} rows or more: choose fewer periods.")
-        raise NotAvailable(
-            f"no {divided.every} has {min_rows} rows or more: choose longer periods."
-        )
+        raise _no_large_period(divided, min_rows)
+    measured: list[Period] = []
     for done, k in enumerate(large.tolist()):
         checkpoint(f"measuring {divided.names[k]}")
         if progress is not None:
@@ -213,6 +200,26 @@ def over_time(
     if method is None:
         return result
     return _with_past(result, sample, divided, large, method, progress)
+
+
+def _check_number_of(divided: Periods) -> None:
+    """Raise an error if there is one period only, or more than `MOST_PERIODS`."""
+    if len(divided.names) < 2:
+        if divided.every == "equal counts":
+            raise NotAvailable("all rows have the same time, so there are no periods.")
+        raise NotAvailable(
+            f"all rows lie in one {divided.every} ({divided.names[0]}): choose a shorter period."
+        )
+    if len(divided.names) > MOST_PERIODS:
+        raise OptionError(
+            f"there are {len(divided.names):,} periods, more than {MOST_PERIODS}: choose longer ones."
+        )
+
+
+def _no_large_period(divided: Periods, min_rows: int) -> NotAvailable:
+    if divided.every == "equal counts":
+        return NotAvailable(f"no period has {min_rows} rows or more: choose fewer periods.")
+    return NotAvailable(f"no {divided.every} has {min_rows} rows or more: choose longer periods.")
 
 
 def _measured(sample: Sample, rows: IntArray, metric: str) -> MetricResult:

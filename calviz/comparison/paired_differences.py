@@ -106,10 +106,10 @@ class Paired:
         pairs : tuple of (str, str)
             All comparisons made together, which the verdict is adjusted for.
         """
-        worse = self._worse(metric, one, other, Z)
+        worse = self._badness_interval(metric, one, other, Z)
         # All comparisons of one metric share the critical value, so that their order does not matter.
         z = self._critical(metric, pairs) if len(pairs) > 1 else Z
-        adjusted = self._worse(metric, one, other, z) if z > Z else worse
+        adjusted = self._badness_interval(metric, one, other, z) if z > Z else worse
         verdict: DifferenceVerdict = "tied"
         if adjusted.high < 0:
             verdict = "better"
@@ -124,36 +124,36 @@ class Paired:
         """Return the difference of the values, with its interval."""
         if metric in self.drawn:
             values = self.values[metric]
-            apart = values[one] - values[other]
+            gap = values[one] - values[other]
             drawn = self.drawn[metric]
             interval = self._from_single_intervals(metric, one, other, Z)
             if interval is None:
-                interval = self._quantiles(drawn[one] - drawn[other], apart, Z)
+                interval = self._quantiles(drawn[one] - drawn[other], gap, Z)
             more = self._more_sd(metric, one, other, lambda v: v)
-            return apart, _wider(interval, apart, Z * more)
+            return gap, _wider(interval, gap, Z * more)
         spreads = self.errors[metric]
-        apart = spreads[one].estimate - spreads[other].estimate
+        gap = spreads[one].estimate - spreads[other].estimate
         if METRICS[metric].direction == "higher":
-            return -apart, worse.turned
-        return apart, worse
+            return -gap, worse.turned
+        return gap, worse
 
-    def _worse(self, metric: str, one: str, other: str, z: float) -> Interval:
+    def _badness_interval(self, metric: str, one: str, other: str, z: float) -> Interval:
         """Return an interval of the badness of `one` minus that of `other`."""
-        worse = _badness(metric)
+        badness_of = _badness(metric)
         if metric in self.errors:
             spreads = self.errors[metric]
-            apart = spreads[one].estimate - spreads[other].estimate
+            gap = spreads[one].estimate - spreads[other].estimate
             interval = difference(spreads[one], spreads[other], z)
-            return _wider(interval, apart, z * self._fit_sd(metric, one, other, worse))
+            return _wider(interval, gap, z * self._fit_sd(metric, one, other, badness_of))
         draws, values = self._draws[metric], self.values[metric]
-        apart = float(worse(values[one]) - worse(values[other]))
+        gap = float(badness_of(values[one]) - badness_of(values[other]))
         signed = self._from_single_intervals(metric, one, other, z)
         if signed is None:
-            interval = self._quantiles(draws[one] - draws[other], apart, z)
+            interval = self._quantiles(draws[one] - draws[other], gap, z)
         else:
             interval = signed.turned if METRICS[metric].direction == "higher" else signed
-        more = self._more_sd(metric, one, other, worse)
-        return _wider(interval, apart, z * more)
+        more = self._more_sd(metric, one, other, badness_of)
+        return _wider(interval, gap, z * more)
 
     def _quantiles(self, drawn: FloatArray, value: float, z: float) -> Interval:
         """Central 95 % of the resamples; its distances from the value are multiplied by z / 1.96, and more for few clusters."""
@@ -213,8 +213,8 @@ class Paired:
         """Standard deviation over refits of the difference of values on a scale, such as their badness; 0 without refits."""
         sides = [self.refits.get(name, {}).get(metric) for name in (one, other)]
         a, b = (0.0 if v is None else scale(v) for v in sides)
-        apart = np.asarray(a - b)
-        return float(apart.std(ddof=1)) if apart.ndim else 0.0
+        gap = np.asarray(a - b)
+        return float(gap.std(ddof=1)) if gap.ndim else 0.0
 
     @once_per_view
     def _critical(self, metric: str, pairs: Pairs) -> float:
@@ -235,9 +235,9 @@ class Paired:
 
         Verdicts are adjusted for all pairs: if all sets are equal, the probability that any is called worse is 5 %.
         """
-        worse = _badness(metric)
+        badness_of = _badness(metric)
         names = list(self.values[metric])
-        best = min(names, key=lambda name: float(worse(values[name])))
+        best = min(names, key=lambda name: float(badness_of(values[name])))
         return tuple(
             n
             for n in names
@@ -293,58 +293,88 @@ def pair(
     observed = {name: w.values(once) for name, w in weighted.items()}
     truths = {name: w.truths() for name, w in weighted.items()}
     widening = 1.0 if cluster is None else widening_of(groups)
-    values: dict[str, dict[str, float]] = {}
-    plain: dict[str, dict[str, FloatArray]] = {}
-    errors: dict[str, dict[str, Spread]] = {}
-    closed: dict[str, dict[str, ClosedInterval]] = {}
-    shrunk: dict[str, float] = {}
+    of_metrics: dict[str, _OfMetric] = {}
     for key in keys:
-        if not all(key in w.metrics for w in weighted.values()):
-            continue
-        value_of = {name: float(observed[name][key][0]) for name in weighted}
-        resampled_values = _of_all_sets(drawn, key)
-        closed_functions = _closed_intervals(key, samples) if resampled_values else {}
-        if closed_functions:
-            resampled_values, shrunk[key] = _where_defined(resampled_values)
-        populations = _of_all_sets(drawn, f"{key} {_POPULATIONS}")
-        without_noise = [truths[name][key] for name in populations]
-        arrays = [
-            np.array(list(value_of.values())),
-            *resampled_values.values(),
-            *populations.values(),
-        ]
-        # Other metrics without a value in some resample (say, because all predictions are right), or in the simulated population
-        # without error (a mean over the classes that are off), have no difference.
-        if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
-            continue
-        values[key] = value_of
-        if resampled_values:
-            plain[key] = resampled_values
-        if closed_functions:
-            closed[key] = closed_functions
-        if populations:
-            errors[key] = {
-                name: _error(key, value_of[name], truths[name][key], w, widening)
-                for name, w in populations.items()
-            }
+        if all(key in w.metrics for w in weighted.values()):
+            one = _of_metric(
+                key,
+                samples,
+                values={name: float(observed[name][key][0]) for name in weighted},
+                drawn=_of_all_sets(drawn, key),
+                populations=_of_all_sets(drawn, f"{key} {_POPULATIONS}"),
+                truths={name: of_set[key] for name, of_set in truths.items() if key in of_set},
+                widening=widening,
+            )
+            if one is not None:
+                of_metrics[key] = one
     return Paired(
-        values,
-        plain,
-        errors,
+        {key: one.values for key, one in of_metrics.items()},
+        {key: one.drawn for key, one in of_metrics.items() if one.drawn},
+        {key: one.errors for key, one in of_metrics.items() if one.errors},
         rare=RareLosses(sets),
         widening=widening,
         clustered=cluster is not None,
-        closed=closed,
-        shrunk=shrunk,
+        closed={key: one.closed for key, one in of_metrics.items() if one.closed},
+        shrunk={key: one.shrunk for key, one in of_metrics.items()},
     )
+
+
+@dataclass(frozen=True)
+class _OfMetric:
+    """One metric of all sets: the fields of `Paired` without the level of the metric's key."""
+
+    values: dict[str, float]
+    drawn: dict[str, FloatArray]
+    errors: dict[str, Spread]
+    closed: dict[str, ClosedInterval]
+    shrunk: float
+
+
+def _of_metric(
+    key: str,
+    samples: Mapping[str, Sample],
+    *,
+    values: dict[str, float],
+    drawn: dict[str, FloatArray],
+    populations: dict[str, FloatArray],
+    truths: Mapping[str, FloatArray],
+    widening: float,
+) -> _OfMetric | None:
+    """Collect what is known of one metric, by set; None if the metric has no difference.
+
+    Parameters
+    ----------
+    key, samples
+    values : dict of str to float
+        The metric of the observed rows.
+    drawn, populations : dict of str to ndarray
+        The metric of resampled rows, and of the simulated populations; empty where the metric does not use them.
+    truths : mapping of str to ndarray
+        The metric of the simulated populations without noise.
+    widening : float
+    """
+    closed, shrunk = (_closed_intervals(key, samples) if drawn else {}), 1.0
+    if closed:
+        drawn, shrunk = _where_defined(drawn)
+    without_noise = [truths[name] for name in populations]
+    arrays = [np.array(list(values.values())), *drawn.values(), *populations.values()]
+    # Other metrics without a value in some resample (say, because all predictions are right), or in the simulated population
+    # without error (a mean over the classes that are off), have no difference.
+    if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
+        return None
+    errors = {
+        name: _error(key, values[name], truths[name], of_set, widening)
+        for name, of_set in populations.items()
+    }
+    return _OfMetric(values, drawn, errors, closed, shrunk)
 
 
 def _where_defined(values: dict[str, FloatArray]) -> tuple[dict[str, FloatArray], float]:
     """Keep the resamples in which all sets have a value, shape (B,) each, if at least `LEAST_DEFINED` are left.
 
-    Also return by what to multiply the correlation of two values: m events, on which it depends, are in none of the rows of a share
-    exp(-m) of the resamples, and the correlation of so few is uncertain. With the factor 1 - 1 / m, intervals of differences of areas
-    of 2 to 5 events covered the truth in 94 to 99 % of simulated samples, and in 87 to 90 % without.
+    Also return a factor for the correlation of two values, which is uncertain if it depends on few events. Of m events, none is drawn
+    in a share exp(-m) of the resamples, so this share tells m, and the factor is 1 - 1 / m. With it, intervals of differences of
+    areas of 2 to 5 events covered the truth in 94 to 99 % of simulated samples, and in 87 to 90 % without.
     """
     defined = np.all([np.isfinite(v) for v in values.values()], axis=0)
     share = float(defined.mean())

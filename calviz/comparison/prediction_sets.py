@@ -77,13 +77,7 @@ def prediction_sets(
     ----------
     Sadinle et al. 2019 (LAC); Romano et al. 2020, section 2 (APS); Vovk et al. 2005 (the quantile of n + 1).
     """
-    data = dataset_of(data)
-    if data.cells is not None:
-        raise NotAvailable("prediction sets need the rows: a profile holds their sums only.")
-    if not isinstance(data, Predictions):
-        raise NotAvailable(
-            "not available for confidence-only data: a set needs the probabilities of all classes."
-        )
+    data = _checked_data(data)
     check_choice("method", method, get_args(SetMethod))
     check_level(level)
     if isinstance(coverage, bool) or not 0 < coverage < 1:
@@ -131,6 +125,18 @@ def prediction_sets(
         classes=by_class,
         sizes=np.bincount(sizes, minlength=data.n_classes + 1),
     )
+
+
+def _checked_data(data: Dataset | Profile) -> Predictions:
+    """Return the data if they hold the rows and all probabilities; raise NotAvailable otherwise."""
+    data = dataset_of(data)
+    if data.cells is not None:
+        raise NotAvailable("prediction sets need the rows: a profile holds their sums only.")
+    if not isinstance(data, Predictions):
+        raise NotAvailable(
+            "not available for confidence-only data: a set needs the probabilities of all classes."
+        )
+    return data
 
 
 def _threshold(conformity: FloatArray, coverage: float, weights: FloatArray | None) -> float:

@@ -45,7 +45,7 @@ class RareLosses:
             rows = np.random.default_rng(0).choice(first.n, most, replace=False)
             self._rows = np.sort(rows)
         self._n = first.n
-        # Weights count as so many rows of equal weight as carry the same information (Kish).
+        # Weighted rows count as the number of rows of equal weight that carry the same information (Kish).
         self._effective = effective_number(weights)
         self._weights = with_mean_one(weights)[self._rows]
 

@@ -148,9 +148,9 @@ class Division:
         return {name: value for name, (value, default) in values.items() if value != default}
 
     @classmethod
-    def beside(cls, data: Dataset, eval_split: str | None, *, seed: int = 0) -> Division:
-        """Choose fitting rows for a split to judge: the split that `fit_split_beside` names, otherwise a stratified half of all rows."""
-        fit_split = fit_split_beside(data, eval_split)
+    def with_other_split(cls, data: Dataset, eval_split: str | None, *, seed: int = 0) -> Division:
+        """Choose fitting rows for a split to judge: the split that `fit_split_for` names, otherwise a stratified half of all rows."""
+        fit_split = fit_split_for(data, eval_split)
         if fit_split is None:
             return cls(fit_fraction=0.5, seed=seed)
         return cls(fit_split=fit_split, eval_split=eval_split)
@@ -165,7 +165,7 @@ def _among_all(rows: Rows, counting: IntArray, n: int) -> Rows:
     return replace(rows, pairs=tuple(pairs))
 
 
-def fit_split_beside(data: Dataset, eval_split: str | None) -> str | None:
+def fit_split_for(data: Dataset, eval_split: str | None) -> str | None:
     """Return the split to fit on while `eval_split` is judged: one whose name suggests it, otherwise the first other split.
 
     None if there is no other split. If all rows are judged (`eval_split` is None), only a split whose name suggests it.

@@ -36,24 +36,24 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     --------
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "a.txt"
-    >>> with replacing(target) as beside:
-    ...     _ = beside.write_text("whole")
+    >>> with replacing(target) as temporary_path:
+    ...     _ = temporary_path.write_text("whole")
     ...     target.exists()
     False
     >>> target.read_text()
     'whole'
     """
     mode = _mode(path)
-    beside: Path | None = None
+    temporary_path: Path | None = None
     try:
         if _is_written_directly(path):
             yield Path(path)
             return
         target = Path(os.path.realpath(path))  # a link stays a link
-        beside = _beside(target)
-        yield beside
-        beside.chmod(_default_mode() if mode is None else stat.S_IMODE(mode))
-        beside.replace(target)
+        temporary_path = _make_temporary_file(target)
+        yield temporary_path
+        temporary_path.chmod(_default_mode() if mode is None else stat.S_IMODE(mode))
+        temporary_path.replace(target)
     except OSError as error:
         reason = error.strerror or str(error)
         left = "nothing was written" if mode is None else "what was there before is unchanged"
@@ -61,9 +61,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             f"{Path(path).name}: cannot be written ({reason[:1].lower()}{reason[1:]}); {left}."
         ) from None
     finally:
-        if beside is not None:
+        if temporary_path is not None:
             with suppress(OSError):
-                beside.unlink()
+                temporary_path.unlink()
 
 
 def check_place(path: str | os.PathLike[str], name: str) -> Path:
@@ -86,8 +86,8 @@ def check_place(path: str | os.PathLike[str], name: str) -> Path:
 
 def write_output(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write a file (text as UTF-8) whole or not at all; raises OutputError."""
-    with replacing(path) as beside:
-        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+    with replacing(path) as temporary_path:
+        temporary_path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def _mode(path: str | os.PathLike[str]) -> int | None:
@@ -112,7 +112,7 @@ def _is_device(path: str | os.PathLike[str]) -> bool:
     return str(Path(path).absolute()).startswith(("/dev/", "/proc/"))
 
 
-def _beside(target: Path) -> Path:
+def _make_temporary_file(target: Path) -> Path:
     # The suffix is kept, because formats are chosen by it.
     number, name = tempfile.mkstemp(suffix=target.suffix, prefix=".calviz-", dir=target.parent)
     os.close(number)

@@ -14,12 +14,12 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset
 from calviz.data.building.build import Built, build
-from calviz.data.choices import by_choices
 from calviz.data.file_bytes import Source
 from calviz.data.folders import Logs, Together
 from calviz.data.format import format_of
 from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.loaded import Loaded, ReadingForMap, ReadingOptions, Recognition
+from calviz.data.multiple_choice import by_choices
 from calviz.data.notices import Notice
 from calviz.data.profile_files import facts_in
 from calviz.data.profile_files import loaded as loaded_profile

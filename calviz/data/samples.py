@@ -37,7 +37,7 @@ SAMPLES: tuple[SampleSet, ...] = (
     SampleSet(
         "digits",
         "Handwritten digits, 3 models",
-        "Ten classes, 6,000 held-out pictures, clean and spoilt in four ways. An MLP trained to the "
+        "Ten classes, 6,000 held-out pictures, clean and degraded in four ways. An MLP trained to the "
         "end on clean pictures is overconfident, a strongly regularised logistic regression is "
         "underconfident, extra trees with a fitted temperature are well calibrated.",
         "digits.parquet",

@@ -58,8 +58,8 @@ def write_predictions(
             "a profile holds no rows to write",
             remedy="apply the map to the files: calviz apply FILE... --map MAP.json --out FOLDER",
         )
-    with replacing(target) as beside:
-        _write(data, beside, labelled, types or {})
+    with replacing(target) as temporary_path:
+        _write(data, temporary_path, labelled, types or {})
 
 
 def _write(data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any]) -> None:
@@ -165,7 +165,7 @@ def _columns(data: Dataset, labelled: bool) -> dict[str, Any]:
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    """The name, with as many underscores as it takes to be none of those that are taken."""
+    """The name, with underscores appended until it differs from all that are taken."""
     while name in taken:
         name += "_"
     return name

@@ -14,7 +14,7 @@ from calviz.figures.conventions import EceByLibrary
 from calviz.figures.corp import CorpDiagram
 from calviz.figures.critical_ranks import CriticalRanks
 from calviz.figures.cumulative import Cumulative
-from calviz.figures.decision import Decision
+from calviz.figures.decision_cost import Decision
 from calviz.figures.decision_loss import DecisionLoss
 from calviz.figures.drawing.style import plot_config
 from calviz.figures.hundred_squares import HundredSquares

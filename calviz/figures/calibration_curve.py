@@ -13,7 +13,7 @@ from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME_LENGTH, Figure, facts, named
-from calviz.figures.drawing.parts import area, line
+from calviz.figures.drawing.curves_and_labels import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.sample.flexible_curve import Band, FlexibleKind, band

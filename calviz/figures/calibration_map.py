@@ -23,9 +23,9 @@ from calviz.text.words import decimal, points, shorten
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Neighbouring rows are torn apart if their scores after differ by more than `JITTER` plus `STEEPEST` times the difference before.
+#: Neighbouring rows are separated by a map if their scores after it differ by more than `JITTER` plus `STEEPEST` times the difference before.
 JITTER, STEEPEST = 0.005, 3.0
-#: The score after counts as a function of the score before if at most this share of neighbours is torn apart.
+#: The score after counts as a function of the score before if at most this share of neighbours is separated.
 LOOSE = 0.05
 #: A map is called falling if it falls by at least this much.
 DIP = 0.01
@@ -206,8 +206,8 @@ def _is_function(x: FloatArray, y: FloatArray) -> bool:
     """Whether nearly all neighbouring scores stay neighbours; `x` is ascending."""
     if x.size < 2:
         return True
-    apart = np.abs(np.diff(y)) > JITTER + STEEPEST * np.diff(x)
-    return bool(apart.mean() <= LOOSE)
+    separated = np.abs(np.diff(y)) > JITTER + STEEPEST * np.diff(x)
+    return bool(separated.mean() <= LOOSE)
 
 
 def _deepest_fall(x: FloatArray, y: FloatArray) -> tuple[float, float, float] | None:

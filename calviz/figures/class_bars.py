@@ -13,7 +13,7 @@ from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.sample import error_bars
 from calviz.sample.class_gaps import class_gaps
 from calviz.sample.class_ranges import ClassView, beyond, class_ranges, too_few

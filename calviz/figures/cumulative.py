@@ -15,7 +15,7 @@ from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import Figure, ends_or_nan, named, score_lines
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.figures.kernels.reliability_curves import fractiles, isotonic_curve, smoothed_gap
 from calviz.figures.kernels.thin_curve import extremes
 from calviz.results.evaluation import Interval

@@ -11,7 +11,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.progress import checkpoint
 from calviz.figures.base import named, score_lines
-from calviz.figures.drawing.parts import area, line
+from calviz.figures.drawing.curves_and_labels import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
 from calviz.figures.score_figure import ScoreFigure

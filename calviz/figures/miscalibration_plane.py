@@ -12,7 +12,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice
 from calviz.figures.base import Figure, facts
 from calviz.figures.corp import parts_of
-from calviz.figures.drawing.parts import Trace, label, line, markers
+from calviz.figures.drawing.curves_and_labels import Trace, label, line, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.results.model_comparison import ModelComparison

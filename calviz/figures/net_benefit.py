@@ -13,8 +13,8 @@ from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import Figure, ends_or_nan, named, score_lines
-from calviz.figures.kernels.expert_referral import kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
+from calviz.figures.kernels.threshold_costs import kept_and_wrong
 from calviz.sample import error_bars
 from calviz.sample.cutoff import net_benefit_of
 from calviz.sample.sample import Sample

@@ -11,7 +11,7 @@ import numpy as np
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME_LENGTH, Figure, facts, named
-from calviz.figures.drawing.parts import Trace, hatched
+from calviz.figures.drawing.curves_and_labels import Trace, hatched
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
 from calviz.sample.binning import BinSums

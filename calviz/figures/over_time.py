@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME_LENGTH, Figure, facts
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.results.over_time import OverTime, Period
 from calviz.specs.figure import Theme
 from calviz.specs.metric import METRICS

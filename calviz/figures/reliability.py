@@ -16,7 +16,7 @@ from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
-from calviz.figures.kernels.overlays import ReliabilityOverlay
+from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay
 from calviz.figures.kernels.reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.proportions import clopper_pearson
 from calviz.profiles.profile import dataset_of

@@ -112,7 +112,7 @@ class RiskCoverage(Figure):
     redrawing : Redrawing
         Seed and number of the resamples.
     mean_confidence : float or None
-        Mean of the largest probability: the accuracy has as many decimals as where the two stand beside each other.
+        Mean of the largest probability; the accuracy is written with the decimals that it has in sentences that name both.
 
     References
     ----------

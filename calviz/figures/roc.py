@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice
 from calviz.figures.base import named, score_lines
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
 from calviz.sample.cutoff import CutoffCounts

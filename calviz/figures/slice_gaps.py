@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME_LENGTH, Figure, facts
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.results.slices import Slice, Slices
 from calviz.specs.figure import Theme
 from calviz.text.words import counted, points, shorten

@@ -7,7 +7,7 @@ registered. The glossary, the guide and the list of publications are written her
 from calviz.learn.entries import EntryKind, LearnEntry, entries, entry
 from calviz.learn.glossary import GLOSSARY, GlossaryTerm
 from calviz.learn.guide import LIMITS, QUESTIONS, MetricQuestion
-from calviz.learn.sources import SOURCES, Publication, sources_in
+from calviz.learn.publications import SOURCES, Publication, sources_in
 
 __all__ = [
     "GLOSSARY",

@@ -8,7 +8,7 @@ from calviz.data.notices import Notice
 from calviz.learn.entries import EntryKind, LearnEntry, entries
 from calviz.learn.glossary import GLOSSARY
 from calviz.learn.guide import LIMITS, QUESTIONS
-from calviz.learn.sources import SOURCES
+from calviz.learn.publications import SOURCES
 from calviz.specs.metric import METRICS
 
 _TITLES: dict[EntryKind, str] = {

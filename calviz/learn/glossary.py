@@ -34,7 +34,7 @@ GLOSSARY = tuple(
         ),
         (
             "Calibrated",
-            "Of all rows with a score of 0.8, 80 % are right, and likewise for every other score. Being calibrated "
+            "Of all rows with a score of 0.8, 80 % are right, and the same holds for every other score. Being calibrated "
             "says nothing about how often the model is right: a model that always gives the base rate is calibrated.",
         ),
         (

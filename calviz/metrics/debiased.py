@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.numerics.edges import MAX_BINS
-from calviz.numerics.quotients import quotient
+from calviz.numerics.bin_edges import MAX_BINS
+from calviz.numerics.safe_division import quotient
 from calviz.sample import cell_bounds_of_bins
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums
@@ -223,7 +223,7 @@ def _sweep(view: MonotoneBins) -> tuple[IntArray, FloatArray]:
 
 
 def _sweep_of_many(view: Steps) -> tuple[IntArray, FloatArray]:
-    """The same for the very many steps of one sample: memory is needed only for steps merged between cuts."""
+    """The same for one sample of many steps; only the steps merged between cuts take memory."""
     for most in (FINE_AFTER - 1, 8 * FINE_AFTER, MAX_BINS):
         between = _between_cuts(view, most)
         bins, error = sweep_steps(between, between.count, between.hits, most, fine=False)

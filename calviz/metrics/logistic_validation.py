@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample import cell_bounds_of_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, event_sums

@@ -86,7 +86,7 @@ def coverage_at_risk(view: PointOf) -> FloatArray:
     Steps of shape (..., G) give values of shape (...).
 
     Tied rows are kept together or not at all, because no threshold tells them apart. The threshold is chosen on
-    the rows it is judged on (anew on each resample), so on other rows the risk is likely to be a little
+    the rows it is judged on (again on each resample), so on other rows the risk is likely to be a little
     larger; Geifman & El-Yaniv's algorithm 1, which guarantees a risk, keeps fewer rows.
     """
     return coverage_at(view.steps, view.params["risk"])

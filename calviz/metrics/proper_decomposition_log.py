@@ -12,7 +12,7 @@ from scipy.special import entr
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.isotonic_levels import sum_over_levels
 from calviz.sample import cell_bounds, cell_bounds_of_order
-from calviz.sample.log_steps import LogSteps, log_steps
+from calviz.sample.log_loss_steps import LogSteps, log_steps
 from calviz.sample.losses import infinite_words
 from calviz.sample.sample import Sample
 from calviz.sample.view_caches import once_per_view

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample import cell_bounds, cell_bounds_of_order, few_events
 from calviz.sample.ranking import (
     average_precision,

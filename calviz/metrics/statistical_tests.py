@@ -11,7 +11,7 @@ from scipy.special import chdtrc, ndtr
 
 from calviz.core.arrays import FloatArray
 from calviz.core.probabilities import EPSILON
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample import cell_bounds_of_bins, cell_bounds_of_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums, binned

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.edges import assign, equal_width_edges
+from calviz.numerics.bin_edges import assign, equal_width_edges
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.sample.view_caches import once_per_view

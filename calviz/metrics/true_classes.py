@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample.true_classes import TrueClassErrors, true_class_errors
 from calviz.specs.metric import metric
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 
 
 def effective_number(weights: FloatArray) -> float:

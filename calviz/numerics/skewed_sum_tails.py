@@ -91,7 +91,7 @@ def draws(
     """Draw `size` values of each variable: cumulants of one shape (...) give draws of shape (..., size)."""
     cumulants = np.asarray(variance, np.float64), np.asarray(third, np.float64)
     sd, skewness, _ = (column[..., None] for column in _shape(*cumulants))
-    # Where a variable is taken as normal, a gamma variable of the least skewness cannot be told from it.
+    # A variable that counts as normal is drawn as a gamma variable of the least skewness, which is practically normal.
     shape = 4 / np.maximum(np.abs(skewness), _FLAT) ** 2
     z = (rng.standard_gamma(shape, (*np.shape(mean), size)) - shape) / np.sqrt(shape)
     return np.asarray(np.asarray(mean)[..., None] + sd * np.where(skewness < 0, -z, z))

@@ -13,7 +13,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Predictions
-from calviz.numerics.columns import for_columns
+from calviz.numerics.column_groups import for_columns
 from calviz.peers._bins import as_float64, mean_gap
 from calviz.sample.sample import Sample
 from calviz.specs.convention import CONVENTIONS, Convention

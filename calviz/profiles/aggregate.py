@@ -117,19 +117,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: ProfileColumns, *, by_score: bool
     # Grouping by one integer is faster than by two columns.
     key = cell_of(score, single, FINE_CELLS) * 2 + hit.cast(nw.Int32)
     usable = nw.col(f"{_PREFIX}usable")
-    added = {"score_sum": score, "square_sum": score * score}
-    if rows.true is not None:
-        true = nw.col(f"{_PREFIX}true")
-        # Zeros count as in evaluations in memory.
-        zero = true < TINY
-        added["log_loss"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
-        if rows.square is not None:
-            added["clipped"] = zero.cast(nw.Int32)
-    if rows.log is not None:
-        # Nothing is clipped if the logarithms are known.
-        added["log_loss"], added["clipped"] = nw.col(f"{_PREFIX}log"), hit.cast(nw.Int32) * 0
-    if rows.square is not None:
-        added["squared_error"] = nw.col(f"{_PREFIX}square")
+    added = {"score_sum": score, "square_sum": score * score} | _losses(rows, hit)
     if layout.count is not None:
         added = {name: column * count_column for name, column in added.items()}
     # Some engines can sum only columns, not expressions.
@@ -140,6 +128,26 @@ def cells_of(frame: nw.LazyFrame[Any], layout: ProfileColumns, *, by_score: bool
     columns["key"] = nw.when(usable).then(key).otherwise(nw.lit(-1)).cast(nw.Int32)
     by = [*keys, "key", *([f"{_PREFIX}score"] if by_score else [])]
     return table.with_columns(**columns).group_by(*by).agg(**sums)
+
+
+def _losses(rows: _RowExpressions, hit: Any) -> dict[str, Any]:
+    """Columns to be summed for the log loss, the squared error and the clipped logarithms, as far as the rows have them."""
+    import narwhals as nw
+
+    losses: dict[str, Any] = {}
+    if rows.true is not None:
+        true = nw.col(f"{_PREFIX}true")
+        # Zeros count as in evaluations in memory.
+        zero = true < TINY
+        losses["log_loss"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
+        if rows.square is not None:
+            losses["clipped"] = zero.cast(nw.Int32)
+    if rows.log is not None:
+        # Nothing is clipped if the logarithms are known.
+        losses["log_loss"], losses["clipped"] = nw.col(f"{_PREFIX}log"), hit.cast(nw.Int32) * 0
+    if rows.square is not None:
+        losses["squared_error"] = nw.col(f"{_PREFIX}square")
+    return losses
 
 
 def has_few_scores(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> bool:
@@ -271,7 +279,7 @@ def cell_of(score: Any, single: bool, intervals: int) -> Any:
     """Expression for the cell of a score: 2 i for a score on edge i, 2 i + 1 for a score between edges i and i + 1.
 
     Edges have cells of their own, so that bins closed on either side are sums of cells. Edges are rounded to the type of the
-    scores, as in `calviz.numerics.edges.equal_width_edges`.
+    scores, as in `calviz.numerics.bin_edges.equal_width_edges`.
     """
     import narwhals as nw
 

@@ -58,8 +58,8 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
         )
     table = cells.to_arrow()
     table = table.replace_schema_metadata({KEY: json.dumps(facts).encode()})
-    with replacing(path) as beside:
-        pq.write_table(table, beside, compression="zstd")
+    with replacing(path) as temporary_path:
+        pq.write_table(table, temporary_path, compression="zstd")
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:

@@ -213,8 +213,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- hooks for the methods
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        """Set the fitted attributes."""
-        raise NotImplementedError
+        """Set the fitted attributes; by default by `_fit_weighted`, with None as the weights."""
+        self._fit_weighted(scores, labels, None)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         """Map a block of rows that has the form `needs`; the block may be overwritten."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.numerics.columns import ordered_events, ordered_rows
+from calviz.numerics.column_groups import ordered_events, ordered_rows
 from calviz.numerics.effective_number import effective_number
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.bases.one_vs_rest import OneVsRest

@@ -95,9 +95,6 @@ class Composition(BaseRecalibrator):
             second.make_with(input="probabilities", cap=self.cap),
         )
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._fit_weighted(scores, labels, None)
-
     @property
     def takes_weights(self) -> bool:
         """Whether both parts support unequal row weights."""

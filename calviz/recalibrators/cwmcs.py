@@ -83,9 +83,6 @@ class ClasswiseTemperature(BaseRecalibrator):
         self.floor = floor
         self.input = input
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._fit_weighted(scores, labels, None)
-
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         self.temperature_ = self._common_temperature(scores, labels, weights)
         direction = self._direction(self._miscalibration(scores, labels, weights))

@@ -77,9 +77,6 @@ class GaussianProcess(BaseRecalibrator):
         self.floor = floor
         self.input = input
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._fit_weighted(scores, labels, None)
-
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
         step = max(1, -(-n * k // self.max_pairs))

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.numerics.edges import weighted_mass_edges
+from calviz.numerics.bin_edges import weighted_mass_edges
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.fitting.piecewise import (

@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import row_blocks
 from calviz.core.errors import InputError, OptionError
 from calviz.core.progress import checkpoint
-from calviz.numerics.columns import for_columns
+from calviz.numerics.column_groups import for_columns
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.bases.log_odds_maps import LogOddsMaps
@@ -87,9 +87,6 @@ class LogisticSpline(LogOddsMaps):
         self.strength = strength
         self.floor = floor
         self.input = input
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._fit_weighted(scores, labels, None)
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape

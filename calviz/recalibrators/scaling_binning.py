@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.numerics.edges import equal_mass_edges, weighted_mass_edges
+from calviz.numerics.bin_edges import equal_mass_edges, weighted_mass_edges
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.composition import Composition

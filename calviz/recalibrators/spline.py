@@ -11,7 +11,7 @@ from calviz.core.blocks import for_row_blocks
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered
 from calviz.core.probabilities import row_sums
-from calviz.numerics.columns import ordered_rows
+from calviz.numerics.column_groups import ordered_rows
 from calviz.numerics.scores import Scores
 from calviz.numerics.zero_floor import smallest_normal
 from calviz.recalibrators.bases.one_map import OneMap

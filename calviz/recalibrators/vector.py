@@ -54,9 +54,6 @@ class VectorScaling(BaseRecalibrator):
         self.floor = floor
         self.input = input
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._fit_weighted(scores, labels, None)
-
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         k = scores.shape[1]
         counts = np.bincount(labels, minlength=k)

@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.blocks import for_row_blocks
-from calviz.numerics.columns import ordered_events, ordered_rows
+from calviz.numerics.column_groups import ordered_events, ordered_rows
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.bases.one_vs_rest import OneVsRest

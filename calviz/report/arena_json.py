@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calviz import __version__
-from calviz.arena.saved import record
+from calviz.arena.saved_arenas import record
 from calviz.report.json import JsonRecord, interval_record
 from calviz.results.arena import SCORES
 from calviz.results.evaluation import Interval

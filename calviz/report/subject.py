@@ -18,7 +18,7 @@ from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 
-#: Sets of sections (`calviz.report.presets`).
+#: Sets of sections (`calviz.report.guideline_presets`).
 Preset = Literal["clinical", "credit"]
 
 

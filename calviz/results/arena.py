@@ -123,35 +123,15 @@ class ResultTable:
         InputError
             If there are no results, or a result occurs twice with different scores.
         """
-        by_name: dict[tuple[str, str, str], tuple[Experiment, dict[str, MethodScore]]] = {}
-        names: dict[str, None] = {}
-        for experiment, scores_of_methods in results:
-            first, by_method = by_name.setdefault(experiment.name, (experiment, {}))
-            if first != experiment:
-                raise InputError(
-                    f"{_place(experiment)} has {first.rows:,} calibration rows and {first.classes:,} classes in one place, "
-                    f"{experiment.rows:,} and {experiment.classes:,} in another",
-                    remedy="give results of the same experiments",
-                )
-            for score in scores_of_methods:
-                if methods is not None and score.method not in methods:
-                    continue
-                before = by_method.get(score.method)
-                if before is not None and not _same(before, score):
-                    raise InputError(
-                        f"'{score.method}' has two different results for {_place(experiment)}",
-                        remedy="give each result once",
-                    )
-                by_method[score.method] = score
-                names.setdefault(score.method)
+        merged, names = _merged(results, methods)
         order = tuple(names) if methods is None else tuple(m for m in methods if m in names)
-        if not by_name or not order:
+        if not order:
             raise InputError("there are no results", remedy="give files that hold some")
-        shape = (len(by_name), len(order))
+        shape = (len(merged), len(order))
         scores = {key: np.full(shape, math.nan) for key in SCORES}
         seconds, entered = np.full(shape, math.nan), np.zeros(shape, dtype=np.bool_)
         reasons: dict[tuple[int, str], str] = {}
-        for i, (_, by_method) in enumerate(by_name.values()):
+        for i, (_, by_method) in enumerate(merged):
             for j, method in enumerate(order):
                 if (result := by_method.get(method)) is None:
                     continue
@@ -161,7 +141,7 @@ class ResultTable:
                 if result.reason:
                     reasons[i, method] = result.reason
         return cls(
-            tuple(experiment for experiment, _ in by_name.values()),
+            tuple(experiment for experiment, _ in merged),
             order,
             {key: read_only(value) for key, value in scores.items()},
             read_only(seconds),
@@ -236,6 +216,34 @@ class ResultTable:
             for score in scores
         ]
         return pd.DataFrame(rows)
+
+
+def _merged(
+    results: Iterable[tuple[Experiment, Iterable[MethodScore]]], methods: Sequence[str] | None
+) -> tuple[list[tuple[Experiment, dict[str, MethodScore]]], dict[str, None]]:
+    """Bring the parts of each experiment together; also return the methods in order of first appearance."""
+    by_name: dict[tuple[str, str, str], tuple[Experiment, dict[str, MethodScore]]] = {}
+    names: dict[str, None] = {}
+    for experiment, scores_of_methods in results:
+        first, by_method = by_name.setdefault(experiment.name, (experiment, {}))
+        if first != experiment:
+            raise InputError(
+                f"{_place(experiment)} has {first.rows:,} calibration rows and {first.classes:,} classes in one place, "
+                f"{experiment.rows:,} and {experiment.classes:,} in another",
+                remedy="give results of the same experiments",
+            )
+        for score in scores_of_methods:
+            if methods is not None and score.method not in methods:
+                continue
+            before = by_method.get(score.method)
+            if before is not None and not _same(before, score):
+                raise InputError(
+                    f"'{score.method}' has two different results for {_place(experiment)}",
+                    remedy="give each result once",
+                )
+            by_method[score.method] = score
+            names.setdefault(score.method)
+    return list(by_name.values()), names
 
 
 def _place(experiment: Experiment) -> str:

@@ -31,7 +31,7 @@ class SetsOf:
     coverage, coverage_interval : float, Interval
         Share of covered rows, with its exact (Clopper-Pearson) interval; weighted for weighted rows, `covered` is not.
     size, size_interval : float, Interval
-        Mean number of classes in a set, weighted likewise, with its interval by the normal approximation.
+        Mean number of classes in a set, weighted in the same way, with its interval by the normal approximation.
     """
 
     name: str

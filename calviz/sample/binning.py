@@ -19,7 +19,7 @@ from calviz.core.blocks import map_threads
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered
 from calviz.core.largest_remainders import proportional
-from calviz.numerics.edges import (
+from calviz.numerics.bin_edges import (
     MAX_BINS,
     assign,
     equal_mass_edges,
@@ -27,7 +27,7 @@ from calviz.numerics.edges import (
     make_edges,
 )
 from calviz.numerics.effective_number import effective_numbers_of_sums
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample.cell_bootstrap import resample_cells, resample_rows
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import HitSums, RowSums

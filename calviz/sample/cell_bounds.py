@@ -1,7 +1,7 @@
 """Precision of the metrics of a profile: which are exact, and how far the others may be from the metric of the rows.
 
-The rows of a cell lie between its smallest and its largest score, and their sums are known. Sums, means, and bins whose
-edges lie in no cell are those of the rows; metrics that depend on the rows inside cells differ by no more than cells hold.
+The rows of a cell lie between its smallest and its largest score, and their sums are known. So sums, means and bins
+are exact unless an edge of a bin lies inside a cell. Metrics that depend on the order or the scores of rows inside cells have a bound.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.cells import FINE_CELLS
 from calviz.core.events import ROUNDING, CellEvents
-from calviz.numerics.edges import assign
+from calviz.numerics.bin_edges import assign
 from calviz.sample.binning import BinSums
 from calviz.sample.losses import MeanLoss
 from calviz.sample.sample import Sample
@@ -96,7 +96,7 @@ class CellTable(NamedTuple):
 
 @takes_weights
 def cell_table(sample: Sample) -> CellTable:
-    """The cells under the sample's reduction; empty where the rows themselves are at hand."""
+    """The cells under the sample's reduction; empty where the rows themselves are available."""
     events, counts = sample.scored, sample.weights
     if not isinstance(events, CellEvents) or counts is None:
         return CellTable(*np.zeros((6, 0)))
@@ -152,7 +152,7 @@ class RankCuts(NamedTuple):
 
 
 def cuts_inside(table: CellTable, bins: int) -> RankCuts:
-    """Where `calviz.numerics.edges.equal_mass_edges` cuts the rows, as far as the cells determine it."""
+    """Where `calviz.numerics.bin_edges.equal_mass_edges` cuts the rows, as far as the cells determine it."""
     rows = np.cumsum(table.hits + table.misses)
     size, larger = divmod(int(rows[-1]), bins)
     m = np.arange(1, bins)

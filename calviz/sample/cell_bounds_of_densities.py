@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from calviz.core.events import ROUNDING, CellEvents
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import from_cosine, triweight_response
 

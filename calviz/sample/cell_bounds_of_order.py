@@ -151,9 +151,9 @@ def of_isotonic(sample: Sample, loss: Callable[[Steps], FloatArray], view: Steps
     count, hits = np.repeat(rows, times), np.repeat(table.hits, times)
     count[last[parted]], count[last[parted] - 1] = table.hits[parted], table.misses[parted]
     hits[last[parted] - 1] = 0.0
-    apart = Steps(np.repeat(middle, times), count, hits)
+    separate = Steps(np.repeat(middle, times), count, hits)
     own = float(loss(view))
-    return max(float(loss(together)) - own, own - float(loss(apart)), 0.0)
+    return max(float(loss(together)) - own, own - float(loss(separate)), 0.0)
 
 
 def of_square(sample: Sample) -> float:

@@ -13,15 +13,15 @@ from scipy.sparse import csc_array
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import THREADED_BYTES, for_row_blocks, map_threads, row_blocks
 from calviz.core.predictions import Predictions
-from calviz.numerics.columns import for_columns
-from calviz.numerics.edges import (
+from calviz.numerics.bin_edges import (
     assign,
     equal_mass_edges,
     equal_width_edges,
     weighted_mass_edges,
 )
-from calviz.numerics.quotients import denominators
-from calviz.numerics.runs import run_totals, runs
+from calviz.numerics.column_groups import for_columns
+from calviz.numerics.row_runs import run_totals, runs
+from calviz.numerics.safe_division import denominators
 from calviz.sample.redrawn_rows_and_labels import FEW_CLASSES
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_tables import RowTable, RowTables, table_of_rows

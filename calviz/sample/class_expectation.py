@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.blocks import sum_over_blocks
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.numerics.skewed_sum_tails import above
 from calviz.sample.losses import full_predictions
 from calviz.sample.reduce import predicted_classes

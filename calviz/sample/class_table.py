@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors_of_sample
 from calviz.specs.metric import takes_weights

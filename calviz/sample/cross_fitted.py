@@ -15,9 +15,9 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
 from calviz.numerics.natural_spline import Basis
 from calviz.numerics.penalised_logistic import penalised_logistic
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample.cluster_folds import fold_of_rows
-from calviz.sample.log_steps import losses_of
+from calviz.sample.log_loss_steps import losses_of
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import HitSums, RowSums
 from calviz.sample.sample import Sample

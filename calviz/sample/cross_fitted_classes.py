@@ -15,7 +15,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.automatic_zero_floor import automatic_floor
 from calviz.numerics.effective_number import effective_number, effective_numbers_of_sums
-from calviz.numerics.runs import runs
+from calviz.numerics.row_runs import runs
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.sample.cluster_folds import fold_of_rows

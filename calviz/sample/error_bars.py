@@ -123,7 +123,7 @@ def widened(
 def widening_of(clusters: int, level: float = LEVEL) -> float:
     """Factor by which an interval from G resampled clusters is wider than its quantiles: 1.02 for 100 clusters, 1.22 for 10.
 
-    Resampled clusters vary too little, by (G - 1) / G, and so few show their variance only roughly: the normal
+    Resampled clusters vary too little, by (G - 1) / G, and the variance estimated from few of them is imprecise: the normal
     quantile is replaced by that of Student's t with G - 1 degrees of freedom.
 
     References
@@ -201,14 +201,8 @@ def interval(
     values = values[np.isfinite(values)]
     if values.size == 0:
         return None
-    tails = [(1 - level) / 2, (1 + level) / 2]
-
-    def wide(drawn: FloatArray, centre: float) -> tuple[float, float]:
-        low, high = np.quantile(drawn, tails).tolist()
-        low, high = widened(low, high, level, view, centre=centre)
-        return float(low), float(high)
-
-    low, high = percentiles = wide(values, float(values.mean()) if value is None else value)
+    centre = float(values.mean()) if value is None else value
+    low, high = percentiles = _percentiles(values, level, view, centre)
     if not low < high:
         return None
     if value is None:
@@ -220,18 +214,20 @@ def interval(
         low, high = value - below, value + above
     elif method == "basic":
         low, high = 2 * value - high, 2 * value - low
-    elif method == "held-out" and calibrated is not None:
-        drawn = calibrated[np.isfinite(calibrated)]
-        lost = float(drawn.mean())
-        still = wide(drawn, lost)
-        low = max(0.0, min(value - still[1], low - lost))
-        high = max(0.0, value - still[0], high - lost)
     elif method != "percentile" and calibrated is not None:
-        usual = calibrated[np.isfinite(calibrated)]
-        still = wide(usual, float(usual.mean()))
-        error = float(values.mean()) if method == "inverted-unbiased" else value
-        low, upper = _reached(value, error, still[1], high), _reached(value, error, still[0], low)
-        high = high if method == "half-inverted" else min(upper, high)
+        without_error = calibrated[np.isfinite(calibrated)]
+        lost = float(without_error.mean())
+        still = _percentiles(without_error, level, view, lost)
+        if method == "held-out":
+            low = max(0.0, min(value - still[1], low - lost))
+            high = max(0.0, value - still[0], high - lost)
+        else:
+            error = float(values.mean()) if method == "inverted-unbiased" else value
+            low, upper = (
+                _reached(value, error, still[1], high),
+                _reached(value, error, still[0], low),
+            )
+            high = high if method == "half-inverted" else min(upper, high)
     low, high = np.clip([low, high], *bounds).tolist()
     # Inverted ends may coincide, as at a value of 0, which needs no error at all: then the percentiles are used.
     if not min(low, value) < max(high, value):
@@ -239,14 +235,21 @@ def interval(
     return Interval(min(low, high, value), max(low, high, value))
 
 
+def _percentiles(drawn: FloatArray, level: float, view: Any, centre: float) -> tuple[float, float]:
+    """Ends of the percentile interval of drawn values, shape (B,), wider for few clusters."""
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    low, high = widened(low, high, level, view, centre=centre)
+    return float(low), float(high)
+
+
 def evened(
     below: float, above: float, drawn: FloatArray, level: float, widening: float
 ) -> tuple[float, float]:
     """Lengthen the shorter of the distances from a value to the ends of a percentile interval of clustered rows to the longer one.
 
-    Few clusters show skewness even less well than variance, so that the nearer end is often too near. If a few resamples are far
-    away, such as slopes of hits and misses that are nearly separated, it is only lengthened to twice the distance that a normal
-    distribution with the first and the last decile of the resamples, shape (R,), would have.
+    With few clusters, skewness is estimated even less well than variance, so that the nearer end is often too near. A few resamples
+    may be far away, such as slopes of hits and misses that are nearly separated; so the distance is lengthened at most to twice that
+    of a normal distribution with the same first and last decile as the resamples, shape (R,).
     """
     first, last = np.quantile(drawn, [0.1, 0.9])
     usual = widening * ndtri((1 + level) / 2) * (last - first) / (2 * ndtri(0.9))
@@ -257,8 +260,8 @@ def evened(
 def suited(method: IntervalMethod, view: Any) -> IntervalMethod:
     """`method`, or "half-inverted" in place of "inverted" where the rows of the view are clustered.
 
-    Rows of a cluster are off together, so that all gaps of an error rise and fall together: the error is then no average of many
-    independent gaps, and varies like one of few numbers.
+    The errors of the rows of a cluster are correlated, so that all gaps that an error averages rise and fall together. It then
+    varies like an average of a few numbers, not of many independent gaps.
     """
     return "half-inverted" if method == "inverted" and is_clustered(view) else method
 

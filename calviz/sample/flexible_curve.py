@@ -243,8 +243,8 @@ class _Local:
     @classmethod
     def of(cls, view: Steps, at: FloatArray) -> _Local:
         """Local fits at places, shape (P,), with half-widths that reach the nearest `SPAN` of the rows."""
-        apart = view.score - at[:, None]
-        reach = np.abs(apart)
+        signed = view.score - at[:, None]
+        reach = np.abs(signed)
         order = np.argsort(reach, axis=1)
         upto = np.cumsum(view.count[order], axis=1)
         rows = math.floor(float(view.n) * SPAN + 1e-5)
@@ -255,7 +255,7 @@ class _Local:
         width = np.maximum(width, 1.000001 * third)
         width = np.where(width > 0, width, 1.0)[:, None]
         near = np.clip(1 - (reach / width) ** 3, 0, None) ** 3
-        return cls(at, near, apart / width)
+        return cls(at, near, signed / width)
 
     def moments(self, values: FloatArray, power: int) -> FloatArray:
         """``sum kernel distance^power values``, shape (..., P), for values of shape (..., G)."""

@@ -15,7 +15,7 @@ from calviz.core.errors import OptionError, shortened
 from calviz.core.factor import Factor
 from calviz.core.predictions import Dataset, Predictions
 from calviz.numerics.effective_number import effective_numbers_of_sums
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample.sample import Sample
 from calviz.sample.slice_sums import FEWEST_CLUSTERS, SliceSums, slice_sums
 from calviz.specs.metric import takes_weights

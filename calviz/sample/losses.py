@@ -223,16 +223,16 @@ def _redrawn(_: Sample, view: MeanLoss) -> Redrawn:
     random = view.random_labels
     if random is None:
         raise NotAvailable("not available: the probabilities of the rows are not known.")
-    apart: list[tuple[float, RowSums]] = []
+    parts: list[tuple[float, RowSums]] = []
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> MeanLoss:
         if rows.cluster is None:
             return MeanLoss(random.draw(rng, size), view.of_rows, params=view.params)
-        if not apart:
+        if not parts:
             expected, one = random.expected(), np.zeros(rows.n, dtype=np.intp)
             mean = float(rows.of_rows(expected).mean())
-            apart.append((mean, RowSums(one, 1, view.losses - expected)))
-        mean, residual = apart[0]
+            parts.append((mean, RowSums(one, 1, view.losses - expected)))
+        mean, residual = parts[0]
         drawn = mean + residual(rows.signs(rng, size))[0, 0] / rows.n
         return MeanLoss(drawn, view.of_rows, params=view.params)
 

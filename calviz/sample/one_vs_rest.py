@@ -11,9 +11,9 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.numerics.edges import check_bins
-from calviz.numerics.quotients import denominators
-from calviz.sample.budget import affordable, in_parts
+from calviz.numerics.bin_edges import check_bins
+from calviz.numerics.safe_division import denominators
+from calviz.sample.affordable_resamples import affordable, in_parts
 from calviz.sample.class_columns import (
     BinnedColumns,
     equal_width_columns,

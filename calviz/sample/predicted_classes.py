@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.effective_number import effective_numbers
-from calviz.numerics.quotients import denominators
+from calviz.numerics.safe_division import denominators
 from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample

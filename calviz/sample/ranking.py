@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample.steps import Steps
 from calviz.sample.view_caches import once_per_view
 

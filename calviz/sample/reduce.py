@@ -63,16 +63,16 @@ def _of_cells(data: Dataset, cells: Cells, reduction: Reduction) -> BinaryEvents
 
 def _one_class(data: Predictions, k: int) -> BinaryEvents:
     column = data.probs[:, k]
-    apart = not column.flags.c_contiguous
-    score = np.empty(data.n, dtype=column.dtype) if apart else column
+    strided = not column.flags.c_contiguous
+    score = np.empty(data.n, dtype=column.dtype) if strided else column
     hit = np.empty(data.n, dtype=np.bool_)
 
     def work(rows: slice) -> None:
-        if apart:
+        if strided:
             score[rows] = column[rows]
         np.equal(data.labels[rows], k, out=hit[rows])
 
-    for_row_blocks(data.probs if apart else data.labels, work)
+    for_row_blocks(data.probs if strided else data.labels, work)
     return BinaryEvents(score, hit)
 
 

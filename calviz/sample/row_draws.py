@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.sample.budget import FEWEST_RESAMPLES
+from calviz.sample.affordable_resamples import FEWEST_RESAMPLES
 from calviz.sample.cell_bootstrap import resample_rows
 from calviz.sample.view_caches import kept_draw
 
@@ -123,7 +123,7 @@ class GroupWeights:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the array that it stands for."""
+        """Type of the weights as an array."""
         return self.times.dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:

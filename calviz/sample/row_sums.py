@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.numerics import skewed_sum_tails
-from calviz.numerics.runs import BLOCK, runs
+from calviz.numerics.row_runs import BLOCK, runs
 from calviz.sample.row_draws import GroupWeights, RowDraws, RowWeights
 
 #: Up to this many (cell, group) pairs, sums are kept as a dense table.

@@ -10,7 +10,7 @@ from scipy.sparse import csc_array, issparse
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.progress import checkpoint
-from calviz.numerics.runs import runs
+from calviz.numerics.row_runs import runs
 from calviz.sample.row_draws import GroupWeights, RowWeights
 
 #: Rows whose tables are made at a time.

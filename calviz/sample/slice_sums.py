@@ -9,8 +9,8 @@ from scipy.special import ndtr, stdtr
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
-from calviz.numerics.edges import assign, equal_width_edges
-from calviz.numerics.quotients import denominators, quotient
+from calviz.numerics.bin_edges import assign, equal_width_edges
+from calviz.numerics.safe_division import denominators, quotient
 from calviz.numerics.skewed_sum_tails import above
 
 #: A slice with fewer clusters is not tested: the variance is hardly known.

@@ -22,6 +22,7 @@ from calviz.results.slices import Against, Slice, Slices
 from calviz.sample.false_alarm_levels import SLICES
 from calviz.sample.sample import Sample
 from calviz.sample.slice_sums import (
+    SliceSums,
     bins_of,
     p_against_calibrated,
     p_against_rest,
@@ -157,21 +158,17 @@ def _measured(
         eces, noises = slice_ece(events, bin_of, bins, codes, len(values), weights)
         is_large = (sums.rows >= min_rows) & (sums.mass > 0)
         small += int(np.count_nonzero(~is_large))
-        gap, half_width = sums.gap, z * sums.spread
         measured += [
-            Slice(
-                where=tuple(zip(names, values[i], strict=True)),
-                rows=int(sums.rows[i]),
-                score=float(sums.score[i] / sums.mass[i]),
-                hits=float(sums.hits[i] / sums.mass[i]),
-                gap=float(gap[i]),
-                interval=Interval(float(gap[i] - half_width[i]), float(gap[i] + half_width[i])),
+            _slice(
+                tuple(zip(names, values[i], strict=True)),
+                sums,
+                i,
+                z=z,
                 p_value=float(p_values[i]),
-                adjusted=1.0,
                 ece=float(eces[i]),
                 ece_noise=float(noises[i]),
             )
-            for i in np.flatnonzero(is_large)
+            for i in np.flatnonzero(is_large).tolist()
         ]
     return Slices(
         name=data.name,
@@ -185,6 +182,32 @@ def _measured(
         slices=_adjusted(measured),
         small=small,
         skipped=tuple(skipped),
+    )
+
+
+def _slice(
+    where: tuple[tuple[str, str], ...],
+    sums: SliceSums,
+    i: int,
+    *,
+    z: float,
+    p_value: float,
+    ece: float,
+    ece_noise: float,
+) -> Slice:
+    """Make a slice from number `i` of the sums; its p-value is not adjusted yet."""
+    gap, half_width = float(sums.gap[i]), z * float(sums.spread[i])
+    return Slice(
+        where=where,
+        rows=int(sums.rows[i]),
+        score=float(sums.score[i] / sums.mass[i]),
+        hits=float(sums.hits[i] / sums.mass[i]),
+        gap=gap,
+        interval=Interval(gap - half_width, gap + half_width),
+        p_value=p_value,
+        adjusted=1.0,
+        ece=ece,
+        ece_noise=ece_noise,
     )
 
 

@@ -20,7 +20,7 @@ R = TypeVar("R")
 #: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores with
 #: (nearly) equal counts; a maximum over cut points is searched at 2,048 of them.
 MAX_STEPS = 2_048
-#: Above `MANY_ROWS` rows this many steps suffice: what they cannot resolve is far below the noise of so many rows.
+#: Above `MANY_ROWS` rows this many steps suffice: the detail that they lose is far below the noise.
 FEW_STEPS, MANY_ROWS = 512, 10_000_000
 #: Steps of a large sample that are processed at a time.
 STEP_BLOCK = 1 << 15

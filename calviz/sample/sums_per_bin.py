@@ -10,7 +10,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.core.progress import checkpoint
-from calviz.numerics.edges import assign, equal_width_edges
+from calviz.numerics.bin_edges import assign, equal_width_edges
 
 #: Rows whose sums are taken at a time, so that they stay in the cache.
 BLOCK_ROWS = 1 << 14

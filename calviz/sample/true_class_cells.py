@@ -11,9 +11,9 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.events import CellEvents
 from calviz.core.predictions import Predictions
-from calviz.numerics.edges import assign, equal_width_edges
-from calviz.numerics.quotients import denominators, quotient
-from calviz.sample.budget import in_parts
+from calviz.numerics.bin_edges import assign, equal_width_edges
+from calviz.numerics.safe_division import denominators, quotient
+from calviz.sample.affordable_resamples import in_parts
 from calviz.sample.cell_bootstrap import resample_cells
 from calviz.sample.cell_bounds import has_cut_cells
 from calviz.sample.sample import Sample

@@ -12,9 +12,9 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.edges import assign, check_bins, equal_width_edges
-from calviz.numerics.quotients import denominators
-from calviz.sample.budget import affordable, in_parts
+from calviz.numerics.bin_edges import assign, check_bins, equal_width_edges
+from calviz.numerics.safe_division import denominators
+from calviz.sample.affordable_resamples import affordable, in_parts
 from calviz.sample.losses import full_predictions
 from calviz.sample.redrawn_rows_and_labels import (
     LABEL_COST,

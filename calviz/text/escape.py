@@ -1,6 +1,6 @@
 r"""Escaping of text from files and users for each place where it is shown: visible as written, never interpreted.
 
-There is one function per target. Pages escape with `calviz.ui.widgets.text.md`, as only streamlit's Markdown needs that; the
+There is one function per target. Pages escape with `calviz.ui.widgets.escape.md`, as only streamlit's Markdown needs that; the
 HTML of reports is escaped by its templates.
 """
 

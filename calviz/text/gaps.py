@@ -1,7 +1,7 @@
 """Which gaps between score and share of hits are called slight, and the decimals of a gap and its two shares.
 
-A gap is rounded by itself. In a sentence or a label the two shares beside it get as many decimals as it takes for their
-difference to be that gap; in a table, whose columns are of one width, they get one digit more than the gap.
+A gap is rounded by itself. In a sentence or a label, its two shares get enough decimals for their written difference to equal
+the written gap; in a table, where all rows of a column have the same decimals, they get one digit more than the gap.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def in_lines(text: str, width: int) -> str:
     )
 
 
-#: Said instead of any statement about a single row.
+#: The sentence that replaces all statements about a single row.
 SINGLE_ROW = "A single row says nothing about calibration."
 
 

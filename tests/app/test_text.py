@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from calviz.results.evaluation import Interval, MetricResult, NoiseFloor
 from calviz.text.metric_values import Written
 from calviz.text.words import distinct, file_size, number, shorten
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 JOINER = "\u2060"
 

@@ -100,8 +100,8 @@ def test_text_is_read_in_blocks_as_it_is_read_whole(tmp_path: Path, text: str):
     path.write_text("\n".join(TEXTS[text](path.read_text().splitlines())) + "\n")
     rows = calviz.load(path)
     fitted, out = map_file(tmp_path), tmp_path / "out"
-    code, said, wrong = run("apply", path, "--map", fitted, "--out", out)
-    assert (code, said, wrong) == (0, f"wrote 1 file to {out}\n", "")
+    code, stdout, stderr = run("apply", path, "--map", fitted, "--out", out)
+    assert (code, stdout, stderr) == (0, f"wrote 1 file to {out}\n", "")
     assert run("apply", path, "--map", fitted, "--out", tmp_path / "whole.parquet")[0] == 0
     whole = calviz.load(tmp_path / "whole.parquet")
     blocks = calviz.load(out / "rows.parquet")
@@ -121,15 +121,15 @@ def test_text_that_is_not_utf_8_is_refused_in_blocks(tmp_path: Path):
         ("apply", path, "--map", map_file(tmp_path), "--out", tmp_path / "out"),
         ("profile", path, "--out", tmp_path / "profile.parquet"),
     ):
-        code, _, wrong = run(*command)
-        assert (code, "rows.csv: the text is not UTF-8" in wrong) == (2, True)
+        code, _, stderr = run(*command)
+        assert (code, "rows.csv: the text is not UTF-8" in stderr) == (2, True)
 
 
 def test_repairs_are_not_made_in_blocks(tmp_path: Path):
     path = write(tmp_path, ".csv", probabilities() * 1.1)
     fitted, out = map_file(tmp_path), tmp_path / "out"
-    code, _, wrong = run("apply", path, "--map", fitted, "--out", out, "--repair", "renormalise")
-    assert (code, "not repaired" in wrong, out.exists()) == (2, True, False)
+    code, _, stderr = run("apply", path, "--map", fitted, "--out", out, "--repair", "renormalise")
+    assert (code, "not repaired" in stderr, out.exists()) == (2, True, False)
 
 
 def test_extra_cells_are_found_where_columns_are_not_used(tmp_path: Path):

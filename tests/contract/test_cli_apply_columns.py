@@ -63,8 +63,8 @@ def test_columns_keep_their_types(tmp_path: Path, suffix: str, roles: tuple[str,
     path, fitted = tmp_path / f"new{suffix}", map_file(tmp_path)
     write_table(others.with_columns(**scores), path)
     target = tmp_path / "out.parquet"
-    code, _, wrong = run("apply", path, "--map", fitted, "--out", target, *roles)
-    assert (code, wrong) == (0, "")
+    code, _, stderr = run("apply", path, "--map", fitted, "--out", target, *roles)
+    assert (code, stderr) == (0, "")
     written = pl.read_parquet(target).rename({"id": "case"} if roles else {})
     assert written.select(others.columns).equals(others)
     assert written.select(others.columns).schema == others.schema
@@ -76,9 +76,9 @@ def test_columns_of_objects_are_left_out_with_a_notice(tmp_path: Path, suffix: s
     path, target = tmp_path / f"new{suffix}", tmp_path / "out.csv"
     frame = pl.DataFrame({**{f"p_{k}": p[:, k] for k in range(3)}, "meta": [{"a": 1}] * 30})
     write_table(frame, path)
-    code, said, wrong = run("apply", path, "--map", map_file(tmp_path), "--out", target)
-    assert (code, wrong) == (0, "")
-    assert "left out: meta" in said
+    code, stdout, stderr = run("apply", path, "--map", map_file(tmp_path), "--out", target)
+    assert (code, stderr) == (0, "")
+    assert "left out: meta" in stdout
     assert pl.read_csv(target).columns == ["p_0", "p_1", "p_2"]
 
 
@@ -96,8 +96,8 @@ def test_columns_of_lists_of_one_value_keep_their_types(tmp_path: Path):
     path, target = tmp_path / "new.parquet", tmp_path / "out.parquet"
     scores = pl.DataFrame({f"p_{k}": p[:, k] for k in range(3)})
     pl.concat([scores, lists], how="horizontal").write_parquet(path)
-    code, _, wrong = run("apply", path, "--map", map_file(tmp_path), "--out", target)
-    assert (code, wrong) == (0, "")
+    code, _, stderr = run("apply", path, "--map", map_file(tmp_path), "--out", target)
+    assert (code, stderr) == (0, "")
     written = pl.read_parquet(target).select(lists.columns)
     assert written.schema == lists.schema
     assert written.equals(lists)
@@ -122,8 +122,8 @@ def test_times_keep_their_offsets(tmp_path: Path):
         for suffix in (".csv", ".parquet", ".npz"):
             out = tmp_path / f"out{suffix}"
             for command in (("apply", "--map", fitted), ("recalibrate", "--method", "temperature")):
-                code, _, wrong = run(command[0], path, *command[1:], "--out", out)
-                assert (code, wrong) == (0, "")
+                code, _, stderr = run(command[0], path, *command[1:], "--out", out)
+                assert (code, stderr) == (0, "")
                 read = calviz.load(out, time_column="time")
                 np.testing.assert_array_equal(read.times, times)
                 if suffix == ".csv" and (offset or command[0] == "apply"):
@@ -138,8 +138,8 @@ def test_times_that_cannot_be_used_are_not_lost(tmp_path: Path):
     pl.DataFrame({"time": times, "label": np.arange(N) % 3, **scores}).write_csv(path)
     fitted = map_file(tmp_path)
     for command in (("apply", "--map", fitted), ("recalibrate", "--method", "temperature")):
-        code, _, wrong = run(command[0], path, *command[1:], "--out", out)
-        assert (code, wrong) == (0, "")
+        code, _, stderr = run(command[0], path, *command[1:], "--out", out)
+        assert (code, stderr) == (0, "")
         assert pl.read_csv(out)["time"].to_list() == times
 
 
@@ -168,10 +168,10 @@ def test_a_decimal_that_double_precision_does_not_hold_keeps_no_decimal_type(tmp
     )
     frame.write_parquet(tmp_path / "new.parquet")
     out = tmp_path / "out.parquet"
-    code, _, wrong = run(
+    code, _, stderr = run(
         "apply", tmp_path / "new.parquet", "--map", map_file(tmp_path), "--out", out
     )
-    assert code == 0, wrong
+    assert code == 0, stderr
     schema = pq.read_schema(out)
     assert str(schema.field("small").type) == "decimal128(10, 2)"
     assert "decimal" not in str(schema.field("large").type)

@@ -48,8 +48,8 @@ def test_rows_without_labels_are_calibrated_with_all_their_columns(
 ):
     path, others = unlabelled(tmp_path, suffix)
     fitted, target = map_file(tmp_path), tmp_path / out
-    code, _, wrong = run("apply", path, "--map", fitted, "--out", target)
-    assert (code, wrong) == (0, "")
+    code, _, stderr = run("apply", path, "--map", fitted, "--out", target)
+    assert (code, stderr) == (0, "")
     if out == "out.npz":
         arrays = dict(np.load(target))
         scores = arrays.pop("probs")
@@ -80,8 +80,8 @@ def test_labels_that_are_missing_or_of_no_class_stay_as_they_are(tmp_path: Path,
         pl.Series("label", [""] * N),
     ):
         frame.with_columns(labels).write_parquet(path)
-        code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / out)
-        assert (code, wrong) == (0, "")
+        code, _, stderr = run("apply", path, "--map", fitted, "--out", tmp_path / out)
+        assert (code, stderr) == (0, "")
         at = tmp_path / out / "rows.parquet" if out == "out" else tmp_path / out
         written = pl.read_parquet(at)["label"]
         numeric = labels.dtype.is_numeric()
@@ -105,9 +105,9 @@ def test_classes_that_a_file_without_labels_does_not_name_are_those_of_the_map(
     for column in ("p", "p_malignant", "p_benign"):
         path = tmp_path / "new.csv"
         pl.DataFrame({"case": np.arange(200), column: p}).write_csv(path)
-        code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / out)
+        code, _, stderr = run("apply", path, "--map", fitted, "--out", tmp_path / out)
         refused = column == "p_benign"
-        assert (code, "another order of them" in wrong) == ((2, True) if refused else (0, False))
+        assert (code, "another order of them" in stderr) == ((2, True) if refused else (0, False))
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out"])
@@ -146,13 +146,13 @@ def test_the_order_of_the_classes_counts_and_labels_do_not(
     frame = pl.DataFrame({"label": (labels * 100)[:200], **scores})
     frame.write_csv(tmp_path / "new.csv")
     target = tmp_path / out
-    code, _, wrong = run(
+    code, _, stderr = run(
         "apply", tmp_path / "new.csv", "--map", tmp_path / "map.json", "--out", target
     )
     if not applies:
-        assert (code, wrong.count("\n"), "(--scores" in wrong) == (2, 1, True)
+        assert (code, stderr.count("\n"), "(--scores" in stderr) == (2, 1, True)
         return
-    assert code == 0, wrong
+    assert code == 0, stderr
     written = pl.read_csv(target) if target.suffix else pl.read_parquet(target / "new.parquet")
     if target.suffix or columns != ["p_cat", "p_dog"]:
         assert written["label"].cast(pl.String).to_list()[:2] in (
@@ -189,9 +189,9 @@ def test_all_parts_of_an_array_file_without_labels_are_calibrated(tmp_path: Path
     ids = np.arange(N)
     np.savez(path, val_probs=p[:900], test_probs=p[900:], val_ids=ids[:900], test_ids=ids[900:])
     fitted = map_file(tmp_path)
-    code, said, wrong = run("apply", path, "--map", fitted, "--out", target)
-    assert (code, wrong) == (0, "")
-    assert "val 900, test 1,600" in said
+    code, stdout, stderr = run("apply", path, "--map", fitted, "--out", target)
+    assert (code, stderr) == (0, "")
+    assert "val 900, test 1,600" in stdout
     if out == "out.npz":
         with np.load(target) as arrays:
             scores, splits, written = arrays["probs"], arrays["split"].tolist(), arrays["ids"]
@@ -202,8 +202,8 @@ def test_all_parts_of_an_array_file_without_labels_are_calibrated(tmp_path: Path
     assert splits == ["val"] * 900 + ["test"] * 1_600
     np.testing.assert_array_equal(written, ids)
     np.testing.assert_allclose(scores, calviz.load_map(fitted).transform(p), atol=1e-12)
-    code, _, wrong = run("audit", path)
-    assert (code, "label" in wrong, "one-hot" in wrong) == (2, True, False)
+    code, _, stderr = run("audit", path)
+    assert (code, "label" in stderr, "one-hot" in stderr) == (2, True, False)
 
 
 @pytest.mark.parametrize("labels", ["index", "name", "one-hot"])
@@ -222,10 +222,10 @@ def test_parts_of_an_array_file_without_labels_are_calibrated_beside_those_with(
         **{f"{labelled}_labels": values[labels]},
     )
     fitted = map_file(tmp_path)
-    code, said, wrong = run("apply", path, "--map", fitted, "--out", target)
-    assert (code, wrong) == (0, "")
-    assert "val 900, test 1,600" in said
-    assert "left out" not in said
+    code, stdout, stderr = run("apply", path, "--map", fitted, "--out", target)
+    assert (code, stderr) == (0, "")
+    assert "val 900, test 1,600" in stdout
+    assert "left out" not in stdout
     frame = pl.read_csv(target)
     assert frame["split"].to_list() == ["val"] * 900 + ["test"] * 1_600
     scores = frame.select("p_0", "p_1", "p_2").to_numpy()
@@ -234,8 +234,8 @@ def test_parts_of_an_array_file_without_labels_are_calibrated_beside_those_with(
         written = frame["labels"].to_numpy()
         assert [int(v) for v in written[rows[labelled]]] == index.tolist()
     # Whoever needs labels gets the rows that have some.
-    code, said, _ = run("audit", path)
-    assert (code, f"'{'test' if labelled == 'val' else 'val'}_probs' is left out" in said) == (
+    code, stdout, _ = run("audit", path)
+    assert (code, f"'{'test' if labelled == 'val' else 'val'}_probs' is left out" in stdout) == (
         0,
         True,
     )
@@ -247,5 +247,5 @@ def test_only_a_map_does_without_labels(tmp_path: Path):
         ["audit"],
         ["recalibrate", "--method", "temperature", "--out", tmp_path / "o.csv"],
     ):
-        code, _, wrong = run(command[0], path, *command[1:])
-        assert code == 2, wrong
+        code, _, stderr = run(command[0], path, *command[1:])
+        assert code == 2, stderr

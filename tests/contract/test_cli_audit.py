@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 import calviz
-from calviz.cli.threshold import Threshold
+from calviz.cli.fail_on import Threshold
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.results.evaluation import Evaluation, Interval, MetricResult
 from calviz.specs.metric import METRICS

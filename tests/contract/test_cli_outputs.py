@@ -23,14 +23,14 @@ def test_no_output_replaces_what_is_read(tmp_path: Path):
         ("apply", path, "--map", fitted, "--out", path),
         ("profile", table, "--out", table),
     ):
-        code, _, wrong = run(*arguments)
+        code, _, stderr = run(*arguments)
         assert code == 2, arguments
-        assert "would replace the file that is read" in wrong or "lies among the files" in wrong
+        assert "would replace the file that is read" in stderr or "lies among the files" in stderr
     assert path.read_bytes() == before
     truth = tmp_path / "truth.csv"
     truth.write_text("id,label\n0,1\n")
-    code, _, wrong = run("audit", path, "--labels", truth, "--on", "id", "--json", truth)
-    assert (code, "would replace the file that is read" in wrong) == (2, True)
+    code, _, stderr = run("audit", path, "--labels", truth, "--on", "id", "--json", truth)
+    assert (code, "would replace the file that is read" in stderr) == (2, True)
 
 
 def test_no_output_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -48,16 +48,16 @@ def test_no_output_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("recalibrate", path, "--method", "ets", "--out", "b", "--save-map", "a", "--save-snippet", "a"),
         ("arena", path, "--state", "a", "--json", "a"),
     ):  # fmt: skip
-        code, output, wrong = run(*arguments)
+        code, output, stderr = run(*arguments)
         assert (code, output) == (2, ""), arguments
-        assert "name the same file" in wrong
-        assert wrong.count("\n") == 1
+        assert "name the same file" in stderr
+        assert stderr.count("\n") == 1
         assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names)
-    code, _, wrong = run("apply", path, "--map", fitted, "--out", fitted)
+    code, _, stderr = run("apply", path, "--map", fitted, "--out", fitted)
     assert code == 2
     assert fitted.stat().st_size
-    code, _, wrong = run(*("audit", path, "--json", "/dev/null", "--junit", "/dev/null"))
-    assert (code, wrong) == (0, "")
+    code, _, stderr = run(*("audit", path, "--json", "/dev/null", "--junit", "/dev/null"))
+    assert (code, stderr) == (0, "")
 
 
 @pytest.mark.parametrize("option", ["--save-map", "--save-snippet"])
@@ -68,14 +68,14 @@ def test_a_map_that_cannot_be_saved_leaves_no_other_file(tmp_path: Path, option:
     full = Path("/dev/full")
     if full.exists():
         other = "--save-snippet" if option == "--save-map" else "--save-map"
-        code, _, wrong = run(*arguments, option, full, other, saved)
-        assert (code, "full: cannot be written" in wrong) == (2, True)
+        code, _, stderr = run(*arguments, option, full, other, saved)
+        assert (code, "full: cannot be written" in stderr) == (2, True)
         assert [p.name for p in tmp_path.iterdir()] == [path.name]
     # Too many numbers for a source file.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("calviz.recalibrators.temperature.TemperatureScaling.snippet", _too_large)
-        code, _, wrong = run(*arguments, "--save-snippet", saved, "--save-map", tmp_path / "m")
-    assert (code, wrong) == (2, "calviz: too large.\n")
+        code, _, stderr = run(*arguments, "--save-snippet", saved, "--save-map", tmp_path / "m")
+    assert (code, stderr) == (2, "calviz: too large.\n")
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
     assert run(*arguments, option, saved)[0] == 0
     assert saved.stat().st_size
@@ -98,9 +98,9 @@ def test_a_folder_without_the_right_to_write_is_found_before_any_work(
         ("recalibrate", "--method", "temperature", "--out", f"{locked}.csv"),
         ("audit", "--json", locked),
     ):  # fmt: skip
-        code, said, wrong = run(arguments[0], path, *arguments[1:])
-        assert (code, said) == (2, "")
-        assert "its directory cannot be written to" in wrong
+        code, stdout, stderr = run(arguments[0], path, *arguments[1:])
+        assert (code, stdout) == (2, "")
+        assert "its directory cannot be written to" in stderr
         assert sorted(p.name for p in tmp_path.iterdir()) == ["locked", path.name]
 
 
@@ -112,30 +112,30 @@ def test_a_folder_to_write_to_is_neither_standard_output_nor_a_file(
     (tmp_path / "taken").write_text("x")
     for command in (("apply", "--map", fitted), ("recalibrate", "--method", "ets", "--sample", 90)):
         for out, sentence in (("-", "only --json and --markdown write to"), ("taken", "is a file")):
-            code, _, wrong = run(command[0], path, *command[1:], "--out", out)
-            assert (code, sentence in wrong) == (2, True), wrong
+            code, _, stderr = run(command[0], path, *command[1:], "--out", out)
+            assert (code, sentence in stderr) == (2, True), stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([path.name, "map.json", "taken"])
 
 
 def test_a_model_where_there_are_no_names_is_refused_without_an_empty_list(tmp_path: Path):
     path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
-    code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / "o", "--model", "x")
-    assert (code, "there is one, without a name" in wrong) == (2, True), wrong
+    code, _, stderr = run("apply", path, "--map", fitted, "--out", tmp_path / "o", "--model", "x")
+    assert (code, "there is one, without a name" in stderr) == (2, True), stderr
 
 
 def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):
     folder = tmp_path / "days"
     folder.mkdir()
     write(folder, ".parquet", probabilities())
-    code, _, wrong = run("profile", folder, "--out", folder / "all.parquet")
-    assert (code, "lies among the files that are summed" in wrong) == (2, True)
+    code, _, stderr = run("profile", folder, "--out", folder / "all.parquet")
+    assert (code, "lies among the files that are summed" in stderr) == (2, True)
     # What a stopped run left is not taken for data.
     parts = tmp_path / "all.parquet.parts"
     parts.mkdir()
     write(parts, ".parquet", probabilities())
     pattern = tmp_path / "**" / "*.parquet"
-    code, _, wrong = run("profile", pattern, "--out", tmp_path / "all.parquet")
-    assert (code, "lies among the files that are summed" in wrong) == (2, True)
+    code, _, stderr = run("profile", pattern, "--out", tmp_path / "all.parquet")
+    assert (code, "lies among the files that are summed" in stderr) == (2, True)
 
 
 def test_a_link_in_the_folder_does_not_lead_to_a_source(tmp_path: Path):
@@ -145,6 +145,6 @@ def test_a_link_in_the_folder_does_not_lead_to_a_source(tmp_path: Path):
         folder = tmp_path / target
         folder.mkdir()
         (folder / f"{path.stem}.parquet").symlink_to(path)
-        code, _, wrong = run("apply", source, "--map", fitted, "--out", folder)
-        assert (code, "holds the files themselves" in wrong) == (2, True)
+        code, _, stderr = run("apply", source, "--map", fitted, "--out", folder)
+        assert (code, "holds the files themselves" in stderr) == (2, True)
         assert path.read_bytes() == before

@@ -19,13 +19,13 @@ def test_several_files_are_written_to_a_folder(tmp_path: Path):
     other = tmp_path / "other.csv"
     other.write_bytes(path.read_bytes())
     for named in ((path, other), (tmp_path / "*.csv",)):
-        code, _, wrong = run("apply", *named, "--map", fitted, "--out", tmp_path / "out.csv")
-        assert (code, "must be a folder" in wrong) == (2, True)
+        code, _, stderr = run("apply", *named, "--map", fitted, "--out", tmp_path / "out.csv")
+        assert (code, "must be a folder" in stderr) == (2, True)
     assert not (tmp_path / "out.csv").exists()
     other.write_text(other.read_text().replace("p_1", "p_x"))
     out = tmp_path / "out"
-    code, _, wrong = run("apply", other, path, "--map", fitted, "--out", out)
-    assert (code, "rows.csv: there is no column 'p_x', which the first file has" in wrong) == (
+    code, _, stderr = run("apply", other, path, "--map", fitted, "--out", out)
+    assert (code, "rows.csv: there is no column 'p_x', which the first file has" in stderr) == (
         2,
         True,
     )
@@ -52,10 +52,10 @@ def test_text_files_with_columns_in_another_order_are_one_table(tmp_path: Path):
 def test_a_line_of_text_that_cannot_be_summed_is_named(tmp_path: Path):
     path = write(tmp_path, ".csv", probabilities())
     path.write_text(path.read_text().replace("\n", "\n0,0.1,x,0.9\n", 1))
-    code, _, wrong = run("profile", path, "--out", tmp_path / "profile.parquet")
-    assert (code, "row 1 (line 2) 'p_1' = 'x' is not a number" in wrong) == (2, True)
-    assert "--skip-broken" in wrong
-    code, _, wrong = run(
+    code, _, stderr = run("profile", path, "--out", tmp_path / "profile.parquet")
+    assert (code, "row 1 (line 2) 'p_1' = 'x' is not a number" in stderr) == (2, True)
+    assert "--skip-broken" in stderr
+    code, _, stderr = run(
         "profile",
         write(tmp_path, ".parquet", probabilities()),
         "--time",
@@ -63,15 +63,15 @@ def test_a_line_of_text_that_cannot_be_summed_is_named(tmp_path: Path):
         "--out",
         tmp_path / "q.parquet",
     )
-    assert (code, "column 'label': it holds no dates" in wrong) == (2, True)
+    assert (code, "column 'label': it holds no dates" in stderr) == (2, True)
 
 
 def test_a_pattern_says_what_is_wrong_with_its_files(tmp_path: Path):
-    code, _, wrong = run("audit", tmp_path / "*.csv")
-    assert (code, wrong) == (2, "calviz: *.csv: there is no such file.\n")
+    code, _, stderr = run("audit", tmp_path / "*.csv")
+    assert (code, stderr) == (2, "calviz: *.csv: there is no such file.\n")
     write(tmp_path, ".npz", probabilities())
-    code, _, wrong = run("audit", tmp_path / "*.npz")
-    assert (code, "rows.npz: files that end in '.npz' cannot be read block by block" in wrong) == (
+    code, _, stderr = run("audit", tmp_path / "*.npz")
+    assert (code, "rows.npz: files that end in '.npz' cannot be read block by block" in stderr) == (
         2,
         True,
     )
@@ -88,5 +88,5 @@ def test_a_pattern_says_what_is_wrong_with_its_files(tmp_path: Path):
 def test_dates_that_cannot_be_read_are_not_a_broken_file(tmp_path: Path, dates, sentence):
     path = tmp_path / "rows.parquet"
     pl.DataFrame({"y": np.arange(1_500) % 2, "p": [0.25] * 1_500, "day": dates}).write_parquet(path)
-    code, _, wrong = run("profile", path, "--time", "day:month", "--out", tmp_path / "x.parquet")
-    assert (code, sentence in wrong, "skip-broken" in wrong) == (2, True, False), wrong
+    code, _, stderr = run("profile", path, "--time", "day:month", "--out", tmp_path / "x.parquet")
+    assert (code, sentence in stderr, "skip-broken" in stderr) == (2, True, False), stderr

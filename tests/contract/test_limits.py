@@ -44,10 +44,10 @@ for file in sorted(folder.iterdir()):
     pathlib.Path("/proc/self/clear_refs").write_text("5")
     before, start = memory("VmRSS"), time.process_time()
     try:
-        said = read(data, name=file.name).recognition.sentence()
+        message = read(data, name=file.name).recognition.sentence()
     except InputError as error:
-        said = str(error)
-    found[file.name] = [memory("VmHWM") - before, time.process_time() - start, said]
+        message = str(error)
+    found[file.name] = [memory("VmHWM") - before, time.process_time() - start, message]
 print(json.dumps(found))
 """
 

@@ -13,7 +13,7 @@ from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.sample import binning, losses
 from calviz.specs.metric import METRICS
 from tests.inputs.simulated import draw_labels
-from tests.property.budget import examples
+from tests.property.example_counts import examples
 
 quick = examples(10)
 

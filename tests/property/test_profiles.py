@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import calviz
 from calviz.profiles.profile import merge
-from tests.property.budget import examples
+from tests.property.example_counts import examples
 
 #: A little rounding: of sums, and of 1 - p in single precision.
 SLACK = {np.float64: 1e-9, np.float32: 1e-7}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from calviz.core.errors import InputError
 from calviz.core.predictions import Predictions
 from calviz.data import read
-from tests.property.budget import FACTOR, examples
+from tests.property.example_counts import FACTOR, examples
 
 ROOT = Path(__file__).resolve().parents[2]
 

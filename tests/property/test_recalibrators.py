@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from calviz.core.errors import CalvizError
 from calviz.specs.recalibrator import RECALIBRATORS
 from tests.inputs.simulated import draw_labels
-from tests.property.budget import examples
+from tests.property.example_counts import examples
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
 

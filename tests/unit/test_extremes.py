@@ -14,8 +14,8 @@ import pytest
 import calviz
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.sample import budget
-from calviz.sample.budget import ROOM, affordable
+from calviz.sample import affordable_resamples
+from calviz.sample.affordable_resamples import ROOM, affordable
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors
 from calviz.specs.metric import METRICS
@@ -150,7 +150,7 @@ def test_resamples_of_many_classes_take_bounded_memory(monkeypatch: pytest.Monke
     source = true_class_errors(Sample(EXTREMES["logits, f8"])).source
     weights = RNG.integers(3, size=(N, 7)).astype(float)
     whole = source.weighted_errors(weights)
-    monkeypatch.setattr(budget, "PART_ENTRIES", 2 * 3 * source.bins)
+    monkeypatch.setattr(affordable_resamples, "PART_ENTRIES", 2 * 3 * source.bins)
     for one, other in zip(whole, source.weighted_errors(weights), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 

@@ -104,8 +104,8 @@ class Evidence:
     def off_on_average(self) -> bool:
         """Whether mean score and share of hits differ by more than noise."""
         # Test and interval have to agree: the interval alone is too narrow if all rows are hits.
-        apart = self.interval is None or not self.interval.low <= 0 <= self.interval.high
-        return self.direction != "none" and self.mcs != 0 and apart and self.shows("mcs")
+        excludes_zero = self.interval is None or not self.interval.low <= 0 <= self.interval.high
+        return self.direction != "none" and self.mcs != 0 and excludes_zero and self.shows("mcs")
 
     @property
     def strongest(self) -> CalibrationTest:

@@ -66,7 +66,9 @@ class _Sentences:
         self.name = name
         self.group = group
         digits = verdict.share_decimals
-        self.said, self.happened = (_share(x, digits) for x in (verdict.score, verdict.observed))
+        self.mean_score, self.hit_share = (
+            _share(x, digits) for x in (verdict.score, verdict.observed)
+        )
 
     @property
     def few(self) -> bool:
@@ -78,25 +80,25 @@ class _Sentences:
         if self.verdict.rows == 1:
             if r.kind == "top-label":
                 outcome = "right" if self.verdict.observed else "wrong"
-                return f"On {rows}, the model was {self.said} sure of its answer, and the answer was {outcome}."
+                return f"On {rows}, the model was {self.mean_score} sure of its answer, and the answer was {outcome}."
             outcome = "came true" if self.verdict.observed else "did not come true"
-            return f"On {rows}, the model gave the outcome in question a probability of {self.said}, and that {outcome}."
+            return f"On {rows}, the model gave the outcome in question a probability of {self.mean_score}, and that {outcome}."
         if r.kind == "top-label":
-            text = f"the model was {self.said} sure of its answer on average, and its answer was right in {self.happened} of the cases"
+            text = f"the model was {self.mean_score} sure of its answer on average, and its answer was right in {self.hit_share} of the cases"
         elif r.kind == "top-r":
             text = (
-                f"the model gave its choice number {r.r} a probability of {self.said} on average, and that choice was "
-                f"right in {self.happened} of the cases"
+                f"the model gave its choice number {r.r} a probability of {self.mean_score} on average, and that choice was "
+                f"right in {self.hit_share} of the cases"
             )
         elif r.kind == "within-top-r":
             text = (
-                f"the model gave its {r.r} best choices a probability of {self.said} together on average, and one of them was "
-                f"right in {self.happened} of the cases"
+                f"the model gave its {r.r} best choices a probability of {self.mean_score} together on average, and one of them was "
+                f"right in {self.hit_share} of the cases"
             )
         else:
             text = (
-                f"the model gave {self.name} a probability of {self.said} on average, and {self.name} came true in "
-                f"{self.happened} of the cases"
+                f"the model gave {self.name} a probability of {self.mean_score} on average, and {self.name} came true in "
+                f"{self.hit_share} of the cases"
             )
         return f"On {rows}, {text}."
 
@@ -137,7 +139,7 @@ class _Sentences:
     def where(self) -> str:
         """Sentence on where it is worst, or that no place stands out."""
         v, worst = self.verdict, self.verdict.worst
-        apart = _points(abs(v.mcs), v.mcs_decimals)
+        gap = _points(abs(v.mcs), v.mcs_decimals)
         if worst is not None:
             low, high = (
                 _ends_percent(end) for end in range_ends(worst.low, worst.high, tolerance=0.06)
@@ -149,7 +151,7 @@ class _Sentences:
         if v.beyond_noise:
             return "No single range of its probabilities stands out: the fault is spread over many."
         if self.few:
-            return f"What it said and what happened differ by {apart}, and with so few rows that says little."
+            return f"What it said and what happened differ by {gap}, and with so few rows that says little."
         if (group := self.group) is not None:
             which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
             digits = share_decimals(group.score, group.hits)
@@ -157,7 +159,9 @@ class _Sentences:
                 f"Most surely off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
                 f"{_share(group.score, digits)} on average, and {_share(group.hits, digits)} came true."
             )
-        return f"What it said and what happened differ by {apart} on average, which chance can explain."
+        return (
+            f"What it said and what happened differ by {gap} on average, which chance can explain."
+        )
 
     def example(self) -> str:
         """Sentence on what it means for a hundred rows."""
@@ -166,10 +170,10 @@ class _Sentences:
             return "Its probabilities hardly tell the classes apart, so decisions gain little from them either way."
         if self.few:
             return "Until there are more, nothing should depend on them."
-        share_said, share_happened = (
+        mean_score, hit_share = (
             (v.score, v.observed) if worst is None else (worst.mean_score, worst.observed)
         )
-        promised, kept = _of_hundred(share_said), _of_hundred(share_happened)
+        promised, kept = _of_hundred(mean_score), _of_hundred(hit_share)
         if v.beyond_noise and promised != kept:
             return f"Of {HUNDRED} such rows, where it promises {promised}, expect {_about(kept)} to come true."
         if v.beyond_noise:

@@ -96,18 +96,18 @@ def _judge(
             f"{evidence.rows} rows are too few for a verdict (at least {MIN_ROWS}): the {score} is "
             f"{percent(evidence.score)}, the {hit} {percent(evidence.observed)}."
         )
-    apart = "" if tells_apart else "; the probabilities hardly tell the classes apart"
+    no_discrimination = "" if tells_apart else "; the probabilities hardly tell the classes apart"
     if evidence.direction != "none":
-        return evidence.direction, f"{_off(evidence, sample)}{apart}."
+        return evidence.direction, f"{_off(evidence, sample)}{no_discrimination}."
     but = list(classes)
     if by_group and by_group.off:
         off, slices = len(by_group.off), counted(len(by_group.slices), "slice")
         but.append(f"{off:,} of {slices} {'is' if off == 1 else 'are'} off")
     unseen = classes_unseen(sample) if sample.data.alike and sample.data.weights is None else ""
     if but:
-        return "off", f"{quiet}, but {' and '.join(but)}{apart}."
+        return "off", f"{quiet}, but {' and '.join(but)}{no_discrimination}."
     direction: VerdictDirection = "undecided" if evidence.ece_below >= BLUNT else "calibrated"
-    return direction, f"{quiet}{unseen}{apart}."
+    return direction, f"{quiet}{unseen}{no_discrimination}."
 
 
 def nothing_found(evidence: Evidence, sample: Sample) -> str:

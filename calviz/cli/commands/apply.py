@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.command_group import FINE
 from calviz.cli.fit_row_options import one_model
-from calviz.cli.group import FINE
 from calviz.cli.output_options import OutputOption, check_folder, check_output
 from calviz.cli.reading import reading_options
 from calviz.cli.text import naming, say

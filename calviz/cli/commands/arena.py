@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from calviz.cli.command_group import FINE
 from calviz.cli.fit_row_options import fitting_options
-from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.output_options import OutputOption, check_output, json_option, write_json
 from calviz.cli.reading import reading_options

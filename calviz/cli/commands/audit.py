@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from calviz.cli.at_cutoff import DecisionOptions
+from calviz.cli.audit_models import Audit, AuditOptions, audits_of
 from calviz.cli.audit_outputs import Outputs
-from calviz.cli.audits import Audit, AuditOptions, audits_of
+from calviz.cli.fail_on import Threshold
 from calviz.cli.output_options import OutputOption, check_output, json_option
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.sample_options import bins_option, reduction_option, resamples_option, seed_option
-from calviz.cli.threshold import Threshold
 from calviz.core.errors import CalvizError, OptionError
 from calviz.core.options import checked_cutoff
 

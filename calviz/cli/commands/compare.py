@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from calviz.cli.command_group import FINE
 from calviz.cli.fit_row_options import fitting_options, one_model
-from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import label_file_options, reading_options
@@ -80,17 +81,10 @@ def command(
     from calviz.cli.audit_text import print_recognition
     from calviz.cli.compare_text import print_comparison
     from calviz.comparison import Plan, carry_out
-    from calviz.comparison.plan import check_options
     from calviz.data import read
 
     parameters = parse(options)
-    names = tuple(name.strip() for name in methods.split(","))
-    if methods == "all":
-        check_options(parameters, RECALIBRATORS.keys(), "--option")
-    else:
-        check_options(parameters, names, "--option")
-        for name in names:
-            RECALIBRATORS[name]  # an unknown key is refused before the file is read
+    keys = _checked_keys(methods, parameters)
     check_output("--json", json_path)
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
@@ -98,10 +92,7 @@ def command(
     rows, loaded = None, None
     if why := why_drawn(file, sample, labels):
         if documents:
-            remedy = (
-                "write --json instead" if sample is None else "leave out --sample, or write --json"
-            )
-            raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
+            raise _report_needs_all_rows(asked_for=sample is not None)
         rows = draw_rows(file, sample, judge_sample, model, reading, division)
         division = replace(division, fit_split=None, eval_split=None)
         if not quiet:
@@ -113,13 +104,8 @@ def command(
             loaded = read(file, options=reading, labels=labels)
         if not quiet:
             print_recognition(file, loaded)
-
-    def progress(result: MethodResult, done: int, total: int) -> None:
-        state = "" if result.ok else f": {result.reason}"
-        say(f"[{done}/{total}] {result.key}{state}")
-
     plan = Plan(
-        methods="all" if methods == "all" else names,
+        methods=keys,
         division=division,
         reduction=reduction,
         bins=bins,
@@ -129,7 +115,7 @@ def command(
     with naming(file):
         data = one_model(loaded, model) if loaded is not None else rows
         assert data is not None
-        comparison = carry_out(plan, data, progress=progress)
+        comparison = carry_out(plan, data, progress=_say_progress)
     if not quiet:
         print_comparison(comparison)
     if json_path is not None:
@@ -141,6 +127,33 @@ def command(
     if documents and loaded is not None:
         documents.write(_report(comparison, loaded, reading))
     return FINE
+
+
+def _checked_keys(
+    methods: str, parameters: Mapping[str, Mapping[str, Any]]
+) -> tuple[str, ...] | Literal["all"]:
+    """Split --methods into keys; unknown keys and options of other methods are refused before the file is read."""
+    from calviz.comparison.plan import check_options
+
+    if methods == "all":
+        check_options(parameters, RECALIBRATORS.keys(), "--option")
+        return "all"
+    keys = tuple(key.strip() for key in methods.split(","))
+    check_options(parameters, keys, "--option")
+    for key in keys:
+        RECALIBRATORS[key]  # raises OptionError for an unknown key
+    return keys
+
+
+def _report_needs_all_rows(*, asked_for: bool) -> OptionError:
+    """Return the error about a report on a drawn sample, which was `asked_for` by --sample or drawn because the file is large."""
+    remedy = "leave out --sample, or write --json" if asked_for else "write --json instead"
+    return OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
+
+
+def _say_progress(result: MethodResult, done: int, total: int) -> None:
+    state = "" if result.ok else f": {result.reason}"
+    say(f"[{done}/{total}] {result.key}{state}")
 
 
 def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from calviz.cli.group import FINE
+from calviz.cli.command_group import FINE
 from calviz.cli.output_options import OutputOption, check_output
 from calviz.cli.text import named_twice
 from calviz.core.errors import OptionError

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from calviz.cli.command_group import FINE
 from calviz.cli.fit_row_options import one_model
-from calviz.cli.group import FINE
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.sample_options import bins_option, reduction_option, seed_option

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calviz.cli.group import FINE
+from calviz.cli.command_group import FINE
 from calviz.cli.output_options import OutputOption
 from calviz.cli.progress import showing_progress
 from calviz.cli.reading import reading_options, split_names
@@ -68,7 +68,7 @@ def command(
     run continues when it is started again: finished parts are kept beside --out until it is written.
     """
     from calviz.cli.profile_text import print_profile
-    from calviz.data.profiling.run import options_and_time, profile
+    from calviz.data.profiling.summarise import options_and_time, profile
     from calviz.profiles.file import check_target, write_profile
 
     check_target(out)

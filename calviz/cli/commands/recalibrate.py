@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.command_group import FINE
 from calviz.cli.fit_row_options import fitting_options, one_model
-from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.output_options import OutputOption, check_folder, check_output
 from calviz.cli.reading import label_file_options, reading_options

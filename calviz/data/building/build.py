@@ -24,7 +24,7 @@ from calviz.data.building.other_columns import OtherColumns, in_column, rows_tak
 from calviz.data.file_errors import no_rows
 from calviz.data.loaded import DROP_MISSING, ReadingForMap, ReadingOptions, short, span
 from calviz.data.notices import Notice
-from calviz.data.percentages import PERCENT_WORDS, are_percentages
+from calviz.data.percent_confidences import PERCENT_WORDS, are_percentages
 from calviz.data.recognition.layout import ColumnRoles, Confidence, ScoreColumns
 from calviz.data.table import Fetched, Table
 

@@ -1,6 +1,6 @@
 """Convert answers of language models to multiple-choice questions to columns that recognition knows.
 
-The readers of log formats turn each row into an `Answer`; here the answers become questions with choices (`data/choices.py`), or
+The readers of log formats turn each row into an `Answer`; here the answers become questions with choices (`data/multiple_choice.py`), or
 confidences if the choices have no scores.
 """
 
@@ -16,9 +16,9 @@ from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
-from calviz.data.choices import Questions, table_of
 from calviz.data.file_bytes import Source, without_bom
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
+from calviz.data.multiple_choice import Questions, table_of
 from calviz.data.table import Table
 
 _BLOCK = 1 << 20

@@ -24,7 +24,7 @@ from calviz.data.format import FORMATS, Format
 from calviz.data.formats.answers import Answer, open_log
 from calviz.data.formats.jsonl import check_room, parsed_json
 from calviz.data.notices import Notice
-from calviz.data.percentages import PERCENT_WORDS, are_percentages
+from calviz.data.percent_confidences import PERCENT_WORDS, are_percentages
 
 _HEAD = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:')
 _TOOL = "Inspect log"

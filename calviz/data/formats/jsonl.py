@@ -11,11 +11,11 @@ import numpy as np
 
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
-from calviz.data.choices import table_of
 from calviz.data.file_bytes import Source, without_bom
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.formats.uneven_choices import paired, questions_of
+from calviz.data.multiple_choice import table_of
 from calviz.data.table import Table
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)

@@ -1,7 +1,7 @@
 """JSON rows with different numbers of choices.
 
 Lists or objects of scores form one column per class only if all rows have the same classes. A mix of questions with two and with five
-choices does not; `data/choices.py` turns these into rows that can be evaluated.
+choices does not; `data/multiple_choice.py` turns these into rows that can be evaluated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.data.choices import Questions
+from calviz.data.multiple_choice import Questions
 from calviz.data.recognition import column_names
 
 #: Pairs of keys for class and score in list elements, as written by Hugging Face pipelines.

@@ -4,6 +4,6 @@ The sums themselves are computed in `calviz.profiles`, by the engine of the fram
 """
 
 from calviz.data.profile_files import merge_files, read_profile
-from calviz.data.profiling.run import profile
+from calviz.data.profiling.summarise import profile
 
 __all__ = ["merge_files", "profile", "read_profile"]

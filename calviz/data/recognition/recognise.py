@@ -71,35 +71,13 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
         identifier = None
     scores, confidence = _scores(view, taken)
     used = taken | _columns_of(scores, confidence)
-    one_hot: tuple[str, ...] = ()
-    if scores:
-        scores, one_hot = label_columns.one_hot(view, scores, used)
-        used |= _columns_of(scores)
-    label = options.label
-    if label is None and scores and not one_hot:
-        label = label_columns.label(view, scores, used)
-    elif label is None and confidence is not None:
-        label = view.named(column_names.LABELS, used)
-    used |= {c for c in (label, *one_hot) if c}
-    chosen = options.groups is not None
+    scores, one_hot, label = _label(view, scores, confidence, used)
+    used |= _columns_of(scores) | {c for c in (label, *one_hot) if c}
     numbers = extra_columns.numbers(view, used | set(options.groups or ()))
-    if isinstance(options, ReadingForMap):
-        # Times that nobody asked for stay the texts that they are.
-        time = options.time_column or None
-    else:
-        time = extra_columns.time(view, used)
+    time = _time(view, used)
     if time is not None:
         used.add(time)
-    # The cluster column may also be sliced by, if it has few values.
-    cluster_only = {cluster} if cluster is not None else set[str]()
-    groups, unused = extra_columns.groups(view, (used | set(numbers)) - cluster_only)
-    kept: tuple[str, ...] = ()
-    if isinstance(options, ReadingForMap):
-        unused = ()
-        sliced = options.groups if options.groups is not None else groups
-        kept = extra_columns.others(view, {*used, *numbers, *sliced})
-    else:
-        view.notices.extend(extra_columns.cluster_and_weight_hints(view, used | cluster_only))
+    groups, unused, kept = _remaining(view, used, numbers)
     return ColumnRoles(
         scores=scores,
         confidence=confidence,
@@ -107,10 +85,10 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
         one_hot=one_hot,
         split=split,
         id=identifier,
-        groups=options.groups or () if chosen else groups,
-        groups_chosen=chosen,
+        groups=groups,
+        groups_chosen=options.groups is not None,
         numbers=numbers,
-        unused=() if chosen else unused,
+        unused=unused,
         kept=kept,
         cluster=cluster,
         weight=weight,
@@ -131,6 +109,48 @@ def _scores(view: TableView, taken: set[str]) -> tuple[tuple[ScoreColumns, ...],
     if not scores:
         raise _no_scores(view, taken)
     return scores, None
+
+
+def _label(
+    view: TableView,
+    scores: tuple[ScoreColumns, ...],
+    confidence: Confidence | None,
+    used: set[str],
+) -> tuple[tuple[ScoreColumns, ...], tuple[str, ...], str | None]:
+    """Return the scores without one-hot labels among them, the columns of the one-hot labels, and the label column."""
+    one_hot: tuple[str, ...] = ()
+    if scores:
+        scores, one_hot = label_columns.one_hot(view, scores, used)
+        used = used | _columns_of(scores)
+    label = view.options.label
+    if label is None and scores and not one_hot:
+        label = label_columns.label(view, scores, used)
+    elif label is None and confidence is not None:
+        label = view.named(column_names.LABELS, used)
+    return scores, one_hot, label
+
+
+def _time(view: TableView, used: set[str]) -> str | None:
+    """Return the column with the times; for a map, only a requested one, as other columns are copied as they are."""
+    if isinstance(view.options, ReadingForMap):
+        return view.options.time_column or None
+    return extra_columns.time(view, used)
+
+
+def _remaining(
+    view: TableView, used: set[str], numbers: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the groups, the columns that cannot be groups, and, for a map, the columns that are only copied."""
+    options = view.options
+    # The cluster column may also be sliced by, if it has few values.
+    cluster_only = {options.cluster_column} if options.cluster_column else set[str]()
+    groups, unused = extra_columns.groups(view, (used | set(numbers)) - cluster_only)
+    if options.groups is not None:
+        groups, unused = options.groups, ()
+    if isinstance(options, ReadingForMap):
+        return groups, (), extra_columns.others(view, {*used, *numbers, *groups})
+    view.notices.extend(extra_columns.cluster_and_weight_hints(view, used | cluster_only))
+    return groups, unused, ()
 
 
 def _columns_of(scores: tuple[ScoreColumns, ...], confidence: Confidence | None = None) -> set[str]:

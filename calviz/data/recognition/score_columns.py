@@ -112,10 +112,10 @@ def _named_arrays(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
         return ()
     scores, logits = block(view, used), candidates["logits"]
     others = [c.name for kind in candidates for c in candidates[kind] if c is not used]
-    beside = [c for c in logits if c is not used]
-    if scores.kind == "probabilities" and len(beside) == 1 and beside[0].width == scores.width:
-        scores = replace(scores, logits=(beside[0].name,))
-        others.remove(beside[0].name)
+    further = [c for c in logits if c is not used]
+    if scores.kind == "probabilities" and len(further) == 1 and further[0].width == scores.width:
+        scores = replace(scores, logits=(further[0].name,))
+        others.remove(further[0].name)
     _mention_unused(view, scores, others)
     return (scores,)
 

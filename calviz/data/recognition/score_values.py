@@ -1,4 +1,4 @@
-"""Find the score columns by their values, if no name tells."""
+"""Find the score columns by their values, if none is recognised by its name."""
 
 from __future__ import annotations
 

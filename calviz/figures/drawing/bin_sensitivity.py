@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import UNFADED, Trace, area, label, line, markers, vertical_mark
+from calviz.figures.drawing.curves_and_labels import (
+    UNFADED,
+    Trace,
+    area,
+    label,
+    line,
+    markers,
+    vertical_mark,
+)
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.text.words import counted, level_text, points_text

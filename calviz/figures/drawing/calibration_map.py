@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from calviz.figures.drawing.parts import Trace, area, line, markers
+from calviz.figures.drawing.curves_and_labels import Trace, area, line, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.small_panels import circles, diagonal, square
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from calviz.figures.drawing.parts import LINE, caption_label, wrapped
+from calviz.figures.drawing.curves_and_labels import LINE, caption_label, wrapped
 from calviz.figures.drawing.style import PALETTES
 from calviz.specs.figure import Theme
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.figures.drawing.parts import (
+from calviz.figures.drawing.curves_and_labels import (
     UNFADED,
     Trace,
     area,
@@ -32,7 +32,7 @@ from calviz.text.words import counted, decimals_for, level_text, points, shorten
 
 if TYPE_CHECKING:
     from calviz.figures.class_bars import ClassBars, Order
-    from calviz.figures.kernels.overlays import Overlay
+    from calviz.figures.kernels.overlaid_curves import Overlay
 
 #: Height of a bar with the space around it, height of the curve, and margins of the panels, in pixels.
 _BAR, _CURVE = 22, 260

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calviz.figures.drawing.parts import Trace, markers
+from calviz.figures.drawing.curves_and_labels import Trace, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, row_axis
 from calviz.text.escape import plotly_text

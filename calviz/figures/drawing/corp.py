@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import area, line, short_line
+from calviz.figures.drawing.curves_and_labels import area, line, short_line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.small_panels import diagonal
 from calviz.figures.drawing.style import axis

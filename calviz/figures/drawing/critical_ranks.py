@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import Trace, label, line, markers
+from calviz.figures.drawing.curves_and_labels import Trace, label, line, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis, name_room, row_axis
 from calviz.text.escape import plotly_text
@@ -62,9 +62,9 @@ def draw(figure: CriticalRanks, sheet: Sheet) -> Picture:
 
 def _points(figure: CriticalRanks, sheet: Sheet, ranks: Any) -> Iterator[Trace]:
     p = sheet.palette
-    apart = ranks - ranks[0] >= figure.critical.difference
+    differs = ranks - ranks[0] >= figure.critical.difference
     rows = np.arange(len(ranks))
-    for mask, colour, symbol in ((~apart, p.blue, "circle"), (apart, p.neutral, "circle-open")):
+    for mask, colour, symbol in ((~differs, p.blue, "circle"), (differs, p.neutral, "circle-open")):
         if not mask.any():
             continue
         yield markers(
@@ -92,7 +92,7 @@ def _bars(figure: CriticalRanks, sheet: Sheet, places: Any) -> Iterator[Trace]:
             sheet.palette.ink,
             width=_BAR - sheet.narrow,
             hoverinfo="text",
-            hovertext=f"{plotly_text(clique[0], 40)} to {plotly_text(clique[-1], 40)}: not told apart",
+            hovertext=f"{plotly_text(clique[0], 40)} to {plotly_text(clique[-1], 40)}: not told differs",
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import (
+from calviz.figures.drawing.curves_and_labels import (
     Trace,
     area,
     frame,
@@ -33,7 +33,7 @@ from calviz.text.words import (
 
 if TYPE_CHECKING:
     from calviz.figures.cumulative import Cumulative, CumulativePanel
-    from calviz.figures.kernels.overlays import Overlay
+    from calviz.figures.kernels.overlaid_curves import Overlay
 
 #: Height of a panel, and margins around the panels, in pixels.
 _PANEL = 270

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import IntArray
-from calviz.figures.drawing.parts import Trace, heading, markers
+from calviz.figures.drawing.curves_and_labels import Trace, heading, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette
 from calviz.figures.hundred_squares import HUNDRED

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import Trace, area, label, line
+from calviz.figures.drawing.curves_and_labels import Trace, area, label, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.specs.metric import METRICS

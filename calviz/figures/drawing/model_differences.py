@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from calviz.figures.drawing.parts import Trace, label, markers, vertical_shape, whiskers
+from calviz.figures.drawing.curves_and_labels import Trace, label, markers, vertical_shape, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, name_room, row_axis
 from calviz.specs.metric import METRICS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import Trace, area, label, line, vertical_mark
+from calviz.figures.drawing.curves_and_labels import Trace, area, label, line, vertical_mark
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text

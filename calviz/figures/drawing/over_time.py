@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import Trace, line, markers, outline, whiskers
+from calviz.figures.drawing.curves_and_labels import Trace, line, markers, outline, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -16,7 +16,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.metric_values import scale_of
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import Overlay
+    from calviz.figures.kernels.overlaid_curves import Overlay
     from calviz.figures.over_time import OverTimeLine
 
 #: Margins of the panel left, right, above and below, in pixels; the last one if the names of the periods are written upright.

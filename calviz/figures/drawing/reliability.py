@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import (
+from calviz.figures.drawing.curves_and_labels import (
     LINE,
     caption_label,
     frame,
@@ -27,7 +27,7 @@ from calviz.text.gaps import two_fractions
 from calviz.text.words import counted, points, score_and_hit, with_short_class
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import ReliabilityOverlay
+    from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay
     from calviz.figures.reliability import Marks, Reliability
 
 #: Height of the figure in pixels, without the caption, if its width is not known.

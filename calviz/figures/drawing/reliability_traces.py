@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
-from calviz.figures.drawing.parts import UNFADED, Trace, hatched, line, markers, outline, whiskers
+from calviz.figures.drawing.curves_and_labels import (
+    UNFADED,
+    Trace,
+    hatched,
+    line,
+    markers,
+    outline,
+    whiskers,
+)
 from calviz.figures.drawing.style import Palette
 from calviz.sample.bin_gaps import FEW_ROWS
 from calviz.text.escape import plotly_text
@@ -26,7 +34,7 @@ from calviz.text.words import (
 )
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import ReliabilityOverlay
+    from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay
     from calviz.figures.reliability import Marks, Reliability
 
 #: With more bins than this, outlines and large points would overlap too much.

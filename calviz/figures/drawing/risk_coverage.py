@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import (
+from calviz.figures.drawing.curves_and_labels import (
     UNFADED,
     Trace,
     area,

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import LINE, Trace, heading, line, markers, outline
+from calviz.figures.drawing.curves_and_labels import LINE, Trace, heading, line, markers, outline
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.small_panels import diagonal, square
 from calviz.figures.drawing.style import Palette
 from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import Overlay
+    from calviz.figures.kernels.overlaid_curves import Overlay
     from calviz.figures.roc import Roc, RocPanel
     from calviz.sample.cutoff import CutoffCounts
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from calviz.figures.drawing.parts import LINE, Trace, caption_label, legend, wrapped
+from calviz.figures.drawing.curves_and_labels import LINE, Trace, caption_label, legend, wrapped
 from calviz.figures.drawing.style import Palette, layout
 
 if TYPE_CHECKING:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
-from calviz.figures.drawing.parts import Trace, label, markers, outline, vertical_shape, whiskers
+from calviz.figures.drawing.curves_and_labels import (
+    Trace,
+    label,
+    markers,
+    outline,
+    vertical_shape,
+    whiskers,
+)
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, name_room, row_axis
 from calviz.results.slices import Slice
@@ -15,7 +22,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.words import points, score_and_hit, shorten
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import Overlay
+    from calviz.figures.kernels.overlaid_curves import Overlay
     from calviz.figures.slice_gaps import SliceGaps
 
 #: Height of a row, and of one with its name above it, and margins of the panel, in pixels.

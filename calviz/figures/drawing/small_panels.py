@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import Trace, line, markers
+from calviz.figures.drawing.curves_and_labels import Trace, line, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 

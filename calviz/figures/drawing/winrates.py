@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calviz.figures.drawing.parts import Trace, markers, vertical_shape, whiskers
+from calviz.figures.drawing.curves_and_labels import Trace, markers, vertical_shape, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis, name_room, row_axis
 from calviz.specs.metric import METRICS

@@ -1,1 +1,1 @@
-"""Computations that only figures, and the pages around them, need: curves, bands and tables from arrays to arrays, without plotly."""
+"""Computations that only figures, and the pages around them, need: curves, bands and tables of samples and views, without plotly."""

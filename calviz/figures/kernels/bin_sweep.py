@@ -10,7 +10,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import Scheme
 from calviz.core.events import BinaryEvents
-from calviz.numerics.edges import check_bins, equal_mass_edges, equal_width_edges, make_edges
+from calviz.numerics.bin_edges import check_bins, equal_mass_edges, equal_width_edges, make_edges
 from calviz.sample.binning import BinSums, bin_between, redrawn
 from calviz.sample.sample import Sample
 from calviz.specs.metric import takes_weights

@@ -19,10 +19,10 @@ from calviz.core.events import tied_scores
 from calviz.core.predictions import Predictions
 from calviz.core.progress import checkpoint
 from calviz.metrics.kernels.cumulative_gap import extremes
-from calviz.numerics.columns import column_group, for_columns, group_starts, rows_by_class
-from calviz.numerics.runs import runs
+from calviz.numerics.column_groups import column_group, for_columns, group_starts, rows_by_class
+from calviz.numerics.row_runs import runs
 from calviz.sample import cell_bounds
-from calviz.sample.budget import affordable
+from calviz.sample.affordable_resamples import affordable
 from calviz.sample.losses import full_predictions
 from calviz.sample.one_vs_rest_of_profiles import ClassErrorsOfCells, class_samples
 from calviz.sample.redrawn_rows_and_labels import (

@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample.losses import full_predictions
 from calviz.sample.redrawn_rows_and_labels import row_counts
 from calviz.sample.row_draws import RowWeights, rows_of

@@ -72,9 +72,6 @@ class LinearMaps(BaseRecalibrator):
         self.floor = floor
         self.input = input
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._fit_weighted(scores, labels, None)
-
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
         counts = np.bincount(labels, minlength=k)

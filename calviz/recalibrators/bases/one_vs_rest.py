@@ -9,7 +9,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.blocks import for_row_blocks
 from calviz.core.probabilities import row_sums
-from calviz.numerics.columns import for_columns, rows_by_class
+from calviz.numerics.column_groups import for_columns, rows_by_class
 from calviz.numerics.scores import Scores
 from calviz.numerics.zero_floor import ZeroFloor
 from calviz.recalibrators.base import BaseRecalibrator

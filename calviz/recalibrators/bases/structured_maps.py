@@ -103,9 +103,6 @@ class StructuredMaps(BaseRecalibrator):
         if not is_allowed:
             raise OptionError(f"'strength' must be a number above 0 or \"cv\", got {value!r}.")
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._fit_weighted(scores, labels, None)
-
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         classes = scores.shape[1]
         counts = np.bincount(labels, minlength=classes)

@@ -15,7 +15,7 @@ from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.events import ROUNDING, tied_scores
-from calviz.numerics.runs import run_totals
+from calviz.numerics.row_runs import run_totals
 from calviz.recalibrators.fitting.piecewise import Piecewise, supported
 
 

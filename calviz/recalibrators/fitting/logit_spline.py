@@ -13,7 +13,7 @@ from calviz.core.errors import InputError
 from calviz.core.progress import checkpoint
 from calviz.numerics.natural_spline import Basis, bends_of, natural_spline
 from calviz.numerics.penalised_logistic import penalised_logistic
-from calviz.numerics.runs import run_totals, runs
+from calviz.numerics.row_runs import run_totals, runs
 
 #: Penalty strengths that are tried, strongest first; with the first one the spline is a straight line.
 STRENGTHS = (np.inf, *np.logspace(4, -2, 7))

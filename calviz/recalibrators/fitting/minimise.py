@@ -90,7 +90,7 @@ def minimise(
         direction = -_two_loops(gradient, pairs, inverse)
         slope = float(np.vdot(gradient, direction))
         if slope >= 0:
-            # Rounding has spoilt the pairs: start again from the preconditioner.
+            # Rounding errors have made the pairs useless: start again from the preconditioner.
             if not pairs:
                 return Minimum(x, value, True, passes)
             pairs.clear()

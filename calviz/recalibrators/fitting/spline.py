@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import Ordered
-from calviz.numerics.runs import RUN, ends_of_ties
+from calviz.numerics.row_runs import RUN, ends_of_ties
 from calviz.recalibrators.fitting.piecewise import Piecewise, thinned
 
 RunOut = Literal["natural", "parabolic", "cubic"]
@@ -42,10 +42,10 @@ def pieces(knots: int, run_out: RunOut) -> FloatArray:
     ends: Any = "not-a-knot" if run_out == "cubic" and knots > 3 else "natural"
     if run_out == "parabolic" and knots > 2:
         # Second derivatives at the ends that equal those at the neighbouring knots, which depend on the ends.
-        beside = places[[1, -2]]
-        at_rest = CubicSpline(places, values, bc_type="natural")(beside, 2)
+        inner_knots = places[[1, -2]]
+        at_rest = CubicSpline(places, values, bc_type="natural")(inner_knots, 2)
         moved = [
-            CubicSpline(places, np.zeros(knots), bc_type=((2, first), (2, last)))(beside, 2)
+            CubicSpline(places, np.zeros(knots), bc_type=((2, first), (2, last)))(inner_knots, 2)
             for first, last in np.eye(2)
         ]
         first, last = np.linalg.solve(np.eye(2) - np.transpose(moved), at_rest)

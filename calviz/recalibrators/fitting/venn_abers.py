@@ -15,7 +15,7 @@ from scipy.optimize import isotonic_regression
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import ROUNDING, Ordered
 from calviz.core.progress import checkpoint
-from calviz.numerics.runs import ends_of_ties, runs
+from calviz.numerics.row_runs import ends_of_ties, runs
 from calviz.recalibrators.fitting.piecewise import Piecewise, steps_merged
 
 #: Relative difference up to which scores in single precision differ by rounding only.

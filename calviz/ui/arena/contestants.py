@@ -20,7 +20,7 @@ from calviz.text.words import counted, distinct, listed
 from calviz.ui.session import open_files
 from calviz.ui.session.open_models import all_models
 from calviz.ui.widgets import link_choice, upload
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 _SAVED, _NUMBER = "calviz.arena.kept", "calviz.arena.turn"
 #: The name of results that come without a folder.
@@ -75,7 +75,7 @@ def of_open_files(entry: open_files.OpenFile) -> Contest | None:
         help="All models of the files that are open in this session. Each is one experiment.",
     )
     with st.expander("Add another file", icon=":material/upload_file:"):
-        upload.uploader("Another file: predictions and true labels", beside=True)
+        upload.uploader("Another file: predictions and true labels", keep_current=True)
         upload.failure_card()
     chosen = [offered[name] for name in names]
     methods = _methods([m.data for m in chosen])

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.arena.boards import CLASSES, ROWS, in_range, leaderboard, range_words, ranges
+from calviz.arena.leaderboards import CLASSES, ROWS, in_range, leaderboard, range_words, ranges
 from calviz.core.arrays import BoolArray
 from calviz.figures import CriticalRanks, Winrates
 from calviz.figures.base import Figure
@@ -24,7 +24,7 @@ from calviz.text.export import csv_bytes
 from calviz.text.words import capitalised, counted
 from calviz.ui.session import page_guard
 from calviz.ui.widgets import diagram
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Width of a figure in pixels; two fit beside each other on a large screen.
 WIDTH = 452

@@ -20,7 +20,7 @@ from calviz.ui.selection.rules import CellRule
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram, link_choice, tables
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Pairs listed in the table; the download has all.
 PAIRS = 200

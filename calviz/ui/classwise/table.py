@@ -14,7 +14,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Mode, Order
 from calviz.figures.drawing.bullet import Bullet
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.text.words import counted, decimal, decimals_for, distinct, number
 from calviz.ui.classwise.errors import AllowedClassViews
 from calviz.ui.selection import state
@@ -22,7 +22,7 @@ from calviz.ui.selection.rules import Labelled, Predicted, predicted_classes_of
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_class
 from calviz.ui.widgets import bullet, csv_download, diagram, interactive_reliability, tables
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: The rows that a click on a bar selects: those the bar is about; one-vs-rest, those predicted as the class.
 _RULES: dict[Mode, type[Labelled | Predicted]] = {

@@ -103,7 +103,7 @@ def _another_file(models: int) -> None:
             "Open a file with predictions for the same rows. Rows are matched by identifier; without "
             "identifiers by their order, where all true labels agree."
         )
-        upload.uploader("Another file: predictions and true labels", beside=True)
+        upload.uploader("Another file: predictions and true labels", keep_current=True)
         upload.failure_card()
 
 

@@ -21,9 +21,9 @@ from calviz.ui.compare_models.chosen_models import Chosen
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, fit_rows, long_work, method_choice
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.long_work import Button, LongWork, StateWords
 from calviz.ui.widgets.table_marks import cell, marked
-from calviz.ui.widgets.text import md
 
 PLACE = "models_methods"
 

@@ -20,8 +20,8 @@ from calviz.text.words import distinct, listed
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import bullet, csv_download, diagram, learn_links, link_choice
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.table_marks import cell, marked
-from calviz.ui.widgets.text import md
 
 #: Width in pixels of a small diagram.
 SMALL = 310

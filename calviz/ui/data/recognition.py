@@ -11,7 +11,7 @@ from calviz.core.predictions import Dataset
 from calviz.data import Recognition
 from calviz.text.words import decimals_for, shorten
 from calviz.ui.widgets import tables
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 _MOST_NAMES = 8
 

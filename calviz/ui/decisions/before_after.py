@@ -13,8 +13,8 @@ from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import recalibrated_rows
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.recalibration_choice import NONE, after, name_of
-from calviz.ui.widgets.text import md
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.figures import NetBenefit, Roc
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.figures.net_benefit import Shown
 from calviz.sample.cutoff import CUTOFF, CutoffCounts, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
@@ -29,8 +29,8 @@ from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import browser, csv_download, diagram, link_choice
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.recalibration_choice import name_of
-from calviz.ui.widgets.text import md
 
 _SHOWN: dict[Shown, str] = {
     "net-benefit": "net benefit",

@@ -20,7 +20,7 @@ from calviz.text.words import keep_units_together, p_number, percent_numbers, sh
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import SliceRule
 from calviz.ui.widgets import diagram, tables
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Key of the widget that chooses the column of grades.
 KEY = "grades"

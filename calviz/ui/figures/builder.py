@@ -12,7 +12,7 @@ from calviz.text.words import keep_units_together
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import clipboard, diagram, link_choice, pdf_download
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: The panels that are chosen at first.
 _FIRST = ("reliability", "risk-coverage")

@@ -16,8 +16,8 @@ from calviz.learn import (
 )
 from calviz.specs.metric import METRICS
 from calviz.text.words import capitalised, shorten
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.learn_links import ENTRY, address
-from calviz.ui.widgets.text import md
 
 _KINDS: dict[EntryKind, str] = {
     "metric": "Metric",

@@ -15,8 +15,8 @@ from calviz.text.words import counted
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram, fit_rows, link_choice, long_work, method_choice
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.long_work import Button, LongWork, StateWords
-from calviz.ui.widgets.text import md
 
 PLACE = "learning_curve"
 #: Largest number of curves that can be told apart.

@@ -24,8 +24,8 @@ from calviz.ui.session import page_guard
 from calviz.ui.session import results as cached
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import bullet, learn_links
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.tables import sortable
-from calviz.ui.widgets.text import md
 
 ALL = "All families"
 #: Rows times classes up to which error bars are computed by default.

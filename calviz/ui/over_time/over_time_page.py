@@ -11,7 +11,7 @@ from calviz.comparison import over_time
 from calviz.comparison.over_time import MIN_ROWS
 from calviz.comparison.subset_over_time import values_of
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.figures.over_time import OverTimeLine
 from calviz.results.over_time import EVERY, Every, OverTime
 from calviz.sample.sample import Sample
@@ -23,8 +23,8 @@ from calviz.ui.session.jobs import Job
 from calviz.ui.session.result_cache import cached_results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram, long_work
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.long_work import Button, LongWork, StateWords
-from calviz.ui.widgets.text import md
 
 PLACE = "over_time"
 #: The options for automatic periods and for no recalibration.
@@ -126,10 +126,10 @@ def _show(result: OverTime, settings: Settings) -> None:
     st.subheader(md(figure.answer(), 1_000), anchor=False)
     if figure.past():
         st.markdown(md(figure.past(), 1_000))
-    beside = tuple(_selected(result, settings))
+    subsets = tuple(_selected(result, settings))
     diagram.chart(
         figure,
-        diagram.as_wide_as_the_page(diagram.plotted(figure, beside=beside)),
+        diagram.as_wide_as_the_page(diagram.plotted(figure, beside=subsets)),
         key=f"over_time.{result.metric}",
         filename=f"over-time-{result.metric}",
     )
@@ -145,7 +145,7 @@ def _show(result: OverTime, settings: Settings) -> None:
         if result.resamples
         else ""
     )
-    for other in beside:
+    for other in subsets:
         missing = int(np.count_nonzero(np.isnan(other.content)))
         periods = f" in {missing} of {counted(other.content.size, 'period')}" if missing else ""
         few = (

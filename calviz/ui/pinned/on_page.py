@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from calviz import analysis
 from calviz.core.errors import CalvizError
-from calviz.figures.kernels.overlays import Overlay, ReliabilityOverlay
+from calviz.figures.kernels.overlaid_curves import Overlay, ReliabilityOverlay
 from calviz.results.evaluation import MetricResult
 from calviz.sample.sample import Sample
 from calviz.ui.pinned import state

@@ -6,7 +6,7 @@ import streamlit as st
 
 from calviz.ui.pinned import state
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 
 def draw(now: Settings) -> None:

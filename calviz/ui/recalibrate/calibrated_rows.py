@@ -11,7 +11,7 @@ from calviz.text.words import counted
 from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Rows that are shown; the calibrated file has all.
 SHOWN = 200

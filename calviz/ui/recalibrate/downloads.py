@@ -19,7 +19,7 @@ from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 from calviz.text.words import capitalised, counted, file_size
 from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: More numbers than this take minutes to write as text, and gigabytes to hold.
 MOST_TEXT = 20_000_000

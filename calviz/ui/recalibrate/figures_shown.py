@@ -17,7 +17,7 @@ from calviz.ui.recalibrate import figures_computed, table
 from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram, link_choice, recalibrated_diagram
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Width and height of a panel in pixels; four fit in a row on a large screen.
 PANEL, HEIGHT = 232, 236

@@ -13,8 +13,8 @@ from calviz.specs.metric import METRICS
 from calviz.text.words import counted
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import fit_rows, method_choice
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.fit_rows import FitRows
-from calviz.ui.widgets.text import md
 
 #: Number of refits that the toggle asks for: a standard deviation from these has a relative error of about a sixth.
 REFITS = 20

@@ -13,8 +13,8 @@ from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.selection import panel, state
 from calviz.ui.selection.rules import rows_of
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.recalibration_choice import after
-from calviz.ui.widgets.text import md
 
 
 def draw(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:

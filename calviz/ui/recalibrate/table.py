@@ -25,8 +25,8 @@ from calviz.text.export import csv_bytes
 from calviz.text.words import decimal, decimals_for, percent, seconds_text
 from calviz.ui.recalibrate.outcome import ComparisonOutcome, metric
 from calviz.ui.widgets import bullet, table_export
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.table_marks import Cell, marked
-from calviz.ui.widgets.text import md
 
 NBSP = "\u00a0"
 #: The column that says whether a change is beyond noise.

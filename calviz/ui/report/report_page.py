@@ -10,7 +10,7 @@ import streamlit as st
 
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.report.document import Part, Report, bind, make_part
-from calviz.report.presets import PRESETS, sections_of
+from calviz.report.guideline_presets import PRESETS, sections_of
 from calviz.report.section import SECTIONS, NeededWork, in_order
 from calviz.report.subject import Origin, Preset, Subject
 from calviz.results.comparison import Comparison
@@ -27,8 +27,8 @@ from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.slices import tested_slices
 from calviz.ui.widgets import long_work, pdf_download
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.long_work import Button, LongWork, StateWords
-from calviz.ui.widgets.text import md
 
 PLACE = "report"
 #: The sections that use what was chosen on the page Decisions; the section on grades also depends on the preset.

@@ -8,11 +8,11 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from calviz.comparison.rows import fit_split_beside
+from calviz.comparison.rows import fit_split_for
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import ConfidencePredictions, Dataset
 from calviz.figures import Decision, RiskCoverage
-from calviz.figures.kernels.expert_referral import Costs
+from calviz.figures.kernels.threshold_costs import Costs
 from calviz.figures.kernels.uncertainty_ranking import RankedBy
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -20,8 +20,8 @@ from calviz.text.words import counted
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import recalibrated_rows
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.recalibration_choice import NONE, after, name_of
-from calviz.ui.widgets.text import md
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def decisions(
         )
     with results.sample_with_spinner(settings, "Weighing the costs …") as judged:
         n = counted(judged.data.n, "row")
-        split = fit_split_beside(settings.whole, settings.split)
+        split = fit_split_for(settings.whole, settings.split)
         if split is None or settings.split is None:
             return ((_decision(costs, name_of(settings), judged, None),), "", n)
         fit = replace(settings, split=split, where=()).sample

@@ -9,14 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from calviz.figures import Decision
-from calviz.figures.kernels.expert_referral import Costs
+from calviz.figures.kernels.threshold_costs import Costs
 from calviz.text.words import capitalised, keep_units_together, percent
 from calviz.ui.risk_coverage import before_after
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, diagram
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 _COSTS = {
     "wrong": (

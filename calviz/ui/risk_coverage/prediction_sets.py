@@ -22,8 +22,8 @@ from calviz.text.words import (
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import link_choice
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.recalibrated_rows import rows_words
-from calviz.ui.widgets.text import md
 
 _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
 
@@ -101,7 +101,7 @@ def _sets(
     key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
 ) -> PredictionSets:
     whole = _settings.whole
-    division = Division.beside(whole, _settings.split)
+    division = Division.with_other_split(whole, _settings.split)
     within = rows_where(whole, _settings.where)
     return prediction_sets(
         whole, method=method, coverage=coverage, division=division, within=within

@@ -22,7 +22,7 @@ from calviz.ui.selection.rules import threshold as threshold_of
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram, interactive_reliability, link_choice, recalibration_choice
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}

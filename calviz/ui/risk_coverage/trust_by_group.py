@@ -9,7 +9,7 @@ from calviz.figures.kernels.group_levels import LEAST_ROWS
 from calviz.text.words import percent, percent_numbers, percent_range, shorten
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Columns with more levels than this are not offered, as they take too long for this page.
 _MOST_LEVELS = 100

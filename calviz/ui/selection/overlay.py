@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calviz.figures import Cumulative, Reliability
 from calviz.figures.cumulative import Estimate
-from calviz.figures.kernels.overlays import Overlay, ReliabilityOverlay
+from calviz.figures.kernels.overlaid_curves import Overlay, ReliabilityOverlay
 from calviz.sample.sample import chosen_bins
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Bins

@@ -20,7 +20,7 @@ from calviz.ui.selection.state import Selected
 from calviz.ui.session.result_cache import cached_results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram, tables
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Name of the table's line for all rows.
 ALL = "all rows"

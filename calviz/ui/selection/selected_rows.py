@@ -11,7 +11,7 @@ from calviz.text.words import counted
 from calviz.ui.selection.rules import predicted_classes_of
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Largest number of rows shown; the download has all.
 SHOWN = 200

@@ -7,7 +7,7 @@ import streamlit as st
 from calviz.text.words import counted
 from calviz.ui.selection import state
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 
 def draw(settings: Settings) -> None:

@@ -249,7 +249,7 @@ def follow_address(page: str) -> None:
 def _start_session(requested: str | None) -> None:
     for path in _files_of_server():
         open_file(path.name, path)
-    # Set last: a click while a large file is read ends this run, and the next one starts anew.
+    # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
     if _CURRENT not in st.session_state:
         select(DEFAULT)
     if requested is None or requested in titles():

@@ -13,7 +13,7 @@ from calviz.core.errors import CalvizError, NotAvailable
 from calviz.text.words import full_sentence
 from calviz.ui.session import temporary_folder
 from calviz.ui.session.navigation import ICON, navigation
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 _FRAME, _ERROR = "calviz.frame", ":material/error:"
 _LOG = logging.getLogger("calviz.ui")

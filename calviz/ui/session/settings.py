@@ -20,7 +20,7 @@ from calviz.sample.sample import Sample
 from calviz.text.words import distinct, shorten
 from calviz.ui.session import open_files, setting_requests
 from calviz.ui.session.result_cache import cached_results
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 ALL_ROWS = "all rows"
 MAX_BINS = 1_000

@@ -13,7 +13,7 @@ import streamlit as st
 from calviz.comparison import slices, usual_columns
 from calviz.core.arrays import FloatArray
 from calviz.figures.drawing.bullet import Bullet
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.results.slices import Against, Slice, Slices, where_words
 from calviz.sample.sample import Sample
@@ -33,7 +33,7 @@ from calviz.ui.widgets import (
     interactive_reliability,
     tables,
 )
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -210,7 +210,7 @@ def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
         )
         st.caption(
             f"{order_words} Lines are 95 % intervals, each for itself; filled marks are off beyond chance with all slices "
-            f"looked at together. Dashed: all rows ({points(tested.gap)} points).{_why_apart(tested)}"
+            f"looked at together. Dashed: all rows ({points(tested.gap)} points).{_why_off_despite_interval(tested)}"
         )
     notes = (
         [
@@ -226,13 +226,17 @@ def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
         st.caption(md("; ".join(notes), 600) + ".")
 
 
-def _why_apart(tested: Slices) -> str:
+def _why_off_despite_interval(tested: Slices) -> str:
     """Explain why a slice is off although its interval contains 0, if there is one."""
-    apart = [s for s in tested.off if s.interval.low <= 0 <= s.interval.high]
-    if not apart or tested.against != "calibrated":
+    around_zero = [s for s in tested.off if s.interval.low <= 0 <= s.interval.high]
+    if not around_zero or tested.against != "calibrated":
         return ""
-    one = len(apart) == 1
-    which = "1 slice that is off contains" if one else f"{len(apart):,} slices that are off contain"
+    one = len(around_zero) == 1
+    which = (
+        "1 slice that is off contains"
+        if one
+        else f"{len(around_zero):,} slices that are off contain"
+    )
     return (
         f" The {'interval' if one else 'intervals'} of {which} 0: an interval says how precisely these rows measure the gap, the "
         "test whether a calibrated model would show it. Where scores are near 0 or 1, a few surprises rule that out, although "

@@ -30,10 +30,10 @@ button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offse
 """
 _JS = """
 export default function ({ parentElement, data, setStateValue }) {
-  const button = parentElement.querySelector(".link"), said = button.querySelector("span");
+  const button = parentElement.querySelector(".link"), caption = button.querySelector("span");
   const idle = "Copy link";
   button.title = data.help;
-  if (!button.dataset.busy) said.textContent = idle;
+  if (!button.dataset.busy) caption.textContent = idle;
   const here = () => {
     const url = new URL(window.location.href);
     for (const [name, value] of Object.entries(data.address)) {
@@ -46,9 +46,9 @@ export default function ({ parentElement, data, setStateValue }) {
     button.dataset.link = url.href;
     try {
       await navigator.clipboard.writeText(url.href);
-      said.textContent = "Link copied";
+      caption.textContent = "Link copied";
       button.dataset.busy = "1";
-      setTimeout(() => { delete button.dataset.busy; said.textContent = idle; }, 2000);
+      setTimeout(() => { delete button.dataset.busy; caption.textContent = idle; }, 2000);
     } catch {
       // Browsers do not let a page copy without a secure (https) address.
       window.prompt(idle, url.href);

@@ -13,7 +13,7 @@ from calviz.figures.drawing.bullet import CELL, HEIGHT, MARKS_WORDS, Bullet, wor
 from calviz.figures.drawing.style import PALETTES, Palette
 from calviz.results.evaluation import MetricResult
 from calviz.ui.widgets import diagram
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: The heading of the column, and its width in pixels.
 COLUMN, WIDE = "in a picture", 124

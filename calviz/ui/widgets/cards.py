@@ -14,7 +14,7 @@ from calviz.specs.metric import METRICS
 from calviz.text.metric_values import Written, name_of
 from calviz.text.words import counted, full_sentence, keep_units_together
 from calviz.ui.widgets import bullet, diagram, learn_links
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Width in pixels of a metric's name and value; they stand beside the picture on a phone too.
 _NAME = 168

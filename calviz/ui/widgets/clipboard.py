@@ -19,14 +19,14 @@ button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offse
 """
 _JS = """
 export default function ({ parentElement, data }) {
-  const button = parentElement.querySelector("button"), said = button.querySelector("span");
-  if (!button.dataset.busy) said.textContent = data.label;
+  const button = parentElement.querySelector("button"), caption = button.querySelector("span");
+  if (!button.dataset.busy) caption.textContent = data.label;
   button.onclick = async () => {
     try {
       await navigator.clipboard.writeText(data.text);
-      said.textContent = "Copied";
+      caption.textContent = "Copied";
       button.dataset.busy = "1";
-      setTimeout(() => { delete button.dataset.busy; said.textContent = data.label; }, 2000);
+      setTimeout(() => { delete button.dataset.busy; caption.textContent = data.label; }, 2000);
     } catch {
       // Browsers do not let a page copy without a secure (https) address.
       window.prompt(data.label, data.text);

@@ -10,7 +10,7 @@ import streamlit as st
 from calviz.figures import Reliability
 from calviz.figures.base import Figure
 from calviz.figures.drawing.sheet import with_legend_for
-from calviz.figures.kernels.overlays import ReliabilityOverlay
+from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay
 from calviz.specs.figure import Theme
 from calviz.ui.widgets import browser, pictures
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from calviz.comparison.rows import Division, fit_split_beside
+from calviz.comparison.rows import Division, fit_split_for
 from calviz.core.predictions import Dataset
 from calviz.text.words import distinct
 from calviz.ui.session.settings import Settings
@@ -90,7 +90,7 @@ def _judging_words(settings: Settings) -> str:
 
 def _rows(settings: Settings, way: str, others: tuple[str, ...]) -> FitRows:
     if way == "split":
-        usual = fit_split_beside(settings.whole, settings.split)
+        usual = fit_split_for(settings.whole, settings.split)
         division = Division(fit_split=_split(others, usual or others[0]), eval_split=settings.split)
         return _fit_rows(replace(settings, split=None), division)
     if way == "folds":

@@ -15,7 +15,7 @@ from calviz.ui.selection.rules import Bins, bounds
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import browser, csv_download, diagram, link_choice, tables
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
 WIDTH = 480

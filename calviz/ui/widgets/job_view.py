@@ -6,7 +6,7 @@ import streamlit as st
 
 from calviz.text.words import capitalised
 from calviz.ui.session.jobs import Job, StepState
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Seconds between two updates of the view.
 EVERY = 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calviz.specs.metric import METRICS
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: The address's parameter for the open entry.
 ENTRY = "entry"

@@ -11,7 +11,7 @@ import streamlit as st
 from calviz.ui.session import jobs
 from calviz.ui.session.jobs import Job, Work
 from calviz.ui.widgets import job_view
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class WorkStatus:
 
     @classmethod
     def of(cls, job: Job | None) -> WorkStatus:
-        """Return the state of a job; None stands for one that was not started."""
+        """Return the state of a job; None is one that was not started."""
         if job is None:
             return cls("idle")
         state = job.state

@@ -18,8 +18,8 @@ from calviz.text.words import full_sentence
 from calviz.ui.session import browser_history
 from calviz.ui.session.link_encoding import join_parts, split_parts
 from calviz.ui.widgets import cap_choice, zero_floor_choice
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.fit_rows import FitRows
-from calviz.ui.widgets.text import md
 
 _KEY = "methods"
 #: Value in a link when no method is chosen.

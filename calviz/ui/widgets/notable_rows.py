@@ -16,7 +16,7 @@ from calviz.ui.selection import state
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download, link_choice, row_cards, tables
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Largest number of rows that are listed.
 MOST = 200

@@ -8,7 +8,7 @@ import streamlit as st
 
 from calviz.report import pdf
 from calviz.text.words import file_size
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 
 def draw(html: str, filename: str, *, key: str) -> None:

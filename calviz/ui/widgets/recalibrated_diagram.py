@@ -10,7 +10,7 @@ import streamlit as st
 from calviz import analysis
 from calviz.comparison.before_after import BeforeAfter
 from calviz.figures import Reliability
-from calviz.figures.kernels.overlays import ReliabilityOverlay
+from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay
 from calviz.results.evaluation import Evaluation
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -18,8 +18,8 @@ from calviz.text.metric_values import Written, name_of
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram, recalibrated_rows
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.recalibration_choice import NONE, after, choose_method
-from calviz.ui.widgets.text import md
 
 #: Pixels of the diagram, beside its table.
 WIDTH = 480

@@ -7,7 +7,7 @@ import streamlit as st
 from calviz.text.words import distinct, keep_units_together
 from calviz.ui.session.settings import Settings, look_at_class, look_at_default
 from calviz.ui.widgets import browser
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 _ONE_CLASS = "calviz.one_class"
 

@@ -18,7 +18,7 @@ from calviz.data.pictures import are_pictures, checked_folder, read_picture
 from calviz.text.words import decimal, full_sentence, shorten
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import browser, tables
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: Largest number of cards, and cards in a line.
 MOST, BESIDE = 12, 4

@@ -12,7 +12,7 @@ from calviz.ui.widgets.pictures import PAGE_FONT
 
 _HTML = """
 <button type="button" class="open">Keyboard</button>
-<span class="said" role="status" aria-live="polite"></span>
+<span class="status" role="status" aria-live="polite"></span>
 <dialog aria-label="Keyboard shortcuts"><form method="dialog"><h2>Keyboard</h2><dl></dl>
 <button autofocus>Close</button></form></dialog>
 """
@@ -24,7 +24,7 @@ button {
 button.open { width: 100%; min-height: 2.5rem; }
 button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
-.said { font-size: 0.875rem; color: var(--st-text-color); }
+.status { font-size: 0.875rem; color: var(--st-text-color); }
 dialog {
   color: var(--st-text-color); background: var(--st-background-color); border: 1px solid var(--st-border-color);
   border-radius: var(--st-base-radius); padding: 1rem 1.5rem; max-height: 85vh; overflow-y: auto; font: inherit;
@@ -36,7 +36,7 @@ dt { font-weight: 600; font-family: monospace; } dd { margin: 0; }
 """
 _JS = r"""
 export default function ({ parentElement, data }) {
-  const dialog = parentElement.querySelector("dialog"), said = parentElement.querySelector(".said");
+  const dialog = parentElement.querySelector("dialog"), status = parentElement.querySelector(".status");
   const list = parentElement.querySelector("dl");
   if (!list.childElementCount) {
     for (const [keys, words] of [...data.pages.map((p) => [`g ${p.key}`, p.title]), ...data.others]) {
@@ -46,7 +46,7 @@ export default function ({ parentElement, data }) {
     }
   }
   parentElement.querySelector(".open").onclick = () => dialog.showModal();
-  const say = (text) => { said.textContent = text; setTimeout(() => { said.textContent = ""; }, 2500); };
+  const say = (text) => { status.textContent = text; setTimeout(() => { status.textContent = ""; }, 2500); };
 
   // A picture has no access to the fonts of its page: a copied one brings the font along, a saved one is drawn without it.
   const pageFont = async () => {

@@ -10,7 +10,7 @@ from calviz.ui.pinned import state as pinned
 from calviz.ui.selection import sidebar_chip, state
 from calviz.ui.session import navigation, open_files
 from calviz.ui.widgets import browser, pictures, settings_choice, shortcuts, upload
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 #: The main action of the first page, in a colour that is readable on both themes.
 USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"

@@ -9,7 +9,7 @@ import pandas as pd
 
 from calviz.results.comparison_table import TIED_SIGN, ComparisonColumn
 from calviz.text.words import in_lines
-from calviz.ui.widgets.text import md
+from calviz.ui.widgets.escape import md
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler

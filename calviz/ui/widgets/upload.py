@@ -14,16 +14,16 @@ from calviz.data.format import FORMATS
 from calviz.text.words import capitalised, file_size, shorten
 from calviz.ui.session import navigation, open_files
 from calviz.ui.session.view_file import is_view, read_view
+from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.reading_form import reading_form
-from calviz.ui.widgets.text import md
 
 _NUMBER = "calviz.uploader"
 
 
-def uploader(label: str, *, beside: bool = False) -> None:
+def uploader(label: str, *, keep_current: bool = False) -> None:
     """Draw a box to drop files on; a file that can be read is the current data set from the next run on.
 
-    With `beside`, a file of the user's own that is current stays so.
+    With `keep_current`, a file of the user's own that is current stays so.
     """
     number = st.session_state.setdefault(_NUMBER, 0)
     uploads = st.file_uploader(
@@ -46,7 +46,7 @@ def uploader(label: str, *, beside: bool = False) -> None:
         files = tuple(file for file in files if not is_view(file[1]))
         if not files:
             st.rerun()
-    read(files, beside=beside)
+    read(files, keep_current=keep_current)
 
 
 def _open_view(content: bytes) -> None:
@@ -64,9 +64,9 @@ def _remove_upload(file: str) -> None:
         manager.remove_file(context.session_id, file)
 
 
-def read(files: Together, *, beside: bool = False) -> None:
+def read(files: Together, *, keep_current: bool = False) -> None:
     """Read files with their progress on screen, then start the run that shows the last one; several logs are read as one."""
-    before = open_files.current_key() if beside else None
+    before = open_files.current_key() if keep_current else None
     together = len(files) > 1 and are_logs(files)
     failures: list[open_files.UnreadableFile] = []
     for name, source in [(None, files)] if together else files:

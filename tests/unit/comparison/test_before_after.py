@@ -5,7 +5,7 @@ import pytest
 
 from calviz.comparison import Division, calibrate
 from calviz.comparison.before_after import before_and_after
-from calviz.comparison.rows import fit_split_beside
+from calviz.comparison.rows import fit_split_for
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from tests.inputs.simulated import draw_labels, softmax
@@ -30,7 +30,7 @@ SPLITS = np.repeat(["train", "val", "test"], 100)
 )
 def test_which_split_is_fitted_on(judged, fit):
     data = simulated(splits=SPLITS)
-    assert fit_split_beside(data, judged) == fit
+    assert fit_split_for(data, judged) == fit
     done = before_and_after(data, "temperature", eval_split=judged)
     assert done.fit.split == fit
     assert set(done.fit_before.ids) == set(np.flatnonzero(fit == SPLITS))
@@ -44,10 +44,10 @@ def test_which_split_is_fitted_on(judged, fit):
 
 def test_splits_whose_names_say_nothing_and_a_single_one():
     data = simulated(splits=np.repeat(["a", "b"], 150))
-    assert fit_split_beside(data, "b") == "a"
-    assert fit_split_beside(data, None) is None
-    assert fit_split_beside(simulated(splits=np.full(300, "val")), None) is None
-    assert fit_split_beside(simulated(), None) is None
+    assert fit_split_for(data, "b") == "a"
+    assert fit_split_for(data, None) is None
+    assert fit_split_for(simulated(splits=np.full(300, "val")), None) is None
+    assert fit_split_for(simulated(), None) is None
 
 
 def test_without_splits_a_half_is_judged():

@@ -9,7 +9,7 @@ from calviz.comparison.over_time import over_time, periods
 from calviz.comparison.subset_over_time import values_of
 from calviz.core.clusters_and_weights import with_rows
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.figures.kernels.overlays import Overlay
+from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.figures.over_time import OverTimeLine
 from calviz.sample.sample import Sample
 

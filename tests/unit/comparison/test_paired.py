@@ -14,7 +14,7 @@ from calviz.comparison.paired_differences import Paired, pair
 from calviz.comparison.rare_losses import RareLosses
 from calviz.comparison.reweighted_metrics import Weighted
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.sample import budget, one_vs_rest
+from calviz.sample import affordable_resamples, one_vs_rest
 from calviz.sample.row_draws import GroupWeights, RowDraws
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
@@ -329,7 +329,9 @@ def test_very_many_cells_are_gone_through_in_parts(monkeypatch):
     weights = np.random.default_rng(0).multinomial(60, np.full(60, 1 / 60), 30).T * 1.0
     keys = ["classwise_ece", "tace", "wsece"]
     at_once = Weighted(sample, keys).scaled(weights)
-    monkeypatch.setattr(budget, "PART_ENTRIES", 4 * 15 * 7)  # seven resamples at a time
+    monkeypatch.setattr(
+        affordable_resamples, "PART_ENTRIES", 4 * 15 * 7
+    )  # seven resamples at a time
     in_parts = Weighted(sample, keys).scaled(weights)
     for key in keys:
         np.testing.assert_allclose(in_parts[key], at_once[key], atol=1e-12)

@@ -9,7 +9,7 @@ import pytest
 
 import calviz
 from calviz.comparison import Division
-from calviz.comparison.rows import fit_split_beside
+from calviz.comparison.rows import fit_split_for
 from calviz.comparison.stratified_parts import _shuffled_by_class, stratified_sample
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Predictions
@@ -26,7 +26,7 @@ def test_names_of_splits_are_compared_as_in_what_was_recognised(data):
     spaced = Predictions(probs=data.probs, labels=data.labels, splits=np.repeat(names, 400))
     rows = Division().rows(spaced)
     assert (rows.fit.split, rows.evaluation.split) == (" CAL", "Test ")
-    assert fit_split_beside(spaced, "Test ") == " CAL"
+    assert fit_split_for(spaced, "Test ") == " CAL"
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 
 import calviz
 from calviz.comparison.compare import compare
+from calviz.comparison.compare_models import compare_models
 from calviz.comparison.fitting import calibrate
 from calviz.comparison.learning_curves import learning_curve
-from calviz.comparison.models import compare_models
 from calviz.comparison.over_time import over_time
 from calviz.comparison.paired_differences import pair
 from calviz.comparison.prediction_sets import prediction_sets

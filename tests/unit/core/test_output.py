@@ -33,8 +33,8 @@ def test_what_breaks_off_leaves_what_was_there(tmp_path, error, before):
     target = tmp_path / "a.csv"
     if before is not None:
         target.write_text(before)
-    with pytest.raises((KeyboardInterrupt, OutputError)) as caught, replacing(target) as beside:  # noqa: PT012
-        beside.write_text("half")
+    with pytest.raises((KeyboardInterrupt, OutputError)) as caught, replacing(target) as path:  # noqa: PT012
+        path.write_text("half")
         raise error
     if isinstance(error, OSError):
         left = "nothing was written" if before is None else "what was there before is unchanged"

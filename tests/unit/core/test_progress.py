@@ -6,7 +6,7 @@ import pytest
 
 from calviz.core import blocks
 from calviz.core.progress import Stopped, checkpoint, watching
-from calviz.numerics import columns
+from calviz.numerics import column_groups
 from calviz.recalibrators.dirichlet import DirichletCalibration
 from calviz.specs.recalibrator import RECALIBRATORS
 
@@ -62,8 +62,8 @@ class _NotedHelpers(ThreadPoolExecutor):
 @pytest.mark.parametrize("method", ["isotonic", "temperature"])
 def test_work_on_several_threads_stops_on_all_of_them(method, monkeypatch):
     monkeypatch.setattr(blocks, "available_cores", lambda: 2)
-    monkeypatch.setattr(columns, "WIDE_ENTRIES", 1 << 16)
-    for module in (blocks, columns):
+    monkeypatch.setattr(column_groups, "WIDE_ENTRIES", 1 << 16)
+    for module in (blocks, column_groups):
         monkeypatch.setattr(module, "THREADED_BYTES", 0)
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(20), size=5_000).astype(np.float32)

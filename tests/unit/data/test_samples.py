@@ -295,11 +295,11 @@ def test_degraded_pictures_stay_pictures() -> None:
     rng = np.random.default_rng(0)
     images = rng.random((3, 8, 8))
     for condition in make.CONDITIONS:
-        spoilt = make.degrade(images, condition, rng)
-        assert spoilt.shape == images.shape
-        assert spoilt.min() >= 0
-        assert spoilt.max() <= 1
-        assert np.array_equal(spoilt, images) == (condition == "clean")
+        degraded = make.degrade(images, condition, rng)
+        assert degraded.shape == images.shape
+        assert degraded.min() >= 0
+        assert degraded.max() <= 1
+        assert np.array_equal(degraded, images) == (condition == "clean")
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -6,7 +6,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import NotAvailable
-from calviz.data.profiling import run
+from calviz.data.profiling import summarise
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from calviz.sample.sample import Sample
@@ -95,7 +95,7 @@ CURVES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("key", FIGURES.keys())
 def test_a_profile_shows_what_its_rows_do(key, monkeypatch):
-    for module in (aggregate, in_blocks, profile_module, run):
+    for module in (aggregate, in_blocks, profile_module, summarise):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
     for k in (2, 3):
         probs, y = simulated(k, 3_000)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.data.profiling import run
+from calviz.data.profiling import summarise
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from calviz.specs.metric import METRICS, metric
@@ -19,7 +19,7 @@ SHARE, DIFFERENCE = 0.03, 1e-4
 
 @pytest.fixture(autouse=True)
 def cells_of_several_scores(monkeypatch):
-    modules: list[ModuleType] = [aggregate, in_blocks, profile_module, run]
+    modules: list[ModuleType] = [aggregate, in_blocks, profile_module, summarise]
     for module in modules:
         monkeypatch.setattr(module, "FEW_SCORES", 0)
 

@@ -8,8 +8,8 @@ import pytest
 
 import calviz
 from calviz.core import cells as core_cells
-from calviz.data.profiling import run
-from calviz.numerics.edges import assign, equal_mass_edges
+from calviz.data.profiling import summarise
+from calviz.numerics.bin_edges import assign, equal_mass_edges
 from calviz.profiles import aggregate
 from calviz.profiles import profile as profile_module
 from calviz.sample import cell_bounds
@@ -38,7 +38,7 @@ def scores(kind: str, cells: int, n: int, rng: np.random.Generator):
 @pytest.mark.parametrize("cells", [30, 240, 3_840])
 @pytest.mark.parametrize("kind", ["spread", "few cells", "ties", "ends"])
 def test_rows_lie_within_them(cells, kind, monkeypatch):
-    for module in (aggregate, profile_module, run):
+    for module in (aggregate, profile_module, summarise):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
     for module in (aggregate, cell_bounds):
         monkeypatch.setattr(module, "FINE_CELLS", cells)
@@ -93,7 +93,7 @@ def test_bins_of_the_rows_lie_within_what_cells_tell(seed):
 
 def test_a_cut_in_the_last_cell_is_not_lost(monkeypatch):
     """Three rows in three bins, two of them in one cell: cells make two bins, rows three."""
-    for module in (aggregate, profile_module, run):
+    for module in (aggregate, profile_module, summarise):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
     width = 1 / core_cells.FINE_CELLS
     p, y = np.array([0.1, 0.5 + 0.2 * width, 0.5 + 0.7 * width]), np.array([1, 0, 0])

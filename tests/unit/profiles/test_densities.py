@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.data.profiling import run
+from calviz.data.profiling import summarise
 from calviz.profiles import aggregate
 from calviz.profiles import profile as profile_module
 from calviz.sample import cell_bounds
@@ -25,7 +25,7 @@ def test_the_jump_is_the_variation_of_the_slope_of_the_kernel(width, cells):
 @pytest.mark.parametrize("cells", [60, 240, 1_200])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_lie_within_it(cells, seed, monkeypatch):
-    for module in (aggregate, profile_module, run):
+    for module in (aggregate, profile_module, summarise):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
     for module in (aggregate, cell_bounds):
         monkeypatch.setattr(module, "FINE_CELLS", cells)

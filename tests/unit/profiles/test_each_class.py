@@ -6,7 +6,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError
-from calviz.data.profiling import run
+from calviz.data.profiling import summarise
 from calviz.figures import ClassBars
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
@@ -80,7 +80,7 @@ def test_errors_are_those_of_the_rows_however_these_are_divided(tmp_path, k, kin
 
 
 def test_two_classes_have_them_in_any_profile(monkeypatch):
-    for module in (aggregate, in_blocks, profile_module, run):
+    for module in (aggregate, in_blocks, profile_module, summarise):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
     rng = np.random.default_rng(0)
     p = rng.beta(0.7, 2, N)
@@ -141,7 +141,7 @@ def test_without_them_it_says_how_to_have_them():
 
 
 def test_too_many_are_refused(monkeypatch):
-    monkeypatch.setattr(run, "MOST_CELLS", 100)
+    monkeypatch.setattr(summarise, "MOST_CELLS", 100)
     with pytest.raises(InputError, match="cells of each class, more than 100"):
         calviz.profile(simulated(3)[0], label="y", each_class=True)
 

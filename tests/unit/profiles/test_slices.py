@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.data.profiling import run
+from calviz.data.profiling import summarise
 from calviz.figures import ClassBars
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
@@ -16,7 +16,7 @@ N = 6_000
 
 @pytest.fixture
 def cells(monkeypatch):
-    for module in (aggregate, in_blocks, profile_module, run):
+    for module in (aggregate, in_blocks, profile_module, summarise):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError
-from calviz.data.profiling import run
+from calviz.data.profiling import summarise
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from calviz.sample import true_class_cells
@@ -49,7 +49,7 @@ def close(result, wanted) -> None:
 @pytest.mark.parametrize("one_by_one", [0, 1 << 40])
 def test_two_classes_have_them_in_any_profile(monkeypatch, one_by_one):
     monkeypatch.setattr(true_class_cells, "DRAWN_ONE_BY_ONE", one_by_one)
-    for module in (aggregate, in_blocks, profile_module, run):
+    for module in (aggregate, in_blocks, profile_module, summarise):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
     rows, own = two()
     how = {"ci": True, "resamples": 300, "classes": True}
@@ -80,7 +80,7 @@ def test_more_classes_have_them_where_asked(tmp_path, names):
 
 
 def test_too_many_cells_are_refused(monkeypatch):
-    monkeypatch.setattr(run, "MOST_CELLS", 100)
+    monkeypatch.setattr(summarise, "MOST_CELLS", 100)
     with pytest.raises(InputError, match="cells, more than 100; leave out the true classes"):
         calviz.profile(four()[0], true_class=True)
 

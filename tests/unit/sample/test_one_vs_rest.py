@@ -7,8 +7,9 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.metrics.kernels import classwise_ks
 from calviz.metrics.kernels.classwise_ks import classwise_ks as ks_view
-from calviz.numerics import columns as column_groups
-from calviz.sample import budget, row_tables
+from calviz.numerics import column_groups
+from calviz.sample import row_tables
+from calviz.sample.affordable_resamples import BUDGET, affordable
 from calviz.sample.one_vs_rest import (
     _class_labels,
     classwise_equal_width,
@@ -142,12 +143,12 @@ def test_rows_in_blocks_sum_to_those_at_once(make, kind, monkeypatch):
 
 
 def test_budget():
-    assert budget.affordable(1000, 1.0) == 1000
-    assert budget.affordable(1000, budget.BUDGET / 250) == 250
-    assert budget.affordable(1000, budget.BUDGET / 500, start=budget.BUDGET / 2) == 250
-    assert budget.affordable(20, budget.BUDGET / 50) == 20
+    assert affordable(1000, 1.0) == 1000
+    assert affordable(1000, BUDGET / 250) == 250
+    assert affordable(1000, BUDGET / 500, start=BUDGET / 2) == 250
+    assert affordable(20, BUDGET / 50) == 20
     with pytest.raises(NotAvailable, match="too large to resample"):
-        budget.affordable(1000, budget.BUDGET / 50)
+        affordable(1000, BUDGET / 50)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3])

@@ -18,10 +18,10 @@ from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, check_expansion
-from calviz.data.allocation import allocate
 from calviz.data.file_bytes import Source
 from calviz.data.file_errors import damaged
 from calviz.data.formats.half_precision import stored_in_half_precision
+from calviz.data.growing_array import allocate
 from calviz.data.table import MISSING, Column, ElementType, Fetched, Table
 
 #: Columns are transposed into the row-wise array in tiles that fit the cache; not a power

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.limits import MAX_COLUMNS
-from calviz.data.allocation import allocate
 from calviz.data.file_errors import no_rows
+from calviz.data.growing_array import allocate
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
 

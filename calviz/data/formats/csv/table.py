@@ -14,7 +14,6 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
-from calviz.data.allocation import Growing
 from calviz.data.building.labels import MISSING_LABELS
 from calviz.data.file_bytes import HEAD_BYTES, Source, without_bom
 from calviz.data.file_errors import no_rows
@@ -31,6 +30,7 @@ from calviz.data.formats.csv.dialect import (
 )
 from calviz.data.formats.csv.parser import BlockParser, ParsedBlock
 from calviz.data.formats.csv.text_blocks import OtherEncoding, ahead, line_in, record_blocks
+from calviz.data.growing_array import Growing
 from calviz.data.notices import Notice
 from calviz.data.recognition.column_names import LABELS, count_scores, plain
 from calviz.data.table import Column, Fetched, Table

@@ -14,9 +14,9 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, MAX_ROWS
-from calviz.data.allocation import allocate
 from calviz.data.formats.half_precision import stored_in_half_precision
 from calviz.data.formats.npy.stream import Header, Readable, float_type, read_array, read_rows
+from calviz.data.growing_array import allocate
 from calviz.data.loaded import short
 from calviz.data.table import SAMPLE_ROWS, Column, ElementType, Fetched, Table
 

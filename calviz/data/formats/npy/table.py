@@ -17,7 +17,6 @@ from calviz.core.blocks import map_threads
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_CLASSES, MAX_ROWS
 from calviz.core.probabilities import RowsInRange
-from calviz.data.allocation import allocate
 from calviz.data.file_bytes import Source
 from calviz.data.formats.npy.stored_array import StoredArray, column_of, half_precision
 from calviz.data.formats.npy.stream import (
@@ -29,6 +28,7 @@ from calviz.data.formats.npy.stream import (
     read_header,
     read_rows,
 )  # fmt: skip
+from calviz.data.growing_array import allocate
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
 #: Files of at least this many bytes are read in this many parts, which threads share.

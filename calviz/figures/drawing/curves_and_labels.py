@@ -14,7 +14,7 @@ from calviz.figures.drawing.style import Palette
 from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
-    from calviz.figures.kernels.overlays import Role
+    from calviz.figures.kernels.overlaid_curves import Role
 
 Trace = dict[str, Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.probabilities import EPSILON
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample.error_bars import Draw
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import over_steps, steps

@@ -103,8 +103,8 @@ def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded |
     """Load several files, or a file that does not fit into memory, as a profile; None for any other source."""
     from calviz.cli.progress import showing_progress
     from calviz.data.profile_files import loaded
-    from calviz.data.profiling.run import options_and_time, profile
     from calviz.data.profiling.sources import why_out_of_core
+    from calviz.data.profiling.summarise import options_and_time, profile
 
     why = why_out_of_core(file)
     if not why:

@@ -10,7 +10,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.blocks import BLOCK_BYTES, THREADED_BYTES, map_threads
 from calviz.core.events import BinaryEvents, Ordered, tied_scores
 from calviz.core.progress import checkpoint
-from calviz.numerics.runs import runs
+from calviz.numerics.row_runs import runs
 
 #: Approximate number of entries of a group of columns, and of a wide group, which has at most a quarter of the columns.
 GROUP_ENTRIES, WIDE_ENTRIES = 1 << 20, 1 << 22

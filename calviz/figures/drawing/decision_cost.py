@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.decision import PREDICTIONS_PER_COST
-from calviz.figures.drawing.parts import Trace, area, label, line, markers, packed, vertical_mark
+from calviz.figures.decision_cost import PREDICTIONS_PER_COST
+from calviz.figures.drawing.curves_and_labels import (
+    Trace,
+    area,
+    label,
+    line,
+    markers,
+    packed,
+    vertical_mark,
+)
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import DASHES, Palette, axis
 from calviz.text.escape import plotly_text
 from calviz.text.words import decimal, decimals_for, level_text
 
 if TYPE_CHECKING:
-    from calviz.figures.decision import Decision
+    from calviz.figures.decision_cost import Decision
 
 #: Margins of the panel in pixels.
 _MARGINS = (70, 28, 26, 54)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,8 +16,8 @@ from calviz.core.extra_packages import needs
 from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
-from calviz.figures.kernels.expert_referral import Costs, best_threshold, cost_at, kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
+from calviz.figures.kernels.threshold_costs import Costs, best_threshold, cost_at, kept_and_wrong
 from calviz.results.evaluation import Interval
 from calviz.sample import error_bars
 from calviz.sample.error_bars import Redrawing
@@ -218,14 +219,7 @@ class Decision(Figure):
         kept, errors = kept_and_wrong(view, rules)
         per_rule = costs.total(kept, errors, n) / n
         redrawn_costs = _redrawn_costs(view, rules, costs, redrawing) if n > 1 else None
-
-        def interval(values: FloatArray | None) -> Interval | None:
-            return (
-                None
-                if values is None
-                else error_bars.interval(values, level, view=view, bounds=(0, math.inf))
-            )
-
+        interval = partial(_interval, view=view, level=level)
         results = [
             RuleResult(
                 threshold=float(rules[i]),
@@ -238,12 +232,6 @@ class Decision(Figure):
             for i in range(4)
         ]
         at = _thresholds(view, rules)
-        limits = None
-        if band and n > 1:
-            curves = _redrawn_costs(view, at, costs, redrawing)
-            low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
-            middle = curves.mean(axis=0)
-            limits = error_bars.widened(low, high, level, view, centre=middle, bounds=(0, math.inf))
         return cls(
             name=sample.data.name,
             split=sample.split,
@@ -261,7 +249,7 @@ class Decision(Figure):
             ),
             threshold=at,
             cost=cost_at(view, at, costs),
-            band=limits,
+            band=_band(view, at, costs, redrawing, level) if band and n > 1 else None,
         )
 
     @property
@@ -413,6 +401,23 @@ def _redrawn_costs(
     """Mean cost per prediction at the thresholds on resampled rows, shape (B, T)."""
     within = np.clip(thresholds, None, 2.0)
     return cost_at(resampled_between(view, within, redrawing), within, costs)
+
+
+def _interval(values: FloatArray | None, *, view: Steps, level: float) -> Interval | None:
+    """Interval of a cost, or of a difference of costs, from its values on resampled rows, shape (B,)."""
+    if values is None:
+        return None
+    return error_bars.interval(values, level, view=view, bounds=(0, math.inf))
+
+
+def _band(
+    view: Steps, thresholds: FloatArray, costs: Costs, redrawing: Redrawing, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Pointwise interval of the mean cost at the thresholds, shape (T,) each."""
+    curves = _redrawn_costs(view, thresholds, costs, redrawing)
+    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    centre = curves.mean(axis=0)
+    return error_bars.widened(low, high, level, view, centre=centre, bounds=(0, math.inf))
 
 
 def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:

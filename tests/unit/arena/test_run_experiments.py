@@ -11,7 +11,7 @@ import pytest
 
 import calviz
 from calviz.arena import ArenaState, LoadedSource, Rules, find, judge, play_all, results_in
-from calviz.arena.run import _interrupts_held_back
+from calviz.arena.run_experiments import _interrupts_held_back
 from calviz.comparison.rows import Division
 from calviz.core.errors import InputError, OptionError
 from calviz.core.progress import Stopped
@@ -143,10 +143,12 @@ class TestState:
         sources = find([folder]).playable
         first, _ = play_all(sources[:2], RULES, state=ArenaState.open(path), jobs=1)
         fitted = []
-        from calviz.arena import run
+        from calviz.arena import run_experiments
 
-        inside = run.fit_and_apply
-        monkeypatch.setattr(run, "fit_and_apply", lambda *a: fitted.append(a[1].key) or inside(*a))
+        inside = run_experiments.fit_and_apply
+        monkeypatch.setattr(
+            run_experiments, "fit_and_apply", lambda *a: fitted.append(a[1].key) or inside(*a)
+        )
         more = Rules(methods=("temperature", "isotonic", "beta"))
         table, _ = play_all(sources, more, state=ArenaState.open(path), jobs=1)
         assert sorted(fitted) == sorted(

@@ -13,5 +13,5 @@ FACTOR = int(os.environ.get("CALVIZ_EXAMPLES", "1"))
 
 
 def examples(count: int) -> settings:
-    """Settings for so many examples, always the same ones unless more are asked for."""
+    """Settings with this number of examples times `FACTOR`; without a factor, always the same examples."""
     return settings(max_examples=count * FACTOR, derandomize=FACTOR == 1)

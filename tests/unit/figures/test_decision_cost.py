@@ -9,7 +9,7 @@ import pytest
 import calviz
 from calviz.core.errors import OptionError
 from calviz.figures import Decision
-from calviz.figures.kernels.expert_referral import Costs, best_threshold
+from calviz.figures.kernels.threshold_costs import Costs, best_threshold
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import top_label_steps
 
@@ -219,8 +219,10 @@ def test_a_sample_keeps_the_costs_and_chooses_on_another(monkeypatch):
     figure = Decision.of_rows(sample, others, costs=costs)
     plain = Decision.of_rows(sample.data, others.data, costs=costs)
     assert (figure.best, figure.excess_interval) == (plain.best, plain.excess_interval)
-    monkeypatch.setattr("calviz.figures.decision.best_threshold", None)  # nothing is computed again
-    monkeypatch.setattr("calviz.figures.decision.cost_at", None)
+    monkeypatch.setattr(
+        "calviz.figures.decision_cost.best_threshold", None
+    )  # nothing is computed again
+    monkeypatch.setattr("calviz.figures.decision_cost.cost_at", None)
     assert Decision.of_rows(sample, others, costs=costs) is figure
 
 

@@ -6,7 +6,7 @@ from calviz.numerics.effective_number import (
     effective_numbers,
     effective_numbers_of_sums,
 )
-from calviz.numerics.quotients import denominators, quotient
+from calviz.numerics.safe_division import denominators, quotient
 
 
 def test_quotients_without_a_denominator():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from calviz.arena import find, judge
-from calviz.arena.boards import in_range, leaderboard
 from calviz.arena.calarena import BASELINE
+from calviz.arena.leaderboards import in_range, leaderboard
 from calviz.core.errors import InputError
 from calviz.results.arena import Experiment, MethodScore, ResultTable
 

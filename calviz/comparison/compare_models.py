@@ -95,28 +95,18 @@ def compare_models(
         if stop is not None and stop():
             results[name] = ModelResult(name, reason="stopped before it was evaluated.")
             continue
-        try:
-            checkpoint(f"measuring {name}")
-            given = (samples or {}).get(name)
-            sample = given if given is not None and given.data.has_metrics_of(data) else data
-            evaluation = evaluate(
-                sample,
-                keys,
-                reduction=reduction,
-                bins=bins,
-                scheme=scheme,
-                ci=ci,
-                noise_floor=False,
-                resamples=resamples,
-                seed=seed,
-                classes=False,
-                findings=False,
-            )
-            results[name] = ModelResult(name, evaluation.metrics)
-            if isinstance(sample, Sample) and sample.is_large:
-                sample.let_go()  # free memory for the next model
-        except (InputError, NotAvailable, Stopped) as error:
-            results[name] = ModelResult(name, reason=str(error))
+        results[name] = _model_result(
+            name,
+            data,
+            (samples or {}).get(name),
+            keys,
+            reduction=reduction,
+            bins=bins,
+            scheme=scheme,
+            ci=ci,
+            resamples=resamples,
+            seed=seed,
+        )
         if progress is not None:
             progress(name, done, len(aligned.models))
     measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
@@ -135,6 +125,23 @@ def compare_models(
     with suppress(Stopped):
         return _with_differences(comparison, bins, scheme, resamples)
     return comparison
+
+
+def _model_result(
+    name: str, data: Dataset, given: Sample | None, keys: tuple[str, ...] | None, **settings: Any
+) -> ModelResult:
+    """Evaluate one model, by its given sample if that has the same rows; the result of one that cannot be evaluated is the reason."""
+    try:
+        checkpoint(f"measuring {name}")
+        sample = given if given is not None and given.data.has_metrics_of(data) else data
+        evaluation = evaluate(
+            sample, keys, noise_floor=False, classes=False, findings=False, **settings
+        )
+        if isinstance(sample, Sample) and sample.is_large:
+            sample.let_go()  # free memory for the next model
+        return ModelResult(name, evaluation.metrics)
+    except (InputError, NotAvailable, Stopped) as error:
+        return ModelResult(name, reason=str(error))
 
 
 def compare_methods(

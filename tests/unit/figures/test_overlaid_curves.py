@@ -6,7 +6,7 @@ import pytest
 import calviz
 from calviz.comparison import slices
 from calviz.figures import ClassBars, Cumulative, Reliability, Roc
-from calviz.figures.kernels.overlays import Overlay, ReliabilityOverlay
+from calviz.figures.kernels.overlaid_curves import Overlay, ReliabilityOverlay
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calviz.analysis import evaluate
-from calviz.arena.saved import ArenaState, Key
+from calviz.arena.saved_arenas import ArenaState, Key
 from calviz.arena.sources import LoadedSource, ModelInFile, Playable
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.plan import specs_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -111,27 +112,7 @@ def leaderboard(
             difference = critical_difference(table.methods, ranks, averages.units)
             if difference is not None:
                 critical[score] = difference
-    standings = []
-    for j, method in enumerate(table.methods):
-        numbers = {
-            name: {score: by_score[score][name][j] for score in SCORES if name in by_score[score]}
-            for name in next(iter(by_score.values()))
-        }
-        scored = table.entered[:, j]
-        for values in table.scores.values():
-            scored = scored & ~np.isnan(values[:, j])
-        seconds = table.seconds[scored, j]
-        seconds = seconds[~np.isnan(seconds)]
-        standings.append(
-            Standing(
-                method=method,
-                experiments=int(table.entered[:, j].sum()),
-                failed=int(table.entered[:, j].sum() - scored.sum()),
-                rank={s: c.ranks[method] for s, c in critical.items()},
-                seconds=float(np.median(seconds)) if seconds.size else float("nan"),
-                **numbers,  # type: ignore[arg-type]
-            )
-        )
+    standings = [_standing(table, j, by_score, critical) for j in range(len(table.methods))]
     standings.sort(key=lambda s: (-np.nan_to_num(s.winrate[SCORES[0]], nan=-1.0), s.method))
     return Leaderboard(
         key,
@@ -141,6 +122,33 @@ def leaderboard(
         averages.units,
         critical,
         left_out,
+    )
+
+
+def _standing(
+    table: ResultTable,
+    j: int,
+    by_score: Mapping[str, Mapping[str, Sequence[Any]]],
+    critical: Mapping[str, CriticalDifference],
+) -> Standing:
+    """Return the row of method number `j`; `by_score` holds the columns of each score, one value per method."""
+    numbers = {
+        name: {score: by_score[score][name][j] for score in SCORES if name in by_score[score]}
+        for name in next(iter(by_score.values()))
+    }
+    scored = table.entered[:, j]
+    for values in table.scores.values():
+        scored = scored & ~np.isnan(values[:, j])
+    seconds = table.seconds[scored, j]
+    seconds = seconds[~np.isnan(seconds)]
+    method = table.methods[j]
+    return Standing(
+        method=method,
+        experiments=int(table.entered[:, j].sum()),
+        failed=int(table.entered[:, j].sum() - scored.sum()),
+        rank={s: c.ranks[method] for s, c in critical.items()},
+        seconds=float(np.median(seconds)) if seconds.size else float("nan"),
+        **numbers,
     )
 
 
