@@ -17,6 +17,7 @@ from calviz.core.blocks import for_row_blocks
 from calviz.core.clusters_and_weights import checked_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
 from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
+from calviz.numerics.effective_number import with_mean_one
 from calviz.numerics.scores import Scores
 from calviz.numerics.threads import one_blas_thread
 from calviz.numerics.zero_floor import NO_FLOOR, ZeroFloor, check_floor, smallest_normal
@@ -128,7 +129,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise NotAvailable(
                 f"not available for weighted rows: '{self.key}' does not take weights."
             )
-        return np.asarray(checked / checked.mean())
+        return with_mean_one(checked)
 
     @property
     def takes_weights(self) -> bool:
