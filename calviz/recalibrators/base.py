@@ -280,7 +280,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if (
                 parameter.annotation is float or (optional and value is not None)
             ) and not is_number(value):
-                raise OptionError(f"'{parameter.name}' must be a number, got {value!r}.")
+                raise OptionError(f"'{parameter.name}' must be a finite number, got {value!r}.")
             if parameter.annotation is str and not isinstance(value, str):
                 raise OptionError(f"'{parameter.name}' must be text, got {value!r}.")
         check_floor(getattr(self, "floor", None))
@@ -478,11 +478,11 @@ def is_whole(value: Any, least: int) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a number, and neither a bool nor NaN."""
+    """Whether `value` is a finite number, and not a bool: others cannot be saved in a map."""
     if not isinstance(value, int | float | np.number) or isinstance(value, bool):
         return False
     try:
-        return not math.isnan(value)
+        return math.isfinite(value)
     except OverflowError:  # a whole number beyond 1e308
         return False
 
