@@ -242,6 +242,7 @@ def _with_differences(
             }
             for key in paired.metrics
         },
+        undefined=paired.undefined,
     )
 
 

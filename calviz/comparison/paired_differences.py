@@ -70,6 +70,8 @@ class Paired:
         By metric and set, a function from the level to an interval of the value in closed form, where there is one for these rows.
     shrunk : mapping of str to float
         Factor of the correlation of two values by metric, where some resamples have no value; see `_where_defined`.
+    undefined : tuple of str
+        Metrics without differences, because they have no value in some resamples.
     """
 
     values: Mapping[str, Mapping[str, float]]
@@ -81,6 +83,7 @@ class Paired:
     clustered: bool = False
     closed: Mapping[str, Mapping[str, ClosedInterval]] = field(default_factory=dict)
     shrunk: Mapping[str, float] = field(default_factory=dict)
+    undefined: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -298,6 +301,7 @@ def pair(
     errors: dict[str, dict[str, Spread]] = {}
     closed: dict[str, dict[str, ClosedInterval]] = {}
     shrunk: dict[str, float] = {}
+    undefined: list[str] = []
     for key in keys:
         if not all(key in w.metrics for w in weighted.values()):
             continue
@@ -316,6 +320,7 @@ def pair(
         # Other metrics without a value in some resample (say, because all predictions are right), or in the simulated population
         # without error (a mean over the classes that are off), have no difference.
         if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
+            undefined.append(key)
             continue
         values[key] = value_of
         if resampled_values:
@@ -336,6 +341,7 @@ def pair(
         clustered=cluster is not None,
         closed=closed,
         shrunk=shrunk,
+        undefined=tuple(undefined),
     )
 
 
