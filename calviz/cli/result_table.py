@@ -60,6 +60,8 @@ def print_remarks(remarks: Iterable[Remark]) -> None:
         text = f"{names}: {terminal_text(remark.text)}"
         if remark.metric is not None:
             text = f"{METRICS[remark.metric].label} of {text}"
+        elif remark.kind == "differences":
+            text = remark.text
         elif remark.kind == "zeros":
             text = f"{remark.text}: {names}"
         out.print(cell(text, style="yellow" if remark.kind == "failed" else "dim"), soft_wrap=True)

@@ -147,10 +147,11 @@ def carry_out(
     judging = _Judging(data, rows, reduction, plan)
     results = _results(judging, jobs or available_cores(), progress, activity, stop)
     tied: dict[str, tuple[str, ...]] = {}
+    undefined: tuple[str, ...] = ()
     with watching(None):  # a stopped comparison still reports finished methods
         if plan.ci:
-            results, tied = judging.paired(results, stop or (lambda: False))
-    comparison = judging.comparison(results, tied)
+            results, tied, undefined = judging.paired(results, stop or (lambda: False))
+    comparison = replace(judging.comparison(results, tied), undefined=undefined)
     return replace(
         comparison,
         advice=advise(comparison, data),
@@ -321,13 +322,16 @@ class _Judging:
 
     def paired(
         self, results: dict[str, MethodResult], stop: Callable[[], bool]
-    ) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]]]:
-        """Add differences from the uncalibrated model, shares of being best, and ties, from common resamples."""
+    ) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]], tuple[str, ...]]:
+        """Add differences from the uncalibrated model, shares of being best, and ties, from common resamples.
+
+        Also return the metrics that have no value in some of them.
+        """
         sets = {
             key: r.calibrated for key, r in results.items() if r.ok and r.calibrated is not None
         }
         if UNCALIBRATED not in sets or sets[UNCALIBRATED].n < 2:
-            return results, {}
+            return results, {}, ()
         rng = np.random.default_rng([self.plan.division.seed, 2])
         keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in sets)]
         paired = pair(
@@ -350,20 +354,24 @@ class _Judging:
             )
             for metric in paired.metrics
         }
-        return {
-            key: r
-            if key not in sets
-            else replace(
-                r,
-                best_share={metric: shares[metric][key] for metric in paired.metrics},
-                differences={
-                    metric: paired.difference(metric, key, UNCALIBRATED, others)
-                    for metric in paired.metrics
-                    if key != UNCALIBRATED
-                },
-            )
-            for key, r in results.items()
-        }, tied
+        return (
+            {
+                key: r
+                if key not in sets
+                else replace(
+                    r,
+                    best_share={metric: shares[metric][key] for metric in paired.metrics},
+                    differences={
+                        metric: paired.difference(metric, key, UNCALIBRATED, others)
+                        for metric in paired.metrics
+                        if key != UNCALIBRATED
+                    },
+                )
+                for key, r in results.items()
+            },
+            tied,
+            paired.undefined,
+        )
 
 
 def _has(result: MethodResult, metric: str) -> bool:

@@ -249,6 +249,7 @@ def _with_differences(
             }
             for key in paired.metrics
         },
+        undefined=paired.undefined,
     )
 
 

@@ -70,6 +70,8 @@ class Paired:
         By metric and set, a function from the level to an interval of the value in closed form, where there is one for these rows.
     shrunk : mapping of str to float
         Factor of the correlation of two values by metric, where some resamples have no value; see `_where_defined`.
+    undefined : tuple of str
+        Metrics without differences, because they have no value in some resamples.
     """
 
     values: Mapping[str, Mapping[str, float]]
@@ -81,6 +83,7 @@ class Paired:
     clustered: bool = False
     closed: Mapping[str, Mapping[str, ClosedInterval]] = field(default_factory=dict)
     shrunk: Mapping[str, float] = field(default_factory=dict)
+    undefined: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -294,6 +297,7 @@ def pair(
     truths = {name: w.truths() for name, w in weighted.items()}
     widening = 1.0 if cluster is None else widening_of(groups)
     of_metrics: dict[str, _OfMetric] = {}
+    undefined: list[str] = []
     for key in keys:
         if all(key in w.metrics for w in weighted.values()):
             one = _of_metric(
@@ -305,7 +309,9 @@ def pair(
                 truths={name: of_set[key] for name, of_set in truths.items() if key in of_set},
                 widening=widening,
             )
-            if one is not None:
+            if one is None:
+                undefined.append(key)
+            else:
                 of_metrics[key] = one
     return Paired(
         {key: one.values for key, one in of_metrics.items()},
@@ -316,6 +322,7 @@ def pair(
         clustered=cluster is not None,
         closed={key: one.closed for key, one in of_metrics.items() if one.closed},
         shrunk={key: one.shrunk for key, one in of_metrics.items()},
+        undefined=tuple(undefined),
     )
 
 

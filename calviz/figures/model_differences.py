@@ -52,9 +52,8 @@ class ModelDifferences(Figure):
         """
         if metric not in comparison.pairs:
             metrics = ", ".join(comparison.pairs) or "none"
-            why = ""
-            if metric in comparison.directions:
-                why = ": it is not resampled for several models, or has no value in some resamples of the rows (few events)"
+            reason = comparison.without_differences.get(metric)
+            why = f": it {reason}" if reason else ""
             raise OptionError(
                 f"there are no paired differences of '{metric}'{why}; known: {metrics}."
             )

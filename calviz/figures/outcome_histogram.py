@@ -14,6 +14,7 @@ from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.drawing.curves_and_labels import Trace, hatched
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
+from calviz.numerics.quotients import quotient
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums
 from calviz.specs.figure import figure
@@ -67,23 +68,24 @@ class OutcomeHistogram(Figure):
         return cls(sample.data.name, sample.split, sample.reduction, sums)
 
     def columns(self) -> Mapping[str, Any]:
-        """Return one row per bin: its edges, hits and misses."""
-        edges, hits = self.sums.edges.astype(np.float64), self.sums.hit_sum
+        """Return one row per bin: its edges, hits and misses; rows with weights are rounded to whole numbers together."""
+        edges, outcomes = self.sums.edges.astype(np.float64), self.sums.whole_outcomes
         return {
             "low": edges[:-1],
             "high": edges[1:],
-            "hits": hits,
-            "misses": self.sums.count - hits,
+            "hits": outcomes[:, 1],
+            "misses": outcomes[:, 0],
         }
 
     @property
-    def _rows(self) -> tuple[float, float]:
-        hits = float(self.sums.hit_sum.sum())
-        return hits, float(self.sums.n) - hits
+    def _rows(self) -> tuple[int, int]:
+        """All hits, and all misses."""
+        misses, hits = self.sums.whole_outcomes.sum(axis=0).tolist()
+        return hits, misses
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score: one line each."""
-        rows = counted(int(self.sums.n), "row")
+        rows = counted(sum(self._rows), "row")
         return shorten(self.name, NAME_LENGTH), facts(
             self.split, rows, with_short_class(self.reduction).label
         )
@@ -91,14 +93,11 @@ class OutcomeHistogram(Figure):
     def describe(self) -> str:
         """Say how high the scores of hits and of misses are on average."""
         hits, misses = self._rows
-        # `cells[1]` holds sums of scores per bin, for misses and for hits.
-        total = self.sums.cells[1].sum(axis=-2) if hits or misses else np.zeros(2)
+        # Rows and sums of scores, of misses and of hits.
+        count, score = self.sums.cells.sum(axis=-2)
         parts = [
-            f"{counted(int(n), one, many)} with a mean score of {decimal(float(s) / n)}"
-            for n, s, one, many in (
-                (hits, total[1], "hit", "hits"),
-                (misses, total[0], "miss", "misses"),
-            )
+            f"{counted(n, one, many)} with a mean score of {decimal(float(score[hit] / count[hit]))}"
+            for n, hit, one, many in ((hits, 1, "hit", "hits"), (misses, 0, "miss", "misses"))
             if n
         ]
         return f"Scores by outcome, {named(self.name, self.split)}: {' and '.join(parts)}."
@@ -107,13 +106,14 @@ class OutcomeHistogram(Figure):
         """Draw hits upwards and misses downwards."""
         p, rows = sheet.palette, self.columns()
         hits, misses = self._rows
+        exact = self.sums.cells[0]
         middle = (rows["low"] + rows["high"]) / 2
         traces: list[Trace] = []
-        for name, sign, n, colour, shape in (
-            ("hits", 1, hits, p.blue, ""),
-            ("misses", -1, misses, p.vermillion, "/"),
+        for name, hit, sign, n, colour, shape in (
+            ("hits", 1, 1, hits, p.blue, ""),
+            ("misses", 0, -1, misses, p.vermillion, "/"),
         ):
-            share = 100 * rows[name] / max(n, 1)
+            share = 100 * quotient(exact[:, hit], exact[:, hit].sum(), otherwise=0.0)
             marker: Trace = {"color": colour, "line": {"width": 0}}
             if shape:
                 marker["pattern"] = hatched(colour, p, shape=shape, tint=0.3, solidity=0.4)
@@ -123,7 +123,7 @@ class OutcomeHistogram(Figure):
                     "x": middle,
                     "y": sign * share,
                     "width": rows["high"] - rows["low"],
-                    "name": f"{name.capitalize()} ({int(n):,})",
+                    "name": f"{name.capitalize()} ({n:,})",
                     "marker": marker,
                     "customdata": np.stack([rows[name], share], axis=1),
                     "hovertemplate": f"%{{customdata[0]:,}} {name}, %{{customdata[1]:.1f}} %, near %{{x:.2f}}<extra></extra>",

@@ -91,7 +91,7 @@ def _largest(sums: BinSums) -> Mapping[str, float]:
     return {
         "bin_low": float(sums.edges[m]),
         "bin_high": float(sums.edges[m + 1]),
-        "bin_rows": float(sums.count[m]),
+        "bin_rows": float(sums.whole_rows[m]),
         "mean_score": float(score[at]),
         "hits_low": float(low[at]),
         "hits_high": float(high[at]),

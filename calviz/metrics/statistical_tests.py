@@ -140,6 +140,7 @@ _logistic = partial(
     bounds=(-math.inf, math.inf),
     formula=r"b:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     reference="Cox 1958; Van Calster et al. 2019",
+    tail="equal-tailed",
     closed_interval=wald_interval(1),
     bound=lambda sample, view: _bounds(sample, view)[1],
 )

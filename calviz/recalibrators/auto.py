@@ -130,7 +130,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not np.isfinite(self.caution) or self.caution < 0:
+        if self.caution < 0:
             raise OptionError(f"'caution' must be a number from 0 upwards, got {self.caution!r}.")
         if self.folds < 2:
             raise OptionError(f"'folds' must be at least 2, got {self.folds!r}.")

@@ -17,6 +17,7 @@ from calviz.core.blocks import for_row_blocks
 from calviz.core.clusters_and_weights import checked_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
 from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
+from calviz.numerics.effective_number import with_mean_one
 from calviz.numerics.scores import Scores
 from calviz.numerics.threads import one_blas_thread
 from calviz.numerics.zero_floor import NO_FLOOR, ZeroFloor, check_floor, smallest_normal
@@ -128,7 +129,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise NotAvailable(
                 f"not available for weighted rows: '{self.key}' does not take weights."
             )
-        return np.asarray(checked / checked.mean())
+        return with_mean_one(checked)
 
     @property
     def takes_weights(self) -> bool:
@@ -279,7 +280,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if (
                 parameter.annotation is float or (optional and value is not None)
             ) and not is_number(value):
-                raise OptionError(f"'{parameter.name}' must be a number, got {value!r}.")
+                raise OptionError(f"'{parameter.name}' must be a finite number, got {value!r}.")
             if parameter.annotation is str and not isinstance(value, str):
                 raise OptionError(f"'{parameter.name}' must be text, got {value!r}.")
         check_floor(getattr(self, "floor", None))
@@ -477,11 +478,11 @@ def is_whole(value: Any, least: int) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a number, and neither a bool nor NaN."""
+    """Whether `value` is a finite number, and not a bool: others cannot be saved in a map."""
     if not isinstance(value, int | float | np.number) or isinstance(value, bool):
         return False
     try:
-        return not math.isnan(value)
+        return math.isfinite(value)
     except OverflowError:  # a whole number beyond 1e308
         return False
 

@@ -93,7 +93,7 @@ class ClasswiseTemperature(BaseRecalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.temperature is not None and not 0 < self.temperature < np.inf:
+        if self.temperature is not None and self.temperature <= 0:
             raise OptionError(f"'temperature' must be above 0, got {self.temperature!r}.")
 
     def _common_temperature(

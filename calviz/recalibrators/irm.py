@@ -72,7 +72,7 @@ class MulticlassIsotonic(OneMap):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not 0 <= self.epsilon < np.inf:
+        if self.epsilon < 0:
             raise OptionError(f"'epsilon' must be 0 or more, got {self.epsilon!r}.")
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:

@@ -120,7 +120,7 @@ class LogisticSpline(LogOddsMaps):
             raise OptionError(
                 f"'knots' and 'folds' must be 2 or more, got {self.knots!r} and {self.folds!r}."
             )
-        if not self.own_rows >= 0 or not np.isfinite(self.own_rows):
+        if self.own_rows < 0:
             raise OptionError(f"'own_rows' must be 0 or more, got {self.own_rows!r}.")
         if self.strength is not None and not self.strength > 0:
             raise OptionError(f"'strength' must be above 0, got {self.strength!r}.")

@@ -34,6 +34,9 @@ def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Jso
         "refits": comparison.refits,
         "methods": {m.key: _method(m) for m in comparison},
         "verdict_basis": BASIS_WORDS,
+        "without_differences": {
+            metric: f"it {why}" for metric, why in comparison.without_differences.items()
+        },
         "tied_with_best": {key: list(names) for key, names in comparison.tied.items()},
         **extra,
     }

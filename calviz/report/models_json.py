@@ -44,6 +44,9 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
             for metric, pairs in comparison.pairs.items()
             for (model, reference), d in pairs.items()
         ],
+        "without_differences": {
+            metric: f"it {why}" for metric, why in comparison.without_differences.items()
+        },
         "verdict_basis": BASIS_WORDS,
         "ranks": {metric: comparison.ranks(metric) for metric in comparison.pairs},
         **extra,

@@ -11,7 +11,14 @@ from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.advice import Advice
-from calviz.results.comparison_table import ComparisonColumn, Remark, ordered, remarks_on_values
+from calviz.results.comparison_table import (
+    ComparisonColumn,
+    Remark,
+    ordered,
+    remarks_on_differences,
+    remarks_on_values,
+    why_no_differences,
+)
 from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import Interval, MetricResult
 from calviz.specs.metric import METRICS, RANKED_BY
@@ -215,6 +222,8 @@ class Comparison(Displayed):
         The advice, and the advice if no predicted class may change.
     bins, scheme : int and str
         Number and scheme of the bins of the binned metrics.
+    undefined : tuple of str
+        Metrics that could be resampled, but have no value in some resamples.
     """
 
     name: str
@@ -231,6 +240,7 @@ class Comparison(Displayed):
     advice_keeping_classes: Advice | None = None
     bins: int = DEFAULT_BINS
     scheme: Scheme = "equal-width"
+    undefined: tuple[str, ...] = ()
 
     @property
     def bins_words(self) -> str:
@@ -287,6 +297,12 @@ class Comparison(Displayed):
             self.directions[metric],
         )
 
+    @property
+    def without_differences(self) -> dict[str, str]:
+        """For each metric by which several methods are ordered, but that has no differences although others have: why."""
+        ordered_by = [key for key in self.directions if len(self.ranking(key)) > 1]
+        return why_no_differences(ordered_by, self.tied, self.undefined)
+
     def column(
         self, metric: str, results: Mapping[str, MetricResult] | None = None
     ) -> ComparisonColumn:
@@ -307,7 +323,8 @@ class Comparison(Displayed):
         return tuple(self.column(key) for key in metrics if key in self.directions)
 
     def remarks(self, columns: Iterable[ComparisonColumn]) -> tuple[Remark, ...]:
-        """Return the remarks below a table: about values, exact zeros, failures, and warnings of the fits."""
+        """Return the remarks below a table: about values, missing differences, exact zeros, failures, and warnings of the fits."""
+        shown = tuple(columns)
         zeros: dict[str, list[str]] = {}
         warnings: dict[str, list[str]] = {}
         for m in self.ready:
@@ -316,7 +333,8 @@ class Comparison(Displayed):
             for sentence in m.warnings:
                 warnings.setdefault(sentence, []).append(m.key)
         return (
-            *remarks_on_values(columns),
+            *remarks_on_values(shown),
+            *remarks_on_differences(shown, self.without_differences),
             *(Remark("zeros", tuple(keys), text) for text, keys in zeros.items()),
             *(Remark("failed", (m.key,), m.reason or "") for m in self if not m.ok),
             *(Remark("warning", tuple(keys), text) for text, keys in warnings.items()),

@@ -5,7 +5,7 @@ The app, the report and the terminal show the same table, each in its own format
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -15,6 +15,10 @@ from calviz.specs.metric import METRICS
 from calviz.text.metric_values import Written
 
 Mark = Literal["best", "second"]
+
+#: Why a metric has no paired differences.
+NOT_RESAMPLED = "is not resampled for several models"
+UNDEFINED = "has no value in some resamples of the rows (few events)"
 
 #: What "tied" means, for captions.
 TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account"
@@ -88,16 +92,16 @@ class Remark:
 
     Attributes
     ----------
-    kind : {"value", "zeros", "warning", "failed"}
-        About a value, about how exact zeros are counted, from a fit, or why there is no result.
+    kind : {"value", "differences", "zeros", "warning", "failed"}
+        About a value, why metrics have no differences, about how exact zeros are counted, from a fit, or why there is no result.
     of : tuple of str
-        The rows that it concerns.
+        The rows that it concerns; empty for a remark about differences.
     text : str
     metric : str or None
         The metric, if it is about a value.
     """
 
-    kind: Literal["value", "zeros", "warning", "failed"]
+    kind: Literal["value", "differences", "zeros", "warning", "failed"]
     of: tuple[str, ...]
     text: str
     metric: str | None = None
@@ -109,6 +113,43 @@ def remarks_on_values(columns: Iterable[ComparisonColumn]) -> Iterator[Remark]:
         for row, result in column.results.items():
             if result.note:
                 yield Remark("value", (row,), result.note, column.key)
+
+
+def why_no_differences(
+    ordered_by: Iterable[str], paired: Container[str], undefined: Container[str]
+) -> dict[str, str]:
+    """Say why metrics have no paired differences; empty if no metric has any.
+
+    Parameters
+    ----------
+    ordered_by : iterable of str
+        Metrics by which the compared items are ordered.
+    paired : container of str
+        Metrics with differences.
+    undefined : container of str
+        Metrics that could be resampled, but have no value in some resamples.
+    """
+    if not paired:
+        return {}
+    return {
+        key: UNDEFINED if key in undefined else NOT_RESAMPLED
+        for key in ordered_by
+        if key not in paired
+    }
+
+
+def remarks_on_differences(
+    columns: Iterable[ComparisonColumn], reasons: Mapping[str, str]
+) -> Iterator[Remark]:
+    """Yield a remark for each reason why columns have no differences (`why_no_differences`)."""
+    labels: dict[str, list[str]] = {}
+    for column in columns:
+        if column.key in reasons:
+            labels.setdefault(reasons[column.key], []).append(METRICS[column.key].label)
+    for reason, named in labels.items():
+        subject = "it" if len(named) == 1 else "each"
+        text = f"{', '.join(named)}: no paired differences, as {subject} {reason}."
+        yield Remark("differences", (), text)
 
 
 def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, ...]:

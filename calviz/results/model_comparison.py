@@ -10,7 +10,14 @@ from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.comparison import Comparison, Difference
-from calviz.results.comparison_table import ComparisonColumn, Remark, ordered, remarks_on_values
+from calviz.results.comparison_table import (
+    ComparisonColumn,
+    Remark,
+    ordered,
+    remarks_on_differences,
+    remarks_on_values,
+    why_no_differences,
+)
 from calviz.results.display import Displayed, Summary
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import METRICS
@@ -92,6 +99,8 @@ class ModelComparison(Displayed):
         For each metric with paired resamples: the first model minus the second; verdicts are adjusted for all pairs.
     bins, scheme : int and str
         Number and scheme of the bins of the binned metrics.
+    undefined : tuple of str
+        Metrics that could be resampled, but have no value in some resamples.
     """
 
     alignment: Alignment
@@ -103,6 +112,7 @@ class ModelComparison(Displayed):
     pairs: Mapping[str, Mapping[tuple[str, str], Difference]] = field(default_factory=dict)
     bins: int = DEFAULT_BINS
     scheme: Scheme = "equal-width"
+    undefined: tuple[str, ...] = ()
 
     @property
     def bins_words(self) -> str:
@@ -143,6 +153,12 @@ class ModelComparison(Displayed):
         if (one, other) in pairs:
             return pairs[one, other]
         return pairs[other, one].turned if (other, one) in pairs else None
+
+    @property
+    def without_differences(self) -> dict[str, str]:
+        """For each metric by which several models are ordered, but that has no differences although others have: why."""
+        ordered_by = [key for key in self.directions if len(self.ranking(key)) > 1]
+        return why_no_differences(ordered_by, self.pairs, self.undefined)
 
     def ranking(self, metric: str) -> tuple[str, ...]:
         """Return the models from the best to the worst value; those without a value are left out."""
@@ -187,9 +203,11 @@ class ModelComparison(Displayed):
         return tuple(self.column(key) for key in metrics if key in self.directions)
 
     def remarks(self, columns: Iterable[ComparisonColumn]) -> tuple[Remark, ...]:
-        """Return the remarks below a table: about values, and why a model has none."""
+        """Return the remarks below a table: about values, why models have no differences, and why a model has no values."""
+        shown = tuple(columns)
         failed = (Remark("failed", (m.name,), m.reason or "") for m in self if not m.ok)
-        return (*remarks_on_values(columns), *failed)
+        unpaired = remarks_on_differences(shown, self.without_differences)
+        return (*remarks_on_values(shown), *unpaired, *failed)
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per model: its metrics, or the reason if it has none."""

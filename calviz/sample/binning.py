@@ -130,6 +130,19 @@ class BinSums:
         more, rest = np.maximum(count - 1, 0), n - int(filled.sum())
         return filled + proportional(more, rest) if rest > 0 else filled
 
+    @cached_property
+    def whole_outcomes(self) -> IntArray:
+        """Misses and hits per bin of the sample itself, shape (M, 2), as whole numbers that add up to all rows.
+
+        First all misses and all hits are rounded together, then the bins of each, so that a little weight may round to 0.
+        """
+        cells = self.cells[0]
+        whole = np.zeros(cells.shape, dtype=np.intp)
+        for outcome, rows in enumerate(proportional(cells.sum(axis=0), round(float(self.n)))):
+            if rows:
+                whole[:, outcome] = proportional(cells[:, outcome], int(rows))
+        return whole
+
     @property
     def score_sum(self) -> FloatArray:
         """Sum of the scores per bin, shape (..., M)."""

@@ -49,6 +49,11 @@ class Drawing:
     rows: RowDraws
     reweighting: Reweighting | None
 
+    def of_independent_rows(self) -> Drawing | None:
+        """How the view is drawn if rows do not depend on each other; None if they have no weights either."""
+        rows = replace(self.rows, cluster=None)
+        return None if rows.weights is None else replace(self, rows=rows)
+
     def draw(self, view: V, draw: str, rng: np.random.Generator, resamples: int) -> V:
         """Draw `resamples` views, as one with a leading axis; on one thread, as such matrix products are slower on several.
 

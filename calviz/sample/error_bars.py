@@ -16,7 +16,8 @@ from calviz.specs.metric import IntervalMethod, Tail
 V = TypeVar("V", bound=Any)
 E = TypeVar("E", float, FloatArray)
 
-Draw = Literal["bootstrap", "under_calibration"]
+#: How a view is drawn. "independent" is "under_calibration" as if no rows depended on each other, for clustered rows.
+Draw = Literal["bootstrap", "under_calibration", "independent"]
 
 #: Default level of intervals, and default number of resamples for intervals and noise floors.
 LEVEL = 0.95
@@ -48,7 +49,7 @@ def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
     Parameters
     ----------
     view : View
-    draw : {"bootstrap", "under_calibration"}
+    draw : {"bootstrap", "under_calibration", "independent"}
     seed, resamples : int
 
     Raises
@@ -76,6 +77,8 @@ def set_drawn_by(view: Any, drawing: Any) -> None:
 def redraw(view: V, draw: Draw, rng: np.random.Generator, resamples: int) -> V:
     """``view.bootstrap`` or ``view.under_calibration``, or their replacement for a view of weighted or clustered rows."""
     own = drawn_by(view)
+    if draw == "independent":
+        draw, own = "under_calibration", None if own is None else own.of_independent_rows()
     drawn: V = (
         getattr(view, draw)(rng, resamples) if own is None else own.draw(view, draw, rng, resamples)
     )
@@ -292,7 +295,8 @@ def noise_floor(values: FloatArray, value: float, tail: Tail = "upper") -> Noise
     """Mean, 95 % quantile and p-value of a metric from its values under calibration.
 
     `values` has shape (B,). The p-value is (1 + count) / (1 + B), with the count of values at least as large as the
-    observed one, or at least as far from their mean (two-sided).
+    observed one, or at least as far from their mean (two-sided). An equal-tailed one is twice the smaller of the first and of the
+    same for values at most as large: where values are skewed, distances from their mean hide what is unusual on the short side.
     """
     values = values[np.isfinite(values)]
     if values.size == 0:
@@ -302,6 +306,8 @@ def noise_floor(values: FloatArray, value: float, tail: Tail = "upper") -> Noise
         p = p_value(np.abs(values - mean), abs(value - mean))
     else:
         p = p_value(values, value)
+    if tail == "equal-tailed":
+        p = min(2 * min(p, p_value(-values, -value)), 1.0)
     return NoiseFloor(mean, float(np.quantile(values, 0.95)), p)
 
 

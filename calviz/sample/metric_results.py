@@ -281,6 +281,10 @@ def _error_bars(
     if not needed and not floors:
         under = []
     calibrated = resampling.draw(view, under, "under_calibration") if under else {}
+    # Few wrong rows of sure scores do not show how much their clusters vary: p-values are then also those of independent rows.
+    both = [m for m in under if m.tail != "upper" and isinstance(view, Steps)]
+    clustered = bool(both) and error_bars.is_clustered(view)
+    independent = resampling.draw(view, both, "independent") if clustered else {}
     coarse = view.as_drawn() if calibrated and hasattr(view, "as_drawn") else None
     for m in metrics:
         value, redrawn = results[m.key].value, calibrated.get(m.key)
@@ -315,5 +319,9 @@ def _error_bars(
             # Compare like with like: the value at the resolution of the redrawn ones.
             same = value if coarse is None else float(m.value(coarse)[0])
             floor = error_bars.noise_floor(redrawn, same, m.tail)
+            if floor is not None and m.key in independent:
+                other = error_bars.noise_floor(independent[m.key], same, m.tail)
+                least = floor.p_value if other is None else max(floor.p_value, other.p_value)
+                floor = replace(floor, p_value=least)
             result["noise_floor"] = {"noise_floor": floor}
         yield m, result

@@ -62,7 +62,8 @@ def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
             return np.ascontiguousarray(hit_sums[0](rng, rows, size).T)
 
         # Views that consist of the same steps share the draws.
-        hits = kept_draw(view, f"redrawn {size}", rng, drawn)
+        name = f"redrawn {size}" if rows.cluster is None else f"redrawn {size} by clusters"
+        hits = kept_draw(view, name, rng, drawn)
         count = np.broadcast_to(base.count, hits.shape)
         return Steps(base.score, count, hits, base.merged_square, base.params, view.of_sample)
 

@@ -162,7 +162,7 @@ _ROWS = "needs_rows"
 _STEPS = "makes_steps"
 
 Direction = Literal["lower", "higher", "zero", "one", "none"]
-Tail = Literal["upper", "two-sided"]
+Tail = Literal["upper", "two-sided", "equal-tailed"]
 #: A loss of a row, by which a single one may cost as much as all others together.
 RowLoss = Literal["log", "squared"]
 
@@ -260,7 +260,7 @@ class Metric:
         ``view(sample, **parameters)`` makes the view; its keyword-only parameters are the metric's.
     value : callable
         ``value(view)`` returns the value, with the view's leading axis of resamples if it has one.
-    tail : {"upper", "two-sided"}
+    tail : {"upper", "two-sided", "equal-tailed"}
         Which values count as at least as extreme as the observed one in the noise-floor p-value.
     interval : IntervalMethod
         How its interval is made; that of a `closed_interval` is "closed". Percentiles suit means and ratios. Other methods are for

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import calviz
 from calviz.ui.learning_curve import learning_curve_page
 from calviz.ui.session.jobs import Job
-from tests.app.pages import drop, open_page, press, quiet, text_of, wait
+from tests.app.pages import app_of, drop, open_page, press, quiet, text_of, wait
 
 # The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
@@ -65,6 +65,25 @@ def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
     assert "10 rows of 'one' left out" in words
     app.multiselect(key="models").set_value(["one"]).run()
     assert "Choose two models or more" in text_of(app)
+
+
+def test_metrics_without_differences_are_named_below_the_table():
+    def table():
+        import numpy as np
+
+        import calviz
+        from calviz.ui.compare_models.tables_and_figures import metrics_table
+
+        labels, rng = (np.arange(100) < 3).astype(int), np.random.default_rng(0)
+        models = {
+            name: calviz.Predictions(probs=rng.uniform(0.05, 0.5, 100), labels=labels)
+            for name in "ab"
+        }
+        keys = ["auprc", "brier"]
+        metrics_table(calviz.compare_models(models, metrics=keys, reduction="positive"))
+
+    text = text_of(quiet(app_of(table).run()))
+    assert "AUPRC: no paired differences, as it has no value in some resamples" in text
 
 
 def test_the_best_calibrated_model_may_be_a_weak_one():

@@ -96,11 +96,7 @@ class StructuredMaps(BaseRecalibrator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         value = self.strength
-        if isinstance(value, str):
-            is_allowed = value == "cv"
-        else:
-            is_allowed = is_number(value) and 0 < float(value) < np.inf
-        if not is_allowed:
+        if value != "cv" and not (is_number(value) and value > 0):
             raise OptionError(f"'strength' must be a number above 0 or \"cv\", got {value!r}.")
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:

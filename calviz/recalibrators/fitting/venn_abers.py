@@ -63,6 +63,13 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
     A score that differs from a calibration score by rounding only counts as equal to it.
     """
     score, hit = ordered
+    if weights is not None:
+        # Whole multiples of a unit that sums resolve: rows far lighter than the added row, such as those of 1e-20 of all weights, have
+        # no effect, and would give groups whose sums do not differ.
+        unit = 2 * np.spacing(weights.sum())
+        weights = np.rint(weights / unit) * unit
+        kept = np.flatnonzero(weights)
+        score, hit, weights = score[kept], hit[kept], weights[kept]
     ends = ends_of_ties(score)
     if weights is None:
         rows, hits = np.zeros((2, ends.size + 1), dtype=np.int32)

@@ -61,6 +61,8 @@ def make(subject: Subject) -> Iterator[Block]:
         names = "; ".join(labels[key] for key in remark.of)
         if remark.metric is not None:
             yield Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
+        elif remark.kind == "differences":
+            yield Note(remark.text)
         else:
             warnings.append((names, shorten(remark.text, 300)))
     tied = [

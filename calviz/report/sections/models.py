@@ -47,6 +47,8 @@ def make(subject: Subject) -> Iterator[Block]:
         name = ", ".join(shorten(model, 60) for model in remark.of)
         if remark.metric is not None:
             yield Note(f"{METRICS[remark.metric].label} of {name}: {remark.text}")
+        elif remark.kind == "differences":
+            yield Note(remark.text)
         else:
             yield Text(f"{name}: {shorten(remark.text, 300)}")
     drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])

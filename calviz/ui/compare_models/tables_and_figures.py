@@ -70,6 +70,8 @@ def metrics_table(comparison: ModelComparison) -> None:
         if remark.metric is not None:
             models = ", ".join(md(n, 60) for n in remark.of)
             st.caption(f"{METRICS[remark.metric].label} of {models}: {md(remark.text, 500)}")
+        elif remark.kind == "differences":
+            st.caption(md(remark.text, 1_000))
 
 
 def _heading(column: ComparisonColumn) -> str:

@@ -90,6 +90,8 @@ def _draw_remark(comparison: Comparison, remark: Remark) -> None:
     if remark.metric is not None:
         names = "; ".join(md(label, 100) for label in labels)
         st.caption(f"{METRICS[remark.metric].label} of {names}: {md(remark.text, 500)}")
+    elif remark.kind == "differences":
+        st.caption(md(remark.text, 1_000))
     elif remark.kind == "zeros":
         names = "; ".join(md(label, 100) for label in labels)
         st.caption(f"{remark.text[0].upper()}{remark.text[1:]}: {names}.")

@@ -246,7 +246,7 @@ def test_options_reach_their_method(data):
         ("irm", {"epsilon": -1}, "'epsilon' must be 0 or more"),
         ("temperature", {"floor": "abc"}, "'floor' must be"),
         ("temperature+isotonic", {"floor": 10**400}, "'floor' must be"),
-        ("dirichlet-odir", {"l2": "x"}, "'l2' must be a number"),
+        ("dirichlet-odir", {"l2": "x"}, "'l2' must be a finite number"),
         ("logit-spline", {"knots": 1}, "'knots' and 'folds' must be 2 or more"),
         ("cwmcs-ts", {"temperature": 0}, "'temperature' must be above 0"),
         ("auto", {"caution": float("nan")}, "'caution' must be"),

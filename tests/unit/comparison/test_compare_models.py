@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.cli.result_table import print_remarks
 from calviz.comparison import align, compare, compare_methods, compare_models
 from calviz.core.errors import InputError, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.row_columns import RowColumns
+from calviz.report.models_json import models_record
 from calviz.results.comparison import Difference
 from calviz.results.evaluation import Interval, MetricResult
 from calviz.results.model_comparison import Alignment, ModelComparison, ModelResult
@@ -398,3 +400,47 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
 
     for name in columns:
         assert written(getattr(aligned, name)) == written(getattr(other, name)), name
+
+
+# ------------------------------------------------------------------ differences that are missing
+
+
+def few_events(events=3):
+    """Two models; a resample has none of m events with a probability of about e^-m."""
+    labels = (np.arange(100) < events).astype(int)
+    scores = np.random.default_rng(0).uniform(0.05, 0.5, (2, 100))
+    return {name: make(labels=labels, score=s) for name, s in zip("ab", scores, strict=True)}
+
+
+def test_metrics_without_differences_say_why():
+    models = few_events()
+    keys = ["auprc", "fpr95", "brier", "skce"]
+    compared = compare_models(models, metrics=keys, reduction="positive")
+    few = "has no value in some resamples of the rows (few events)"
+    assert compared.without_differences == {
+        "auprc": few,
+        "fpr95": few,
+        "skce": "is not resampled for several models",
+    }
+    remarks = [r for r in compared.remarks(compared.columns(keys)) if r.kind == "differences"]
+    assert [r.text for r in remarks] == [
+        f"AUPRC, FPR at 95 % TPR: no paired differences, as each {few}.",
+        "SKCE: no paired differences, as it is not resampled for several models.",
+    ]
+    # The JSON, the terminal and the report say the same.
+    assert models_record(compared)["without_differences"]["auprc"] == f"it {few}"
+    # Without any differences there is nothing to explain.
+    assert not compare_models(models, metrics=keys, ci=False).without_differences
+
+
+def test_methods_without_differences_say_why(capsys):
+    data = few_events(8)["a"]
+    compared = compare(data, ["temperature"], metrics=["nll", "fpr95"], fit_fraction=0.5)
+    assert set(compared.tied) == {"nll"}
+    assert compared.without_differences == {
+        "fpr95": "has no value in some resamples of the rows (few events)"
+    }
+    print_remarks(compared.remarks(compared.columns(["nll", "fpr95"])))
+    assert "FPR at 95 % TPR: no paired differences, as it has no value" in " ".join(
+        capsys.readouterr().out.split()
+    )

@@ -92,6 +92,29 @@ def test_what_is_drawn_by_outcome():
     assert f"mean score of {score[y == 1].mean():.3f}" in f.describe()
 
 
+def test_rows_with_weights_are_whole_numbers_that_add_up():
+    # 7 hits of weight 0.4 (2.8 of 10 rows) and 3 misses of weight 2.4 (7.2), of which 3 and 7 are shown.
+    p = calviz.Predictions(
+        probs=[0.11, 0.31, 0.51, 0.71, 0.71, 0.71, 0.71, 0.15, 0.35, 0.35],
+        labels=[1] * 7 + [0] * 3,
+        weights=[1.0] * 7 + [6.0] * 3,
+    )
+    f = OutcomeHistogram.compute(p, reduction="positive")
+    shown = f.frame()
+    # Largest remainders: hits 3 / 7 of each row (0.43, 0.43, 0.43, 1.71), misses 7 / 3 (2.33 and 4.67).
+    assert shown["hits"].to_numpy().nonzero()[0].tolist() == [5, 35]
+    assert shown["hits"].to_numpy()[[5, 15, 25, 35]].tolist() == [1, 0, 0, 2]
+    assert shown["misses"].to_numpy()[[7, 17]].tolist() == [2, 5]
+    assert (
+        "3 hits with a mean score of 0.539 and 7 misses with a mean score of 0.283" in f.describe()
+    )
+    drawn = f.plot().data
+    assert [trace.name for trace in drawn] == ["Hits (3)", "Misses (7)"]
+    # Heights are exact shares of the weights.
+    assert drawn[0].y[[5, 35]] == pytest.approx([100 / 7, 400 / 7])
+    assert drawn[1].y[17] == pytest.approx(-200 / 3)
+
+
 def test_every_kind_of_drawing():
     p, *_ = data(300)
     sample = Sample.of(p, reduction="positive")

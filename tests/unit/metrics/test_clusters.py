@@ -142,3 +142,17 @@ def test_fits_to_residuals_with_changed_signs_do_not_run_away(seed):
     ):
         assert e[key].noise_floor.mean == pytest.approx(expected, abs=0.2), key
     assert e["nll_calibration"].interval.high < 0.2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_sure_rows_without_a_miss_prove_nothing(seed, weighted):
+    # Of 500 rows at 0.996, none is a miss in 0.996^500 = 13 % of calibrated models. The residuals that are there are so small
+    # that their clusters seem to hardly vary: with their signs alone, p-values of the slope were 0.03 to 0.05.
+    score = np.repeat([0.3, 0.7, 0.996], [100, 100, 500])
+    hit = np.repeat([1, 0, 1, 0, 1], [30, 70, 70, 30, 500])
+    cluster = np.random.default_rng(seed).permutation(np.repeat(np.arange(70), 10))
+    weights = np.tile([0.999, 1.001], 350) if weighted else None
+    p = calviz.Predictions(probs=score, labels=hit, clusters=cluster, weights=weights)
+    (slope,) = evaluate(p, ["calibration_slope"], reduction="positive", noise_floor=True)
+    assert slope.noise_floor.p_value > 0.996**500

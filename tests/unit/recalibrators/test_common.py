@@ -365,3 +365,19 @@ def test_scaling_binning_takes_a_base_without_a_zero_floor(monkeypatch):
     np.testing.assert_array_equal(
         fitted.transform(p), make("scaling-binning").fit(p, y).transform(p)
     )
+
+
+NUMBERS = [
+    (spec.key, parameter.name)
+    for spec in RECALIBRATORS.methods(confidence=False)
+    for parameter in spec.parameters
+    if parameter.annotation in (float, float | None)
+]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 10**400])
+@pytest.mark.parametrize(("key", "name"), NUMBERS)
+def test_parameters_are_finite(key, name, value):
+    # JSON has no infinity, so that a map fitted with one could not be saved.
+    with pytest.raises(OptionError, match=f"'{name}' must be a finite number, got -?[in1]"):
+        RECALIBRATORS[key].check({name: value})

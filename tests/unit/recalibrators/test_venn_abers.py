@@ -7,6 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
+from calviz.numerics.columns import ordered_rows
 from calviz.recalibrators.fitting.venn_abers import venn_abers
 from calviz.recalibrators.isotonic import IsotonicRecalibrator
 from calviz.recalibrators.maps.loading import load_map
@@ -37,6 +38,20 @@ def test_both_are_isotonic_regressions_with_one_more_row(seed):
         np.testing.assert_allclose(value(at), wanted, atol=1e-14)
     p0, p1 = pair.lower(at), pair.upper(at)
     np.testing.assert_allclose(pair.merged()(at), p1 / (1 - p0 + p1), atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_weights_of_any_span(seed):
+    rng = np.random.default_rng(seed)
+    score = rng.integers(0, 12, 60) / 12
+    hit, weights = rng.random(60) < score, 10 ** rng.uniform(-30, 0, 60)
+    weights /= weights.mean()
+    pair = venn_abers(*ordered_rows(score, hit, weights))
+    for value, label in ((pair.lower, 0), (pair.upper, 1)):
+        for at in np.unique(score):
+            x, y, w = np.append(score, at), np.append(hit, label), np.append(weights, 1.0)
+            wanted = IsotonicRegression().fit(x, y, w).predict([at])[0]
+            assert value(np.array([at]))[0] == pytest.approx(wanted, abs=1e-9)
 
 
 def test_four_rows_by_hand():

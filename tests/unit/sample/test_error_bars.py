@@ -111,6 +111,19 @@ def test_the_noise_floor_by_hand():
     # Two-sided: 18 is as far from 10 as 2 is; 0, 1, 2, 18, 19, 20 are at least as far.
     assert noise_floor(values, 18, "two-sided") == NoiseFloor(10, 19, pytest.approx(7 / 22))
     assert noise_floor(values, 2, "two-sided") == noise_floor(values, 18, "two-sided")
+    # Equal-tailed: twice the share of 18, 19 and 20.
+    assert noise_floor(values, 18, "equal-tailed") == NoiseFloor(10, 19, pytest.approx(8 / 22))
+
+
+def test_an_equal_tailed_p_value_of_skewed_draws():
+    # Quantiles of an exponential variable: 1 % of it is below 0.01005, but 37 % is as far from its mean of 1.
+    values = -np.log1p(-(np.arange(1_000) + 0.5) / 1_000)
+    low = noise_floor(values, -np.log(0.99), "equal-tailed")
+    assert low.p_value == pytest.approx(0.02, abs=0.003)
+    assert noise_floor(values, -np.log(0.01), "equal-tailed").p_value == pytest.approx(
+        0.02, abs=0.003
+    )
+    assert noise_floor(values, np.log(2), "equal-tailed").p_value == 1
 
 
 def test_the_streams_follow_the_seed_and_the_kind_of_draw():
