@@ -14,7 +14,7 @@ from calviz.figures.base import NAME_LENGTH, Figure, facts, named
 from calviz.figures.drawing.curves_and_labels import Trace, hatched
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
-from calviz.numerics.quotients import quotient
+from calviz.numerics.safe_division import quotient
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums
 from calviz.specs.figure import figure

@@ -7,7 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
-from calviz.numerics.columns import ordered_rows
+from calviz.numerics.column_groups import ordered_rows
 from calviz.recalibrators.fitting.venn_abers import venn_abers
 from calviz.recalibrators.isotonic import IsotonicRecalibrator
 from calviz.recalibrators.maps.loading import load_map
