@@ -151,7 +151,7 @@ def test_everything_registers_itself(project: Path, registered: dict[str, Any]) 
     assert "average_ce" in registered["evaluated"]
     assert registered["parameters"] == ["bins"]
     assert registered["summary"].startswith("Average calibration error:")
-    assert "spread" in registered["figure"]
+    assert "scores-by-hit" in registered["figure"]
     assert "arff" in registered["format"]
     assert "CAL901" in registered["check"]
     assert "shrink" in registered["recalibrator"]
