@@ -143,8 +143,12 @@ class CutoffCounts:
             share = float(right) / rows if rows else float("nan")
             alike = rows if self.alike or not rows else self._counts_as(name, share)
             low, high = clopper_pearson([share * alike if rows else 0.0], [alike], level=level)
-            unknown = np.isnan(alike)
-            out[name] = share, *(float("nan") if unknown else float(end[0]) for end in (low, high))
+            known = not np.isnan(alike)
+            out[name] = (
+                share,
+                float(low[0]) if known else float("nan"),
+                float(high[0]) if known else float("nan"),
+            )
         return out
 
     @property
