@@ -31,7 +31,7 @@ ALL = "All families"
 #: Rows times classes up to which error bars are computed by default.
 AT_ONCE = 1_000_000
 #: Width of a picture in the table, in pixels.
-_PICTURE = 70
+_PICTURE = 74
 #: Height of the table in pixels, alone and with the explanation of a metric below it.
 HEIGHT, HEIGHT_BESIDE = 620, 320
 
@@ -185,7 +185,7 @@ def _columns() -> dict[str, Any]:
         "metric": st.column_config.TextColumn(width=194, pinned=True),
         "value": st.column_config.Column(width=64, alignment="right"),
         "selected": st.column_config.Column(
-            width=80,
+            width=78,
             alignment="right",
             help="The value of the selected rows alone; no test is run on them.",
         ),
@@ -195,13 +195,13 @@ def _columns() -> dict[str, Any]:
         bullet.COLUMN: bullet.config(width=_PICTURE),
         "95 % interval": st.column_config.TextColumn(width=112, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
-            width=80,
+            width=78,
             alignment="right",
             help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
             "the same number of rows.",
         ),
         "noise: 95 %": st.column_config.Column(
-            width=80,
+            width=78,
             alignment="right",
             help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
         ),
