@@ -164,8 +164,8 @@ def _measured(
             return [f"{_label(best)} has the best {name} on {rows}, but its {objection}."]
         if best == UNCALIBRATED:
             return [f"No method has a better {name} than the uncalibrated model on {rows}."]
-        change = comparison[best].differences.get(criterion)
-        if change is not None and change.verdict == "better":
+        apart = comparison[best].differences.get(criterion)
+        if apart is not None and apart.verdict == "better":
             # The table says so, where it compares each method with the uncalibrated model alone.
             head = (
                 f"{_label(best)} has the best {name} on {rows}, better beyond noise than that of the uncalibrated model if methods "
