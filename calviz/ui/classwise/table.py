@@ -279,7 +279,7 @@ _COLUMNS = {
         width=66, help="What is drawn, in the pinned state, in points."
     ),
     "predicted_rows": st.column_config.NumberColumn(
-        "predicted", width=72, format="localized", help="Rows that are predicted as the class."
+        "predicted", width=70, format="localized", help="Rows that are predicted as the class."
     ),
     "value": _VALUE_COLUMNS["true-class"],
     bullet.COLUMN: bullet.config(
@@ -294,7 +294,7 @@ _COLUMNS = {
         "at 0: among the rows of one true class, wrong predictions are over-represented.",
     ),
     "outside": st.column_config.NumberColumn(
-        "outside by", width=72, help="How far the error lies outside that range, in points."
+        "outside by", width=70, help="How far the error lies outside that range, in points."
     ),
     "rows": st.column_config.NumberColumn(
         width=54, format="localized", help="Rows whose true label is the class."

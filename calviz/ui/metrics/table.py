@@ -195,13 +195,13 @@ def _columns() -> dict[str, Any]:
         bullet.COLUMN: bullet.config(width=_PICTURE),
         "95 % interval": st.column_config.TextColumn(width=112, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
-            width=78,
+            width=81,
             alignment="right",
             help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
             "the same number of rows.",
         ),
         "noise: 95 %": st.column_config.Column(
-            width=78,
+            width=81,
             alignment="right",
             help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
         ),
@@ -215,7 +215,7 @@ def _columns() -> dict[str, Any]:
             help="How close the value is to that of the rows behind the profile: exact, within a bound, or not known.",
         ),
         "better": st.column_config.TextColumn(width=50, help="Which values are better."),
-        "family": st.column_config.TextColumn(width=170),
+        "family": st.column_config.TextColumn(width=166),
     }
 
 
