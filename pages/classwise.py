@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.figures.class_bars import TITLES, headline
+from calviz.sample.slice_sums import FEWEST_CLUSTERS
 from calviz.text.words import full_sentence
 from calviz.ui.classwise import confusion_matrix, errors, table
 from calviz.ui.selection import panel
@@ -35,7 +36,8 @@ NO_RANGE_OF_PROFILES = (
 )
 NO_RANGE_OF_CLUSTERS = (
     "Rows of one cluster tend to be off together: how far that moves the error of a class is not known from the "
-    "probabilities, so that a long bar alone is no evidence of an error."
+    "probabilities, so that a long bar alone is no evidence of an error. Intervals, each class by itself, say how precisely "
+    f"its clusters measure it; with rows in fewer than {FEWEST_CLUSTERS} clusters a class has none."
 )
 
 page_guard.enter()

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from calviz.checks.verdict.evidence import MIN_ROWS, collect_evidence
 from calviz.core.finding import Finding
-from calviz.results.verdict import BinGap
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
-from calviz.text.gaps import gap_decimals
+from calviz.text.gaps import ends_beside, gap_decimals
 from calviz.text.words import counted, percent, points, score_and_hit
 
 
@@ -24,7 +23,7 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
         return
     score, hit = score_and_hit(evidence.reduction)
     decimals = worst.share_decimals
-    low, high = _ends(worst)
+    low, high = ends_beside(worst.mean_score, worst.interval, decimals)
     # Counts of weighted or clustered rows are scaled to their effective number.
     exact = "exact " if sample.data.alike else ""
     together = f" of {worst.bins} bins together" if worst.bins > 1 else ""
@@ -35,18 +34,6 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
         f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
         f"{low} to {high}), {points(abs(worst.gap), gap_decimals(worst.gap))} points too {'high' if worst.gap > 0 else 'low'}.",
     )
-
-
-def _ends(worst: BinGap) -> tuple[str, str]:
-    """Write the ends of the interval with as few decimals as show that the mean score is outside; its own are for the gap."""
-    for decimals in range(1, worst.share_decimals):
-        low, high = (round(v, decimals + 2) for v in worst.interval)
-        if not low <= round(worst.mean_score, worst.share_decimals + 2) <= high:
-            break
-    else:
-        decimals = worst.share_decimals
-    low, high = worst.interval
-    return percent(low, decimals), percent(high, decimals)
 
 
 CHECKS.register(Check("CAL002", "Worst bin", worst_bin, clusters=True, weights=True, about="bins"))

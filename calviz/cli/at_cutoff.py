@@ -56,7 +56,10 @@ class DecisionOptions:
         c = self._cells(sample)
         counts = {name: int(getattr(c, name)) for name in ("tp", "fp", "fn", "tn")}
         shares = {
-            name.replace(" ", "_"): {"value": value, "interval": [low, high]}
+            name.replace(" ", "_"): {
+                "value": value,
+                "interval": None if low != low else [low, high],
+            }
             for name, (value, low, high) in c.shares().items()
         }
         nets = {"net_benefit": c.net_benefit, "net_benefit_of_acting_on_all": c.net_benefit_of_all}
@@ -71,7 +74,8 @@ class DecisionOptions:
 
         c, out = self._cells(sample), console()
         shares = ", ".join(
-            f"{name} {percent(value)} ({percent(low)} to {percent(high)})"
+            f"{name} {percent(value)}"
+            + ("" if low != low else f" ({percent(low)} to {percent(high)})")
             for name, (value, low, high) in c.shares().items()
             if value == value
         )

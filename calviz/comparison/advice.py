@@ -164,9 +164,20 @@ def _measured(
             return [f"{_label(best)} has the best {name} on {rows}, but its {objection}."]
         if best == UNCALIBRATED:
             return [f"No method has a better {name} than the uncalibrated model on {rows}."]
+        apart = comparison[best].differences.get(criterion)
+        if apart is not None and apart.verdict == "better":
+            # The table says so, where it compares each method with the uncalibrated model alone.
+            head = (
+                f"{_label(best)} has the best {name} on {rows}, better beyond noise than that of the uncalibrated model if methods "
+                "are compared with it only; with all pairs of methods taken into account, the two are not told apart."
+            )
+        else:
+            head = (
+                f"No method is better than the uncalibrated model beyond noise: the best {name} on {rows} is that "
+                f"of {_label(best)}, and the two are not told apart."
+            )
         return [
-            f"No method is better than the uncalibrated model beyond noise: the best {name} on {rows} is that "
-            f"of {_label(best)}, and the two are not told apart.",
+            head,
             "That does not make the model calibrated: on more rows, as with cross-fitting, a method may prove better.",
         ]
     winner = comparison[chosen]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,8 @@ class InputError(CalvizError):
         Changes that would make the data usable, on request.
     placed : bool
         Whether `what` already names the row and the column, which are then not prepended.
+    columns : sequence of str, optional
+        Names of the columns of the file, for a choice of another way to read it.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class InputError(CalvizError):
         remedy: str | None = None,
         repairs: Iterable[Repair] = (),
         placed: bool = False,
+        columns: Sequence[str] = (),
     ) -> None:
         self.what = what
+        self.columns = tuple(columns)
         self.file = file
         self.row = row
         self.line = line

@@ -99,7 +99,7 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
             try:
                 loaded = of_table(table, options, name=_stem(opened.name))
             except InputError as error:
-                raise in_label_file(table, error) from None
+                raise in_label_file(table, error).but(columns=table.names) from None
     except InputError as error:
         raise error.in_file(opened.name) from None
     except MemoryError:

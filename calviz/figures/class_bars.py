@@ -16,6 +16,10 @@ from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.sample import error_bars
 from calviz.sample.class_gaps import class_gaps
+from calviz.sample.class_intervals_of_clusters import (
+    one_vs_rest_intervals,
+    predicted_class_intervals,
+)
 from calviz.sample.class_ranges import ClassView, beyond, class_ranges, too_few
 from calviz.sample.error_bars import Redrawing
 from calviz.sample.predicted_classes import predicted_class_sums
@@ -400,22 +404,20 @@ _Ends = tuple[FloatArray, FloatArray]
 
 
 def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
-    if mode != "true-class" and sample.data.clusters is not None:
-        # The closed forms below assume independent rows.
-        nothing = np.full(sample.data.n_classes, np.nan)
-        return nothing, nothing
     if mode != "true-class":
-        low, high = (
-            sample.view(predicted_class_sums).interval(level)
-            if mode == "predicted-class"
-            else sample.view(class_gaps).interval(level)
-        )
+        if sample.data.clusters is not None:
+            view = predicted_class_intervals if mode == "predicted-class" else one_vs_rest_intervals
+            low, high = sample.view(view, level=level)
+        elif mode == "predicted-class":
+            low, high = sample.view(predicted_class_sums).interval(level)
+        else:
+            low, high = sample.view(class_gaps).interval(level)
         # The gamma approximation of a mean of few rows may exceed what a gap can be.
         return np.maximum(low, -1), np.minimum(high, 1)
-    view = true_class_errors_of_sample(sample)
-    drawn = error_bars.resampled(view, "bootstrap", **sample.redrawing)
+    errors = true_class_errors_of_sample(sample)
+    drawn = error_bars.resampled(errors, "bootstrap", **sample.redrawing)
     low, high = _quantiles(drawn.mcs, drawn.rows, level)
-    return error_bars.widened(low, high, level, view, centre=view.mcs, bounds=(-1, 1))
+    return error_bars.widened(low, high, level, errors, centre=errors.mcs, bounds=(-1, 1))
 
 
 def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:

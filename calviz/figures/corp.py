@@ -15,6 +15,7 @@ from calviz.figures.kernels.reliability_curves import isotonic_curve
 from calviz.figures.kernels.thin_curve import BUCKETS
 from calviz.figures.score_figure import ScoreFigure
 from calviz.sample.error_bars import resampled
+from calviz.sample.log_loss_steps import unlike_nll
 from calviz.sample.metric_results import measured
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
@@ -59,6 +60,8 @@ class CorpDiagram(ScoreFigure):
         Share of the rows at whose score the curve lies outside `consistency`.
     parts : mapping of str to tuple of float
         Miscalibration, discrimination and uncertainty of "brier" and "nll".
+    unlike_nll : str or None
+        Why the log loss, whose parts these are, is not the NLL; None if it is.
     """
 
     score: FloatArray
@@ -67,6 +70,7 @@ class CorpDiagram(ScoreFigure):
     confidence: tuple[FloatArray, FloatArray]
     outside: float
     parts: Mapping[str, tuple[float, ...]]
+    unlike_nll: str | None = None
 
     @classmethod
     def _from_sample(cls, sample: Sample, *, level: float, **common_fields: Any) -> Self:
@@ -92,6 +96,7 @@ class CorpDiagram(ScoreFigure):
             confidence=confidence,
             outside=float(base.count @ off[nearest] / base.n),
             parts={score: parts_of(sample, score) for score in ("brier", "nll")},
+            unlike_nll=unlike_nll(sample),
         )
 
     def columns(self) -> Mapping[str, Any]:
@@ -114,9 +119,9 @@ class CorpDiagram(ScoreFigure):
         miscalibration, discrimination, uncertainty = self.parts[score]
         total = decimal(miscalibration - discrimination + uncertainty, 4)
         # The score of (score, hit) uses one column; the metric called Brier score sums over the classes.
-        label = "Brier score of (score, hit)" if score == "brier" else "Log loss"
+        label = "Brier score" if score == "brier" else "Log loss"
         return (
-            f"{label} {total} = miscalibration {decimal(miscalibration, 4)} − discrimination "
+            f"{label} of (score, hit) {total} = miscalibration {decimal(miscalibration, 4)} − discrimination "
             f"{decimal(discrimination, 4)} + uncertainty {decimal(uncertainty, 4)}"
         )
 
@@ -132,9 +137,10 @@ class CorpDiagram(ScoreFigure):
         """Return the description without the name of the data."""
         if self.n == 1:
             return SINGLE_ROW
+        remark = "" if self.unlike_nll is None else f" {self.unlike_nll}"
         return (
             f"The isotonic curve leaves the {level_text(self.level)} range of a calibrated model (each score for itself) at "
-            f"{percent(self.outside)} of the rows. {self.sum_of('brier')}. {self.sum_of('nll')}."
+            f"{percent(self.outside)} of the rows. {self.sum_of('brier')}. {self.sum_of('nll')}.{remark}"
         )
 
 

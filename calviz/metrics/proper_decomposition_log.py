@@ -12,8 +12,7 @@ from scipy.special import entr
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.isotonic_levels import sum_over_levels
 from calviz.sample import cell_bounds, cell_bounds_of_order
-from calviz.sample.log_loss_steps import LogSteps, log_steps
-from calviz.sample.losses import infinite_words
+from calviz.sample.log_loss_steps import LogSteps, clipped_words, log_steps
 from calviz.sample.sample import Sample
 from calviz.sample.view_caches import once_per_view
 from calviz.specs.metric import metric
@@ -21,11 +20,6 @@ from calviz.specs.metric import metric
 
 def _clipped(view: LogSteps) -> Mapping[str, float]:
     return {"clipped_rows": float(view.clipped_rows())}
-
-
-def _infinite(view: LogSteps) -> str | None:
-    rows = view.clipped_rows()
-    return infinite_words(rows, int(view.n)) if rows else None
 
 
 _corp = partial(
@@ -66,7 +60,7 @@ def _constant(view: LogSteps) -> FloatArray:
     formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
     interval="inverted",
     details=_clipped,
-    note=_infinite,
+    note=clipped_words,
     bound=lambda sample, view: _fitted_bound(sample, view) + cell_bounds_of_order.of_log(sample),
 )
 def nll_miscalibration(view: LogSteps) -> FloatArray:
@@ -74,8 +68,9 @@ def nll_miscalibration(view: LogSteps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
 
-    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL): that loss equals
-    miscalibration - discrimination + uncertainty. Hits with a score of 0 and misses with a score of 1 are clipped as in the NLL.
+    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL, up
+    to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
+    0 and misses with a score of 1 are clipped as in the NLL.
     """
     return np.asarray(np.maximum(view.log_loss() - _fitted(view), 0))  # negative only by rounding
 

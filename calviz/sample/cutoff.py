@@ -14,9 +14,11 @@ from calviz.core.events import BinaryEvents
 from calviz.core.options import checked_cutoff
 from calviz.core.reduction import Reduction
 from calviz.numerics.proportions import clopper_pearson
+from calviz.sample.grades import counts_as
 from calviz.sample.row_draws import RowWeights
 from calviz.sample.row_sums import HitSums, RowSums
 from calviz.sample.sample import Sample
+from calviz.sample.slice_sums import slice_sums
 from calviz.sample.steps import Steps, make_steps
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
@@ -36,6 +38,8 @@ class CutoffCounts:
         The cutoff.
     events : BinaryEvents or None
         The rows; None for resamples.
+    weights, cluster : ndarray, shape (n,), or None
+        Weights and cluster numbers of the rows.
     """
 
     tp: FloatArray
@@ -44,17 +48,17 @@ class CutoffCounts:
     tn: FloatArray
     params: Mapping[str, float] = field(default_factory=dict)
     events: BinaryEvents | None = None
+    weights: FloatArray | None = None
+    cluster: IntArray | None = None
 
     #: Fields that differ between resamples.
     DRAWN: ClassVar = ("tp", "fp", "fn", "tn")
 
     @classmethod
-    def of(
-        cls, cells: FloatArray, params: Mapping[str, float], events: BinaryEvents | None = None
-    ) -> CutoffCounts:
+    def of(cls, cells: FloatArray, params: Mapping[str, float], **rows: Any) -> CutoffCounts:
         """From tp, fp, fn and tn along the first axis, shape (4, ...)."""
         tp, fp, fn, tn = cells
-        return cls(tp, fp, fn, tn, params, events)
+        return cls(tp, fp, fn, tn, params, **rows)
 
     @property
     def n(self) -> FloatArray:
@@ -122,19 +126,66 @@ class CutoffCounts:
         )
 
     def shares(self, *, level: float = 0.95) -> dict[str, tuple[float, float, float]]:
-        """Sensitivity, specificity and predictive values, each with its exact (Clopper-Pearson) interval; ``nan`` without rows."""
+        """Sensitivity, specificity and predictive values, each with its Clopper-Pearson interval; ``nan`` without rows.
+
+        Weighted or clustered rows count as their effective number (see `counts_as` in `calviz.sample.grades`); with too few
+        clusters to know it, the interval is ``nan``.
+        """
         parts = {
-            "sensitivity": (self.tp, self.tp + self.fn),
-            "specificity": (self.tn, self.tn + self.fp),
-            "positive predictive value": (self.tp, self.tp + self.fp),
-            "negative predictive value": (self.tn, self.tn + self.fn),
+            "sensitivity": (self.tp, self.fn),
+            "specificity": (self.tn, self.fp),
+            "positive predictive value": (self.tp, self.fp),
+            "negative predictive value": (self.tn, self.fn),
         }
         out = {}
-        for name, (hits, rows) in parts.items():
-            low, high = clopper_pearson([float(hits)], [float(rows)], level=level)
-            share = float(hits / rows) if rows else float("nan")
-            out[name] = share, float(low[0]), float(high[0])
+        for name, (right, wrong) in parts.items():
+            rows = float(right + wrong)
+            share = float(right) / rows if rows else float("nan")
+            alike = rows if self.alike or not rows else self._counts_as(name, share)
+            low, high = clopper_pearson([share * alike if rows else 0.0], [alike], level=level)
+            known = not np.isnan(alike)
+            out[name] = (
+                share,
+                float(low[0]) if known else float("nan"),
+                float(high[0]) if known else float("nan"),
+            )
         return out
+
+    @property
+    def alike(self) -> bool:
+        """Whether each row is one observation: neither clusters nor importance weights."""
+        counted = self.events is not None and self.events.counted
+        return self.cluster is None and (self.weights is None or counted)
+
+    @property
+    def interval_words(self) -> str:
+        """Say which intervals `shares` have."""
+        if self.alike:
+            return "exact (Clopper and Pearson)"
+        return "those of Clopper and Pearson for the effective number of rows (Korn and Graubard)"
+
+    def _counts_as(self, name: str, share: float) -> float:
+        """Number of independent rows that the rows behind a share are worth."""
+        assert self.events is not None
+        hit = self.events.hit
+        acted_on = self.events.score >= least_score(self.events, self.params["cutoff"])
+        inside, right = {
+            "sensitivity": (hit, acted_on),
+            "specificity": (~hit, ~acted_on),
+            "positive predictive value": (acted_on, hit),
+            "negative predictive value": (~acted_on, ~hit),
+        }[name]
+        rows = np.flatnonzero(inside)
+        # The share stands for the score of every row: its gap is 0, and its spread that of the share.
+        events = BinaryEvents(np.full(rows.size, share), right[rows])
+        sums = slice_sums(
+            events,
+            np.zeros(rows.size, dtype=np.intp),
+            1,
+            None if self.cluster is None else self.cluster[rows],
+            None if self.weights is None else self.weights[rows],
+        )
+        return float(counts_as(sums)[0])
 
 
 def net_benefit_of(tp: Any, fp: Any, n: Any, cutoff: Any) -> FloatArray:
@@ -215,4 +266,10 @@ def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> CutoffCounts:
     """Decisions at a cutoff of the score of the sample's own reduction."""
     at = checked_cutoff(cutoff)
     counts = RowSums(_cells(sample.scored, at), 4, None).once(sample.weights)[0]
-    return CutoffCounts.of(counts, {"cutoff": at}, sample.scored)
+    return CutoffCounts.of(
+        counts,
+        {"cutoff": at},
+        events=sample.scored,
+        weights=sample.weights,
+        cluster=sample.row_draws.cluster if sample.data.clusters is not None else None,
+    )

@@ -9,13 +9,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.core.errors import NotAvailable
 from calviz.core.probabilities import EPSILON
 from calviz.numerics.safe_division import quotient
 from calviz.sample.error_bars import Draw
+from calviz.sample.losses import ZERO_COUNTS, negative_log_likelihood
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import Steps
 from calviz.sample.view_caches import once_per_view
+from calviz.text.words import counted, decimal, percent
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -135,6 +138,40 @@ def _merged(
 
 def _over(view: LogSteps, drawn: Steps, draw: Draw, _: bool) -> LogSteps:
     return LogSteps(drawn, (observed if draw == "bootstrap" else expected)(view))
+
+
+def clipped_words(view: LogSteps) -> str | None:
+    """Say how many rows have an infinite log loss of (score, hit); None if there are none."""
+    rows = view.clipped_rows()
+    if not rows:
+        return None
+    have = "has" if rows == 1 else "have"
+    return (
+        f"{counted(rows, 'row')} ({percent(rows / float(view.n), 2)}) {have} a score of 1 without a hit, or of 0 with one: what is "
+        f"left for the outcome is 0, which makes the log loss infinite, and it is finite here only because {ZERO_COUNTS}."
+    )
+
+
+def unlike_nll(sample: Sample) -> str | None:
+    """Say why the log loss of (score, hit) is not the NLL of the same rows; None if both are written alike, or there is no NLL."""
+    try:
+        nll = decimal(float(sample.view(negative_log_likelihood).mean), 4)
+    except NotAvailable:
+        return None
+    view = sample.view(log_steps)
+    if nll == decimal(float(view.log_loss()), 4):
+        return None
+    if sample.data.n_classes == 2 and sample.data.cells is not None:
+        why = "a profile holds the sum of the rows' own losses, while the parts take the mean score of each of its cells"
+        return f"The NLL of these rows is {nll}: {why}."
+    why = "it takes the probability of the true class, while here a miss has 1 minus the score, "
+    if sample.data.n_classes > 2:
+        why += "whatever the true class has"
+    else:
+        rows = view.clipped_rows()
+        why += "which is rounded"
+        why += f" (in {counted(rows, 'row')} to 0; {ZERO_COUNTS})" if rows else ""
+    return f"The NLL of these rows is {nll}: {why}."
 
 
 @over_steps(_over)

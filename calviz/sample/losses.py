@@ -32,6 +32,8 @@ _CELL_GROWTH = 0.25
 _TINY = np.finfo(np.float64).tiny
 #: Below this, a probability computed from logits has lost digits: its loss is computed from the logits.
 _ROUNDED = 1e-30
+#: How a probability of 0 enters a log loss.
+ZERO_COUNTS = f"such a 0 counts as {EPSILON:.2g}, a loss of {-math.log(EPSILON):.0f}"
 #: Upper limit of a loss, so that sums of squares are finite for any logits.
 _LARGEST = 1e100
 
@@ -292,12 +294,11 @@ def clipped_words(view: MeanLoss) -> str | None:
 
 
 def infinite_words(rows: int, n: int) -> str:
-    """Say that `rows` of `n` rows have an infinite log loss."""
+    """Say that `rows` of `n` rows have an infinite NLL."""
     give = "gives" if rows == 1 else "give"
     return (
         f"{counted(rows, 'row')} ({percent(rows / n, 2)}) {give} the true class probability 0: the NLL is infinite, "
-        f"and finite here only because such a 0 counts as {EPSILON:.2g}, a loss of {-math.log(EPSILON):.0f}, as in "
-        "scikit-learn."
+        f"and finite here only because {ZERO_COUNTS}, as in scikit-learn."
     )
 
 

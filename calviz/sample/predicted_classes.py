@@ -82,7 +82,7 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
         For confidence-only data without predicted classes.
     """
     data, events, weights = sample.data, sample.top_scored, sample.weights
-    winner = _winner(sample)
+    winner = winners(sample)
     k = data.n_classes or int(winner.max()) + 1
     sums = np.zeros((5, k))
     for start in range(0, data.n, BLOCK_ROWS):  # so that a block stays in the cache
@@ -117,7 +117,14 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
     )
 
 
-def _winner(sample: Sample) -> IntArray:
+def winners(sample: Sample) -> IntArray:
+    """The predicted class of each row, shape (n,).
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data without predicted classes.
+    """
     data = sample.data
     if isinstance(data, Predictions):
         return predicted_classes(data)

@@ -67,6 +67,31 @@ def two_shares(score: float, hits: float) -> tuple[str, str]:
     return percent(score, decimals), percent(hits, decimals)
 
 
+def ends_beside(score: float, interval: tuple[float, float], decimals: int) -> tuple[str, str]:
+    """Write the ends of an interval of shares in percent with as few decimals as show that a score is outside.
+
+    Parameters
+    ----------
+    score : float
+    interval : (float, float)
+    decimals : int
+        Decimals of the score, which are for its gap; there are no more than these.
+
+    Examples
+    --------
+    >>> ends_beside(0.2333, (0.3152, 0.4640), 2), ends_beside(0.3151, (0.31524, 0.4640), 3)
+    (('31.5 %', '46.4 %'), ('31.52 %', '46.40 %'))
+    """
+    fewest = decimals
+    for fewest in range(1, decimals):
+        low, high = (round(end, fewest + 2) for end in interval)
+        if not low <= round(score, decimals + 2) <= high:
+            break
+    else:
+        fewest = decimals
+    return percent(interval[0], fewest), percent(interval[1], fewest)
+
+
 def two_fractions(score: float, hits: float) -> tuple[str, str]:
     """Write them as fractions, with the same digits.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from calviz.specs.metric import METRICS, Unit
-from calviz.text.gaps import share_decimals
+from calviz.text.gaps import ends_beside, share_decimals
 from calviz.text.words import (
     counted,
     decimal,
@@ -169,7 +169,7 @@ class Written:
         above = d["mean_score"] > d["hits_high"]
         hits = d["mean_score"] - (self.result.value if above else -self.result.value)
         decimals = share_decimals(d["mean_score"], hits) if outside else 1
-        share = " to ".join(percent(d[end], decimals) for end in ("hits_low", "hits_high"))
+        share = " to ".join(ends_beside(d["mean_score"], (d["hits_low"], d["hits_high"]), decimals))
         head = "its bin is off" if outside else "within noise"
         if outside and verdict is not None and not verdict.beyond_noise:
             head = f"one bin alone; {_not_found(verdict)}"

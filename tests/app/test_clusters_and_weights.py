@@ -1,10 +1,16 @@
 """Files whose rows are not alike, on every page."""
 
 from io import StringIO
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from calviz.core.predictions import Predictions
+from calviz.sample.sample import Sample
+from calviz.sample.subset_summary import part_numbers
+from calviz.ui.selection import panel
 from calviz.ui.session.navigation import PAGES
 from tests.app.pages import first_table, open_page, press, quiet, text_of, upload
 
@@ -54,10 +60,16 @@ def test_classes_of_clustered_rows_have_no_empty_column_of_intervals():
     next(w for w in app.selectbox if w.label == "Cluster column").set_value("patient_id")
     press(app, "Read it this way")
     app.switch_page("pages/classwise.py").run()
+    for view in ("predicted-class", "one-vs-rest", "true-class"):
+        app.segmented_control(key="classes_by").set_value(view).run()
+        assert first_table(quiet(app))["interval"].str.contains(" to ").all()
+    # Three clusters are too few.
+    app.switch_page("pages/data.py").run()
+    next(w for w in app.selectbox if w.label == "Cluster column").set_value("w")
+    press(app, "Read it this way")
+    app.switch_page("pages/classwise.py").run()
+    app.segmented_control(key="classes_by").set_value("predicted-class").run()
     assert "interval" not in first_table(quiet(app)).columns
-    # By true class, clusters are resampled.
-    app.segmented_control(key="classes_by").set_value("true-class").run()
-    assert first_table(quiet(app))["interval"].str.contains(" to ").all()
 
 
 @pytest.mark.slow
@@ -84,3 +96,17 @@ def test_rows_of_weight_zero_are_left_out_and_the_others_keep_their_numbers():
                     assert rows["w"].tolist() == shown["weight"].tolist()
                     numbered += 1
     assert numbered
+
+
+def test_the_interval_of_selected_rows_is_called_exact_only_if_rows_are_alike():
+    rows = {"probs": np.linspace(0.1, 0.9, 60), "labels": np.arange(60) % 2}
+    alike = Predictions(**rows)
+    clustered = Predictions(**rows, clusters=np.arange(60) // 3)
+    headings = []
+    for data in (alike, clustered):
+        sample = Sample.of(data, reduction="positive")
+        settings = SimpleNamespace(whole=data, reduction=sample.reduction)
+        headings.append(panel.table(settings, {"all rows": part_numbers(sample)}).columns.tolist())
+    assert "exact 95 % interval" in headings[0]
+    assert "exact 95 % interval" not in headings[1]
+    assert "95 % interval" in headings[1]

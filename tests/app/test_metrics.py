@@ -13,7 +13,8 @@ def test_the_table_has_every_metric_and_its_error_bars():
     app = quiet(open_page("data=breast_cancer", "metrics"))
     table = first_table(app)
     assert len(table) == len(METRICS)
-    assert set(table["family"]) <= set(FAMILIES)
+    # Written shorter here, so that the table fits.
+    assert set(table["family"]) <= {name.replace(" and ", ", ") for name in FAMILIES}
     # The same text as on the cards.
     ece = next(i for i, m in enumerate(METRICS) if m.key == "ece")
     assert table["metric"].iloc[ece] == "ECE (points)"

@@ -130,3 +130,36 @@ def test_the_page_over_time_names_columns_that_are_recognised():
     for name in names:
         content = f"{name},label,p\n" + "2024-05-01,1,0.9\n2024-05-02,0,0.2\n" * 9
         assert read(content.encode(), name="mine.csv").recognition.time_column == name
+
+
+@pytest.mark.slow
+def test_columns_without_names_are_offered_where_a_file_was_refused():
+    rows = b"1.5,-0.5,0.25,0\n-2,3,0.5,1\n0.1,0.2,2.5,2\n"
+    app = upload(open_page(page="data"), "logits.csv", rows)
+    assert "whether they are logits" in text_of(app)
+    kind = next(s for s in app.selectbox if s.label == "Kind")
+    kind.set_value("logits")
+    label = next(s for s in app.selectbox if s.label == "Label column")
+    assert {f"column {k}" for k in (1, 2, 3, 4)} <= set(label.options)
+    label.set_value("column 4")
+    scores = next(s for s in app.multiselect if s.label == "Score columns")
+    scores.set_value(["column 1", "column 2", "column 3"])
+    press(app, "Read it this way")
+    assert "3 rows, 3 classes" in text_of(quiet(app))
+    assert "logits in column 1" in text_of(app)
+
+
+@pytest.mark.slow
+def test_a_link_reads_the_file_of_the_server_as_it_says(tmp_path, monkeypatch):
+    file = tmp_path / "mine.csv"
+    file.write_bytes(b"label,second,p_a,p_b\na,b,0.8,0.2\nb,a,0.3,0.7\n")
+    monkeypatch.setenv(open_files.OPEN_VARIABLE, str(file))
+    key = read(file).digest[: open_files.DIGEST_LENGTH]
+    options = encode_options(ReadingOptions(label="second"))
+    # As when the page is loaded again after its file was read another way.
+    app = quiet(open_page(f"data={key}&reading={options}", "data"))
+    assert "label 'second'" in text_of(app)
+    assert "second" in str(app.query_params["reading"])
+    # Another file's link does not change how this one is read.
+    other = open_page(f"data=0123456789abcdef&reading={options}", "data")
+    assert "label 'second'" not in text_of(other)

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calviz.ui.widgets.tables import sortable
+from calviz.core.predictions import Predictions
+from calviz.ui.widgets.tables import preview, sortable
 from tests.app.pages import open_page, quiet, upload
 
 
@@ -18,6 +19,12 @@ def test_every_row_has_its_own_text_and_its_number():
     np.testing.assert_array_equal(styled.data["value"], value)
     shown = [row[-1]["display_value"] for row in styled._translate(False, False)["body"]]
     assert shown == texts["value"].tolist()
+
+
+def test_the_first_rows_show_the_cluster_of_each():
+    clusters = np.array(["ann", "bob", "ann"])
+    p = Predictions(probs=np.array([0.2, 0.7, 0.9]), labels=[0, 1, 1], clusters=clusters)
+    assert preview(p)["cluster"].tolist() == clusters.tolist()
 
 
 @pytest.mark.slow

@@ -70,6 +70,27 @@ def test_a_legend_beside_the_sidebar_of_a_small_window_is_whole(view):
     assert _wrong(tab.page) == []
 
 
+@pytest.mark.parametrize(
+    "path", ["/metrics", "/reliability", "/classwise", "/slices", "/compare_models"]
+)
+def test_tables_beside_the_sidebar_fit_a_window_of_1280_pixels(path, view):
+    tab = view(width=1280).open(f"{path}?data=breast_cancer")
+    page = tab.page
+    page.locator(".dvn-scroller").first.wait_for(state="attached")
+
+    def wider():
+        """By how many pixels the tables are wider than what is seen of them."""
+        return page.evaluate(
+            """() => [...document.querySelectorAll(".dvn-scroller")].map(t => t.scrollWidth - t.clientWidth).filter(more => more > 0)"""
+        )
+
+    settling.in_the_end(
+        page, lambda: page.locator("[data-testid=stSpinner]").count(), lambda n: not n
+    )
+    tab.settle()
+    assert settling.in_the_end(page, wider, lambda found: not found) == []
+
+
 @pytest.mark.parametrize("path", ["/", "/explain", "/cumulative?data=digits"])
 def test_figures_beside_a_sidebar_on_a_small_window_are_whole(path, view):
     tab = view(width=1024).open(path)

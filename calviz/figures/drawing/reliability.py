@@ -43,6 +43,8 @@ _LEGEND, _TITLED = 0.12, 56
 _LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
 #: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
 _HISTOGRAM, _STRIP = 0.18, 0.065
+#: Width and height of the label of the worst bin with its distance from the corner, in pixels.
+_LABEL = 130, 48
 #: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
 
@@ -193,9 +195,10 @@ class _Surroundings:
         if at is None or self.traces.marks == "bars":
             return
         gap, score = float(f.gap[at]), float(f.mean_score[at])
-        x, y, anchor = (0.98, 0.03, ("right", "bottom"))
-        if gap < 0:
-            x, y, anchor = (0.02, 0.97, ("left", "top"))
+        below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
+        corners = [above, below] if gap < 0 else [below, above]
+        # Where both have as many, that on the side of the points of this bin, whose line is then short.
+        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
         yield label(
             f"<b>{points(abs(gap))} points</b> too {'high' if gap > 0 else 'low'}<br>"
             f"{counted(int(f.count[at]), 'row')}",
@@ -218,6 +221,18 @@ class _Surroundings:
             "arrowwidth": 1,
             "arrowcolor": p.muted,
         }
+
+    def _covered(self, left: bool) -> int:
+        """Number of bins whose point, interval or gap the label would cover in the upper left, or else the lower right, corner."""
+        f = self.figure
+        side = SIDE if self.width is None else min(SIDE, max(self.width - _LEFT - _RIGHT, 100))
+        across, up = _LABEL[0] / side, _LABEL[1] / side
+        drawn = np.stack([f.mean_score, f.observed, *f.interval])
+        if left:
+            hidden = (f.mean_score < across) & (np.nanmax(drawn, axis=0) > 1 - up)
+        else:
+            hidden = (f.mean_score > 1 - across) & (np.nanmin(drawn, axis=0) < up)
+        return int(np.count_nonzero(hidden))
 
     def frame(self) -> dict[str, Any]:
         """Draw a frame around the square, whose x axis is drawn below the histogram."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
 from calviz.figures.drawing.curves_and_labels import (
+    UNFADED,
     Trace,
     label,
     markers,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
 _ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
+#: Size of a mark, and of one that was clicked, in pixels.
+_MARK, _CLICKED = 9, 14
 #: Maximum characters of a name beside and above its row, and space beside the names in pixels.
 _NAME, _ABOVE, _BESIDE = 52, 46, 20
 
@@ -86,7 +89,7 @@ def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
                 [100 * s.gap for s in some],
                 at,
                 colour,
-                size=9,
+                size=_MARK,
                 symbol=symbol if off else f"{symbol}-open",
                 edge=colour,
                 edge_width=1.5,
@@ -100,6 +103,8 @@ def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
                 ),
                 customdata=[[i, *_facts(figure.shown[i])] for i in at],
                 hovertemplate="%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
+                unselected=UNFADED["unselected"],
+                selected={"marker": {"opacity": 1, "size": _CLICKED}},
             )
 
 
@@ -117,6 +122,7 @@ def _outlines(other: Overlay[FloatArray], palette: Palette) -> Trace:
         name=name,
         # So that a click selects the slice, as on the main marker.
         customdata=[[i] for i in range(other.content.size)],
+        **UNFADED,
         hovertemplate="%{x:.2f} points<extra>" + name + "</extra>",
     )
 

@@ -37,9 +37,10 @@ def make(subject: Subject) -> Iterator[Block]:
     yield from _trade_offs(subject, sample)
     yield from _net_benefit(subject, sample)
     yield _at_cutoffs(sample, subject.cutoff)
+    intervals = sample.view(at_cutoff, cutoff=CUTOFFS[0]).interval_words
     yield Note(
-        "Shares in % with exact (Clopper-Pearson) 95 % intervals; PPV and NPV: positive and negative predictive value. A cutoff of t means that a missed hit is as bad as (1 - t) / t false "
-        "alarms; net benefit weighs them accordingly."
+        f"Shares in % with 95 % intervals, which are {intervals}; PPV and NPV: positive and negative predictive value. A cutoff of t "
+        "means that a missed hit is as bad as (1 - t) / t false alarms; net benefit weighs them accordingly."
     )
     yield Heading("What validations report")
     # The areas are given above.
@@ -133,7 +134,7 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
         }
         for name, (value, low, high) in c.shares().items():
             row |= {name: value, f"{name} low": low, f"{name} high": high}
-            ends = f" ({points(low)} to {points(high)})"
+            ends = "" if low != low else f" ({points(low)} to {points(high)})"
             text[_SHORT.get(name, name)] = "–" if value != value else f"{points(value)}{ends}"
         numbers.append(row | {"net benefit": net})
         shown.append(text)

@@ -47,7 +47,7 @@ def explore(settings: Settings) -> None:
             chosen = _chosen_classes(figure, settings)
         description = keep_units_together(figure.describe().split(": ", 1)[-1])
         st.markdown(md(capitalised(description), 600))
-        picture, pairs = st.columns([3, 2], gap="medium")
+        picture, pairs = st.columns([6, 5], gap="small")
         with picture:
             _matrix(figure, chosen, colour_by)
             # On a phone, cells have room for one number.
@@ -146,12 +146,14 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
         key=key,
         alt="Pairs of classes that are mixed up, those of most rows first",
         column_config={
-            "rows": st.column_config.NumberColumn(format="localized"),
+            "rows": st.column_config.NumberColumn(width=56, format="localized"),
             "share": st.column_config.NumberColumn(
-                format="%.1f %%", help="Of the rows of the true class."
+                width=60, format="%.1f %%", help="Of the rows of the true class."
             ),
             "confidence": st.column_config.NumberColumn(
-                format="%.3f", help="Mean probability that these rows gave to the wrong class."
+                width=84,
+                format="%.3f",
+                help="Mean probability that these rows gave to the wrong class.",
             ),
         },
     )

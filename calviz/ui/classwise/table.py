@@ -203,7 +203,7 @@ def _pictures(shown: pd.DataFrame) -> list[str | None]:
         )
         for value, low, high, start, end in shown[names].to_numpy(float).tolist()
     ]
-    return bullet.column(bullets)
+    return bullet.column(bullets, width=_PICTURE)
 
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
@@ -247,6 +247,8 @@ _DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
     "one-vs-rest": ("value", *_ENDS),
     "true-class": ("mcs", *_ENDS),
 }
+#: Width of the column of pictures in pixels.
+_PICTURE = 100
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
 _VALUE_COLUMNS = {
     "predicted-class": st.column_config.NumberColumn(
@@ -267,7 +269,7 @@ _VALUE_COLUMNS = {
 }
 #: Columns in the order shown, which fits a page of usual width.
 _COLUMNS = {
-    "class": st.column_config.TextColumn(width=96, pinned=True),
+    "class": st.column_config.TextColumn(width=80, pinned=True),
     "selected": st.column_config.NumberColumn(
         width=66,
         format="localized",
@@ -277,21 +279,22 @@ _COLUMNS = {
         width=66, help="What is drawn, in the pinned state, in points."
     ),
     "predicted_rows": st.column_config.NumberColumn(
-        "predicted", width=72, format="localized", help="Rows that are predicted as the class."
+        "predicted", width=70, format="localized", help="Rows that are predicted as the class."
     ),
     "value": _VALUE_COLUMNS["true-class"],
     bullet.COLUMN: bullet.config(
-        "The error, its interval and its range if calibrated; the thin line is at 0."
+        "The error, its interval and its range if calibrated; the thin line is at 0.",
+        width=_PICTURE,
     ),
-    "interval": st.column_config.TextColumn("95 % interval", width=94),
+    "interval": st.column_config.TextColumn("95 % interval", width=88),
     "calibrated": st.column_config.TextColumn(
         "if calibrated",
-        width=94,
+        width=88,
         help="Where a perfectly calibrated model falls, adjusted for the number of classes. By true class it is not centred "
         "at 0: among the rows of one true class, wrong predictions are over-represented.",
     ),
     "outside": st.column_config.NumberColumn(
-        "outside by", width=76, help="How far the error lies outside that range, in points."
+        "outside by", width=70, help="How far the error lies outside that range, in points."
     ),
     "rows": st.column_config.NumberColumn(
         width=54, format="localized", help="Rows whose true label is the class."

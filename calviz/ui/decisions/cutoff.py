@@ -162,7 +162,10 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
         net = net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])
         shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), decimal(float(net))]
         shares[f"95 % interval{head}"] = [
-            *(percent_range(low, high) for _, low, high in c.shares().values()),
+            *(
+                "–" if low != low else percent_range(low, high)
+                for _, low, high in c.shares().values()
+            ),
             _interval(sample, c),
         ]
     # On a small page, the numbers would be cut beside the confusion matrix.
@@ -183,8 +186,10 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
                 height="content",
                 alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
             )
+    weighted = cells[0].weights is not None and not cells[0].alike
     st.caption(
-        "Intervals of shares are exact (Clopper and Pearson); that of the net benefit is a bootstrap interval."
+        f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares are {cells[0].interval_words}; that of the net "
+        "benefit is a bootstrap interval."
     )
 
 

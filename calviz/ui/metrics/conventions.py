@@ -17,8 +17,8 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram, table_export
 from calviz.ui.widgets.tables import sortable
 
-#: Height in pixels of a row of the table, for three lines of text.
-ROW_HEIGHT = 74
+#: Height in pixels of a row of the table, for up to four lines of text.
+ROW_HEIGHT = 86
 NUMBERS = ("value", "difference", "if calibrated")
 
 
@@ -127,19 +127,19 @@ def _draw(conventions: Conventions) -> None:
         "if calibrated": [conventions.noise, *(v.noise for v in others)],
     }
     config = {
-        "library, function": st.column_config.TextColumn(width=178, pinned=True),
-        "value": st.column_config.Column(width=72, alignment="right", help="In points."),
+        "library, function": st.column_config.TextColumn(width=188, pinned=True),
+        "value": st.column_config.Column(width=64, alignment="right", help="In points."),
         "difference": st.column_config.Column(
-            width=88, alignment="right", help="To calviz's ECE, in points."
+            width=80, alignment="right", help="To calviz's ECE, in points."
         ),
         "if calibrated": st.column_config.Column(
-            width=96,
+            width=92,
             alignment="right",
             help="What this convention gives on average for a perfectly calibrated model with the same number of "
             "rows, in points.",
         ),
-        "its default": st.column_config.TextColumn(width=200),
-        "why it differs": st.column_config.TextColumn(width=330),
+        "its default": st.column_config.TextColumn(width=190),
+        "why it differs": st.column_config.TextColumn(width=300),
     }
     st.dataframe(
         sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),

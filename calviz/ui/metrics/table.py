@@ -31,7 +31,7 @@ ALL = "All families"
 #: Rows times classes up to which error bars are computed by default.
 AT_ONCE = 1_000_000
 #: Width of a picture in the table, in pixels.
-_PICTURE = 88
+_PICTURE = 74
 #: Height of the table in pixels, alone and with the explanation of a metric below it.
 HEIGHT, HEIGHT_BESIDE = 620, 320
 
@@ -158,6 +158,8 @@ def _draw(
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
     texts = texts.drop(columns=unused)
+    # Shorter, so that the table fits beside the sidebar in a window of 1,280 pixels.
+    texts["family"] = texts["family"].str.replace(" and ", ", ")
     options: dict[str, Any] = {}
     height = HEIGHT
     if select:
@@ -180,10 +182,10 @@ def _draw(
 def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
     return {
-        "metric": st.column_config.TextColumn(width=196, pinned=True),
-        "value": st.column_config.Column(width=72, alignment="right"),
+        "metric": st.column_config.TextColumn(width=194, pinned=True),
+        "value": st.column_config.Column(width=64, alignment="right"),
         "selected": st.column_config.Column(
-            width=80,
+            width=78,
             alignment="right",
             help="The value of the selected rows alone; no test is run on them.",
         ),
@@ -191,20 +193,20 @@ def _columns() -> dict[str, Any]:
             width=80, alignment="right", help="The value in the pinned state."
         ),
         bullet.COLUMN: bullet.config(width=_PICTURE),
-        "95 % interval": st.column_config.TextColumn(width=124, help=INTERVAL_HELP),
+        "95 % interval": st.column_config.TextColumn(width=112, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
-            width=84,
+            width=81,
             alignment="right",
             help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
             "the same number of rows.",
         ),
         "noise: 95 %": st.column_config.Column(
-            width=84,
+            width=81,
             alignment="right",
             help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
         ),
         "p-value": st.column_config.Column(
-            width=60,
+            width=58,
             alignment="right",
             help="How often a perfectly calibrated model shows a value at least as extreme.",
         ),
@@ -212,8 +214,8 @@ def _columns() -> dict[str, Any]:
             width=120,
             help="How close the value is to that of the rows behind the profile: exact, within a bound, or not known.",
         ),
-        "better": st.column_config.TextColumn(width=52, help="Which values are better."),
-        "family": st.column_config.TextColumn(width=180),
+        "better": st.column_config.TextColumn(width=50, help="Which values are better."),
+        "family": st.column_config.TextColumn(width=166),
     }
 
 

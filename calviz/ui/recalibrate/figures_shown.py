@@ -35,8 +35,9 @@ VIEWS = {
 def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw reliability diagrams of all methods on one scale, the uncalibrated model first."""
     st.subheader("Reliability, side by side", anchor=False)
+    exact = "exact " if settings.whole.alike else ""
     st.caption(
-        "One scale for all, in the order of the table. Circles: what was observed, with exact 95 % intervals and areas in "
+        f"One scale for all, in the order of the table. Circles: what was observed, with {exact}95 % intervals and areas in "
         "proportion to the rows; solid lines: scores too high; dotted: too low; grey: the range of a calibrated model; "
         f"{settings.bins_words}."
     )

@@ -141,6 +141,8 @@ def table(
 ) -> pd.DataFrame:
     """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
     score, hit = score_and_hit(settings.reduction)
+    # Weighted or clustered rows count as their effective number.
+    heading = "exact 95 % interval" if settings.whole.alike else "95 % interval"
     lines = []
     for name, part in parts.items():
         interval = part.interval
@@ -150,7 +152,7 @@ def table(
             score: share_cell(part.score),
             hit: share_cell(part.observed),
             "gap, points": points(part.gap, plus=True),
-            "exact 95 % interval": ""
+            heading: ""
             if interval is None or name in bare
             else f"{points(interval.low)} to {points(interval.high)}",
         }

@@ -86,6 +86,7 @@ class UnreadableFile:
     options: ReadingOptions
     message: str
     repairs: tuple[Repair, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,8 +160,15 @@ def open_file(
         loaded = read(source, name=name, options=options)
         key = _short_digest(loaded)
     except CalvizError as error:
-        repairs = error.repairs if isinstance(error, InputError) else ()
-        failure = UnreadableFile(name or "several files", source, options, str(error), repairs)
+        repairs, columns = (
+            (error.repairs, error.columns) if isinstance(error, InputError) else ((), ())
+        )
+        before = unreadable_file()
+        if not columns and before is not None and before.source is source:
+            columns = before.columns
+        failure = UnreadableFile(
+            name or "several files", source, options, str(error), repairs, columns
+        )
         st.session_state[_UNREADABLE] = failure
         return failure
     entry = OpenFile(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
@@ -255,8 +263,18 @@ def _start_session(requested: str | None) -> None:
     if requested is None or requested in titles():
         if requested is not None:
             select(requested)
+            _read_as_address_says(requested)
         return
     st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
+
+
+def _read_as_address_says(key: str) -> None:
+    """Read a file of the server again if the address says how; only now is it known that the address means this file."""
+    entry, options = files().get(key), decode_options(st.query_params.get(READING, ""))
+    if entry is None or entry.source is None:
+        return
+    if encode_options(options) != encode_options(entry.options):
+        open_file(entry.title, entry.source, options)
 
 
 def _files_of_server() -> list[Path]:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
+#: Width of the column of pictures in pixels.
+_PICTURE = 108
 _QUESTION, _MARKS = "calviz.slices.asked", "slices.marks"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
 
@@ -287,7 +289,7 @@ def _selected(shown: Sequence[Slice]) -> int | None:
 
 def _names(*, pinned: bool) -> Any:
     # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
-    usual = 140 if pinned else 208
+    usual = 140 if pinned else 166
     widths = {"narrow": 150, "small": 150, "usual": usual, "wide": 320}
     return st.column_config.TextColumn(width=widths[browser.size()], pinned=True)
 
@@ -302,7 +304,9 @@ _COLUMNS = {
     "hits": _column(60, "Share of hits."),
     "gap": _column(54, "Score minus hits, in points."),
     "pinned": _column(64, "The gap in the pinned state, in points."),
-    bullet.COLUMN: bullet.config("The gap and its interval; the thin line is at 0."),
+    bullet.COLUMN: bullet.config(
+        "The gap and its interval; the thin line is at 0.", width=_PICTURE
+    ),
     "95 % interval": st.column_config.Column(
         width=106, alignment="right", help="Of the gap, in points."
     ),
@@ -367,7 +371,7 @@ def _styled_table(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         for s in tested.slices[:MOST]
     )
     gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
-    frame.insert(5, bullet.COLUMN, bullet.column(gaps))
+    frame.insert(5, bullet.COLUMN, bullet.column(gaps, width=_PICTURE))
     if pinned is not None:
         frame.insert(5, "pinned", pinned.content[:MOST])
     formats: Any = {

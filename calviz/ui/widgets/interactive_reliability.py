@@ -18,7 +18,7 @@ from calviz.ui.widgets import browser, csv_download, diagram, link_choice, table
 from calviz.ui.widgets.escape import md
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
-WIDTH = 480
+WIDTH = 460
 #: Curves that may be drawn over the bars.
 CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
 _PICKS = {"click": "a bin by a click", "drag": "a range by a drag"}
@@ -47,7 +47,7 @@ def explore(settings: Settings) -> None:
                 help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
             )
         figure = results.reliability(settings, tuple(k for k in CURVES if k in curves))
-        row, below = st.container(horizontal=True, gap="medium"), st.container()
+        row, below = st.container(horizontal=True, gap="small"), st.container()
         # Drawn before the diagram, which takes the browser longest.
         with below:
             panel.draw(
@@ -178,7 +178,7 @@ def _columns(figure: Reliability) -> dict[str, Any]:
         "bin": number(width=38),
         "scores": text(width=92 if figure.sums.edges.size <= 51 and not _fine(figure) else 120),
         "rows": number(width=54, format="localized"),
-        "observed": number(width=68, format="%.3f", help=md(figure.reduction.hit_label)),
+        "observed": number(width=66, format="%.3f", help=md(figure.reduction.hit_label)),
         "gap": number(width=48, help="Mean score minus observed, in points."),
         "interval": text("95 % interval", width=108, help="Exact interval of the observed."),
     }

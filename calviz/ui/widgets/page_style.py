@@ -21,14 +21,21 @@ label:has(:is(input[type="checkbox"], input[type="radio"]):focus-visible) {{
 }}
 .modebar-container:focus-within .modebar {{ opacity: 1 !important; }}
 """
-# Streamlit puts columns one above the other on a phone only. Beside a sidebar of 300 pixels and the page's margins, two figures
-# that share less than `browser.USUAL` pixels would lose their legends. Styles do it, because a figure that moves to another
+# Streamlit's margins of 80 pixels on either side would cut the last columns of the tables in a window of 1,280 pixels.
+_SIDEBAR, _MARGIN, _SMALL_WINDOW = 300, 32, (800, 1400)
+_MARGINS = f"""
+@media (min-width: {_SMALL_WINDOW[0]}px) and (max-width: {_SMALL_WINDOW[1]}px) {{
+  [data-testid="stMainBlockContainer"] {{ padding-left: {_MARGIN}px; padding-right: {_MARGIN}px; }}
+}}
+"""
+# Streamlit puts columns one above the other on a phone only. Beside the sidebar and the page's margins, two figures that share less than `browser.USUAL` pixels would lose their legends. Styles do it, because a figure that moves to another
 # container is drawn again from the domains of its last size.
 _COLUMNS = '[data-testid="stHorizontalBlock"]:has([data-testid="stPlotlyChart"]) > [data-testid="stColumn"]'
 _STACKED = "min-width: calc(100% - 1.5rem);"
+_UPTO = browser.USUAL + 2 * _MARGIN
 _NARROW = f"""
-@media (max-width: {browser.USUAL + 160}px) {{ {_COLUMNS} {{ {_STACKED} }} }}
-@media (max-width: {browser.USUAL + 460}px) {{
+@media (max-width: {_UPTO}px) {{ {_COLUMNS} {{ {_STACKED} }} }}
+@media (max-width: {_UPTO + _SIDEBAR}px) {{
   [data-testid="stApp"]:has([data-testid="stSidebar"][data-collapsed="false"]) {_COLUMNS} {{ {_STACKED} }}
 }}
 """
@@ -45,4 +52,4 @@ _DARK = """
 def draw() -> None:
     """Add the styles to the page; they take no room."""
     dark = st.context.theme.type == "dark"
-    st.html(f"<style>{_CSS}{_NARROW}{_DARK if dark else ''}</style>")
+    st.html(f"<style>{_CSS}{_MARGINS}{_NARROW}{_DARK if dark else ''}</style>")

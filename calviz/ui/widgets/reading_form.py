@@ -15,7 +15,11 @@ _NONE = "none"
 
 
 def reading_form(
-    key: str, options: ReadingOptions, recognition: Recognition | None
+    key: str,
+    options: ReadingOptions,
+    recognition: Recognition | None,
+    *,
+    columns: Sequence[str] = (),
 ) -> ReadingOptions | None:
     """Draw the form; return the submitted options, or None.
 
@@ -26,9 +30,11 @@ def reading_form(
     options : ReadingOptions
         What the widgets show at first.
     recognition : Recognition, optional
-        Of the file, whose columns are offered; without it, names of columns are typed.
+        Of the file, whose columns are offered.
+    columns : sequence of str
+        The columns of a file that could not be recognised; without any, names of columns are typed.
     """
-    columns = list(recognition.columns) if recognition else []
+    columns = list(recognition.columns) if recognition else list(columns)
     with st.form(f"calviz.reading.{key}", border=False):
         left, right = st.columns(2)
         with left:

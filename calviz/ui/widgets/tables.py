@@ -170,6 +170,8 @@ def _facts(part: Dataset) -> dict[str, object]:
         columns["time"] = np.datetime_as_string(
             part.times, "D" if (days == part.times).all() else "s"
         )
+    if part.clusters is not None:
+        columns["cluster"] = part.clusters.values()
     if part.weights is not None:
         columns["weight"] = part.weights
     for name, column in part.groups.items():

@@ -101,7 +101,7 @@ def failure_card() -> None:
                 open_files.forget_unreadable_file()
                 st.rerun()
         with st.expander("Say how to read it"):
-            options = reading_form("failed", failure.options, None)
+            options = reading_form("failed", failure.options, None, columns=failure.columns)
             if options is not None:
                 _read_again(failure.name, failure.source, options)
 

@@ -179,6 +179,24 @@ def test_a_model_that_nothing_improves_is_left_alone():
     assert advise(worse, data(10)).method == "identity"
 
 
+def test_what_is_better_only_beside_the_uncalibrated_model_is_said_so():
+    # The table calls it better, adjusted for the methods; adjusted for all pairs, the two are not told apart.
+    tied = ("identity", "temperature", "beta")
+    values = {"identity": 0.12, "temperature": 0.09, "beta": 0.1}
+    advice = advise(
+        comparison(values, tied, verdicts={"temperature": {"brier": "better"}}), data(2)
+    )
+    assert advice.method == "identity"
+    words = " ".join(advice.reasons)
+    assert "No method is better" not in words
+    assert (
+        "better beyond noise than that of the uncalibrated model if methods are compared" in words
+    )
+    assert "with all pairs of methods taken into account" in words
+    advice = advise(comparison(values, tied, verdicts={"temperature": {"brier": "tied"}}), data(2))
+    assert "No method is better" in " ".join(advice.reasons)
+
+
 def test_where_nothing_was_fitted_nothing_is_claimed():
     result = comparison({"identity": 0.5, "ets": 0.4}, ("identity",), failed=("ets",))
     assert advise(result, data(10)).reasons == (

@@ -57,7 +57,7 @@ def test_mce_is_said_to_be_off_by_its_bin_and_not_by_a_noise_floor_that_says_oth
     # 83.56 % and 59.62 % are 23.9 points apart, as the finding says of this bin: one decimal would show 24.0.
     bin_ |= {"mean_score": 0.8356, "hits_low": 0.3961, "hits_high": 0.7758}
     text = Written(MetricResult("mce", 0.2394, None, floor, details=bin_)).noise(tail="upper")
-    assert "mean score 83.56 %, hits 39.61 % to 77.58 %" in text
+    assert "mean score 83.56 %, hits 39.6 % to 77.6 %" in text
     bin_["mean_score"] = 0.833
     within = bin_ | {"hits_low": 0.653, "hits_high": 0.838}
     text = Written(MetricResult("mce", 0.0852, Interval(0.0, 0.1633), floor, details=within))

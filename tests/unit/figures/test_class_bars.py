@@ -270,7 +270,7 @@ def test_no_interval_leaves_what_a_gap_can_be(mode):
 
 def test_the_legend_names_intervals_only_where_there_are_some():
     p = classes(n=60)
-    clustered = calviz.Predictions(probs=p.probs, labels=p.labels, clusters=np.arange(60) // 3)
+    clustered = calviz.Predictions(probs=p.probs, labels=p.labels, clusters=np.arange(60) // 10)
     for data, some in ((p, True), (clustered, False)):
         drawn = ClassBars.compute(data, mode="predicted-class").plot()
         shown = {t.name for t in drawn.data if t.name and t.showlegend is not False}

@@ -107,3 +107,46 @@ def test_names_of_models_do_not_lie_on_points():
     )
     first = next(a for a in figure.plot(width=360).layout.annotations if a.text == "first")
     assert (first.xanchor, first.yanchor) == ("left", "top")
+
+
+def _log_loss_of(figure):
+    miscalibration, discrimination, uncertainty = figure.parts["nll"]
+    return miscalibration - discrimination + uncertainty
+
+
+def test_it_says_why_its_log_loss_is_not_the_nll_if_scores_are_rounded_to_1():
+    # The true class has 1e-12 in one row, whose score is 1 in single precision: by hand -ln 1e-12 = 27.631, and 36.044 if the
+    # rest is 0 and counts as the machine epsilon. All other rows have -ln 1/2.
+    probs = np.full((100, 2), 0.5, dtype=np.float32)
+    probs[0] = 1e-12, 1
+    p = calviz.Predictions(probs=probs, labels=np.arange(100) % 2, name="rounded")
+    figure = CorpDiagram.compute(p, reduction="positive", resamples=50)
+    assert _log_loss_of(figure) == pytest.approx((36.0437 + 99 * np.log(2)) / 100, abs=1e-5)
+    says = figure.reading()
+    assert says.count("The NLL of these rows is ") == 1
+    nll = (12 * np.log(10) + 99 * np.log(2)) / 100
+    assert f"The NLL of these rows is {nll:.4f}: " in says
+    assert "(in 1 row to 0; such a 0 counts as 2.2e-16, a loss of 36)" in says
+    # The true class does not have probability 0: the NLL is not called infinite.
+    note = calviz.evaluate(p, ["nll_miscalibration"], reduction="positive")["nll_miscalibration"]
+    assert "1 row (1.00 %) has a score of 1 without a hit" in note.note
+    assert "NLL" not in note.note
+
+
+def test_it_says_nothing_about_the_nll_if_its_log_loss_is_the_nll():
+    p = binary(500, 1.5)
+    figure = CorpDiagram.compute(p, reduction="positive", resamples=50)
+    nll = -np.log(p.probs[np.arange(500), p.labels]).mean()
+    assert _log_loss_of(figure) == pytest.approx(nll)
+    assert "NLL" not in figure.reading()
+
+
+def test_it_says_why_its_log_loss_is_not_the_nll_of_many_classes():
+    # Hits at 0.5, and misses at 0.5 whose true class has 0.3: (score, hit) knows only the 0.5, and each row costs ln 2.
+    p = calviz.Predictions(
+        probs=np.tile([0.5, 0.3, 0.2], (200, 1)), labels=np.repeat([0, 1], 100), name="three"
+    )
+    figure = CorpDiagram.compute(p, reduction="top-label", resamples=50)
+    assert _log_loss_of(figure) == pytest.approx(np.log(2))
+    nll = (np.log(1 / 0.5) + np.log(1 / 0.3)) / 2
+    assert f"The NLL of these rows is {nll:.4f}: " in figure.reading()

@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 import calviz
 from benchmarks import record_decision_curves
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.predictions import Predictions
 from calviz.figures import CalibrationCurve, NetBenefit, OutcomeHistogram, Roc
 from calviz.sample.cutoff import at_cutoff, decidable
 from calviz.sample.sample import Sample
@@ -155,3 +157,52 @@ def test_what_cannot_be_decided_on():
         decidable(Sample.of(top))
     # Two classes by the top label are decided on by the positive class.
     assert decidable(Sample.of(data(50)[0], reduction="top-label")).reduction.key == "positive"
+
+
+def _ends(data, name):
+    counts = Sample.of(data, reduction="positive").view(at_cutoff, cutoff=0.5)
+    return counts.shares()[name]
+
+
+def _independent(n=400):
+    rng = np.random.default_rng(3)
+    score = rng.uniform(0, 1, n)
+    return score, (rng.random(n) < score).astype(int)
+
+
+@pytest.mark.parametrize("name", ["sensitivity", "specificity", "positive predictive value"])
+def test_rows_repeated_in_their_cluster_have_the_intervals_of_the_rows_once(name):
+    score, labels = _independent()
+    once = _ends(Predictions(probs=score, labels=labels), name)
+    five = _ends(
+        Predictions(
+            probs=np.repeat(score, 5),
+            labels=np.repeat(labels, 5),
+            clusters=np.repeat(np.arange(400), 5),
+        ),
+        name,
+    )
+    assert five[0] == pytest.approx(once[0])
+    assert five[2] - five[1] == pytest.approx(once[2] - once[1], rel=0.02)
+
+
+def test_weighted_rows_count_as_kish_says():
+    score, labels = _independent()
+    weights = np.where(np.arange(400) % 2, 3.0, 1.0)
+    share, low, high = _ends(
+        Predictions(probs=score, labels=labels, weights=weights), "sensitivity"
+    )
+    hit, right = labels == 1, score >= 0.5
+    w = weights[hit]
+    assert share == pytest.approx(w[right[hit]].sum() / w.sum())
+    n = w.sum() ** 2 / (w**2).sum()
+    assert low == pytest.approx(stats.beta.ppf(0.025, share * n, n - share * n + 1))
+    assert high == pytest.approx(stats.beta.ppf(0.975, share * n + 1, n - share * n))
+
+
+def test_with_few_clusters_shares_have_no_interval():
+    score, labels = _independent()
+    data = Predictions(probs=score, labels=labels, clusters=np.arange(400) % 7)
+    share, low, high = _ends(data, "specificity")
+    assert 0 < share < 1
+    assert np.isnan([low, high]).all()

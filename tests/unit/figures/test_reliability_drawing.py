@@ -240,3 +240,28 @@ def test_escaped_text_reads_as_it_was():
     p = calviz.Predictions(probs=np.full(40, 0.4), labels=np.arange(40) % 2, name="a < b & c")
     annotations = drawn(Reliability.compute(p), caption=True)["layout"]["annotations"]
     assert any("a &lt; b &amp; c" in a["text"] for a in annotations)
+
+
+def _label_and_points(share_of_hits):
+    """Corner of the label of the worst bin, and the points of all bins, for bins of 200 rows with given shares of hits."""
+    score = np.repeat((np.arange(10) + 0.5) / 10, 200)
+    hits = np.round(200 * np.asarray(share_of_hits)).astype(int)
+    labels = np.concatenate([np.arange(200) < k for k in hits]).astype(int)
+    figure = Reliability.compute(
+        calviz.Predictions(probs=score, labels=labels), reduction="positive", bins=10
+    )
+    (label,) = [a for a in figure.plot().layout.annotations if "points</b> too" in a.text]
+    return (label.xanchor, label.yanchor), label.text
+
+
+def test_the_label_of_the_worst_bin_covers_no_points():
+    # All bins too low, the points of the first ones near 1: the upper left corner is full, the lower right one is free.
+    low = [0.5, 0.9, 0.97, 0.98, 0.99, 0.99, 0.99, 0.99, 0.99, 0.99]
+    assert _label_and_points(low)[0] == ("right", "bottom")
+    # Mildly too low: the upper left corner is free, and nearer.
+    mild = np.minimum((np.arange(10) + 0.5) / 10 + 0.15, 0.99)
+    corner, text = _label_and_points(mild)
+    assert corner == ("left", "top")
+    assert "too low" in text
+    # The mirror image, too high: the lower right corner is full.
+    assert _label_and_points(1 - np.asarray(low)[::-1])[0] == ("left", "top")

@@ -238,3 +238,15 @@ def test_clusters_of_a_slice_are_a_t_test_of_their_sums():
     t = abs(sums.sum()) / np.sqrt((sums**2).sum())
     result = p_against_calibrated(slice_sums(events, np.zeros(100, dtype=int), 1, cluster))
     assert result == pytest.approx([2 * stats.t.sf(t, 9)], rel=1e-9)
+
+
+def test_a_click_on_a_slice_does_not_fade_the_others():
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.2, 0.8, 900)
+    p = calviz.Predictions(
+        probs=score, labels=rng.random(900) < score**2, groups={"g": np.arange(900) % 3}
+    )
+    drawn = SliceGaps.compute(calviz.slices(p)).plot()
+    clickable = [trace for trace in drawn.data if trace.customdata is not None]
+    assert clickable
+    assert all(trace.unselected.marker.opacity == 1 for trace in clickable)
