@@ -63,6 +63,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     accuracy_preserving: bool = False
     #: Whether fitting needs labels of at least two classes.
     _needs_two_classes: ClassVar[bool] = True
+    #: Whether logits may be too large to fit on.
+    _limits_logits: ClassVar[bool] = True
 
     input: Input
     floor: FloorChoice
@@ -310,7 +312,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(message, remedy=remedy) from None
         if self.input == "probabilities":
             check_probabilities(array)
-        else:
+        elif self._limits_logits:
             check_logits(array)
         return array
 

@@ -1,6 +1,7 @@
 """Full disks and Ctrl-C: one sentence, and no file that is half written."""
 
 import errno
+import json
 import os
 import resource
 import signal
@@ -16,6 +17,7 @@ import calviz
 from calviz.cli.text import sentence
 from calviz.core.atomic_files import OutputError
 from calviz.data.writing import write_predictions
+from tests.inputs.command_line import outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -77,3 +79,27 @@ def test_ctrl_c_ends_at_once_with_a_sentence_and_no_file(tmp_path):
     assert last == "calviz: interrupted; no output file is left incomplete."
     assert "Traceback" not in text
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_loop_of_links_is_no_file(tmp_path):
+    loop = tmp_path / "loop.csv"
+    loop.symlink_to("loop.csv")
+    for command in (["audit"], ["recalibrate", "--method", "platt", "--out", tmp_path / "o.csv"]):
+        code, _, wrong = outcome(command[0], loop, *command[1:])
+        assert (code, wrong) == (2, "calviz: loop.csv: there is no such file.\n")
+    assert list(tmp_path.iterdir()) == [loop]
+
+
+def test_logits_that_are_too_large_for_a_fit_are_compared_as_they_are(tmp_path):
+    # All rows say class 1, which is wrong in a quarter of them; each of these adds 2 to the sum over classes.
+    file, out = tmp_path / "large.csv", tmp_path / "o.json"
+    rows = "".join(f"{int(i % 4 > 0)},-1e30,1e30\n" for i in range(40))
+    file.write_text("label,logit_0,logit_1\n" + rows)
+    code, _, wrong = outcome(
+        *("compare", file, "--methods", "temperature", "--fit-fraction", "0.5"),
+        *("--json", out, "--html", tmp_path / "o.html"),
+    )
+    assert (code, "temperature: row 1: the logit of class 1 is 1e+30" in wrong) == (0, True)
+    methods = json.loads(out.read_text())["methods"]
+    assert (methods["identity"]["ok"], methods["temperature"]["ok"]) == (True, False)
+    assert methods["identity"]["metrics"]["brier"]["value"] == pytest.approx(2 * 0.25)

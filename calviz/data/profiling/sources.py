@@ -260,18 +260,27 @@ def _csv_frame(
     import polars as pl
 
     dialect = text.dialect
-    frame = pl.scan_csv(
-        list(paths),
-        glob=False,
-        separator=dialect.separator,
-        decimal_comma=dialect.decimal_comma,
-        # The header is skipped, because its names may have spaces around them or comments above.
-        has_header=False,
-        skip_lines=dialect.skip,
-        new_columns=list(dialect.names),
-        schema_overrides=dict.fromkeys(_floats(text, floats), pl.Float64),
-        infer_schema_length=None if careful else 100,
-    )
+
+    def scanned(types: dict[str, Any]) -> pl.LazyFrame:
+        return pl.scan_csv(
+            list(paths),
+            glob=False,
+            separator=dialect.separator,
+            decimal_comma=dialect.decimal_comma,
+            # The header is skipped, because its names may have spaces around them or comments above.
+            has_header=False,
+            skip_lines=dialect.skip,
+            new_columns=list(dialect.names),
+            schema_overrides=types,
+            infer_schema_length=None if careful else 100,
+        )
+
+    types: dict[str, Any] = dict.fromkeys(_floats(text, floats), pl.Float64)
+    frame = scanned(types)
+    # Arrow has no type for whole numbers of more than 64 bits, which are identifiers.
+    long = [name for name, kind in frame.collect_schema().items() if kind == pl.Int128]
+    if long:
+        frame = scanned(types | dict.fromkeys(long, pl.String))
     if careful and len(dialect.names) > 1:
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     return frame
