@@ -159,7 +159,10 @@ def test_text_that_cannot_be_read_in_blocks_is_refused_in_the_words_of_the_whole
     path, fitted = tmp_path / "rows.csv", map_file(tmp_path)
     path.write_text(text)
     before = sorted(tmp_path.iterdir())
-    for command in (("apply", "--map", fitted), ("compare", "--methods", "platt", "--sample", "10")):
+    for command in (
+        ("apply", "--map", fitted),
+        ("compare", "--methods", "platt", "--sample", "10"),
+    ):
         out = ("--out", tmp_path / "above" / "out") if command[0] == "apply" else ()
         code, _, wrong = run(command[0], path, *command[1:], *out)
         assert (code, says in wrong, "new_columns" in wrong) == (2, True, False), wrong

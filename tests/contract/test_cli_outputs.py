@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from calviz.core.errors import NotAvailable
@@ -148,3 +149,38 @@ def test_a_link_in_the_folder_does_not_lead_to_a_source(tmp_path: Path):
         code, _, wrong = run("apply", source, "--map", fitted, "--out", folder)
         assert (code, "holds the files themselves" in wrong) == (2, True)
         assert path.read_bytes() == before
+
+
+def test_what_is_refused_is_named_in_words_that_fit(tmp_path: Path):
+    path, state = write(tmp_path, ".csv", probabilities()), tmp_path / "s.jsonl"
+    tiny, none = tmp_path / "tiny.csv", tmp_path / "none.npz"
+    tiny.write_text("label,p\n0,.5\n1,.5\n")
+    np.savez(none, label=1)
+    out = ("--out", tmp_path / "o.csv")
+    for arguments, sentence in (
+        (("audit", path, "--by", "site"), "no group column 'site'; these rows have none."),
+        (("audit", none), "there are no probability arrays; name the array"),
+        (("arena", path, "--state", state), "'rows' has no splits; name two (--fit-split"),
+        (("recalibrate", tiny, "--method", "platt", *out), "there is 1 calibration row ("),
+        (
+            ("recalibrate", tiny, "--method", "platt", "--cross-fit", 3, *out),
+            "must be at most the number of rows, 2, got 3.",
+        ),
+        (
+            (
+                "profile",
+                path,
+                "--out",
+                tmp_path / "p.parquet",
+                "--engine",
+                "duckdb",
+                "--memory",
+                "much",
+            ),
+            "the memory limit must be a size such as 1GB, got 'much'.",
+        ),
+    ):
+        code, _, wrong = run(*arguments)
+        assert (code, sentence in wrong) == (2, True), wrong
+    left = {p.name for p in tmp_path.iterdir()}
+    assert left == {path.name, "tiny.csv", "none.npz"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from calviz.core.errors import InputError, shortened
+from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
 from calviz.data.file_bytes import Source
@@ -300,7 +300,12 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[
     connection.execute("SET autoinstall_known_extensions = false")
     connection.execute("SET enable_progress_bar = false")
     if memory is not None:
-        connection.execute("SET memory_limit = ?", [memory])
+        try:
+            connection.execute("SET memory_limit = ?", [memory])
+        except duckdb.Error:
+            raise OptionError(
+                f"the memory limit must be a size such as 1GB, got '{shortened(memory)}'."
+            ) from None
     if files.kind == "parquet":
         return connection.read_parquet(paths, hive_partitioning=files.hive)
     if files.kind == "csv":
