@@ -53,21 +53,24 @@ def test_a_full_standard_output_is_named():
     assert sentence(full) == "the output: no space left on device."
 
 
+def _started(command, **pipes):
+    return subprocess.Popen(
+        [sys.executable, "-m", "calviz", *map(str, command)],
+        cwd=ROOT,
+        text=True,
+        # Whoever runs the tests in the background of a shell has had Ctrl-C switched off for them.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **pipes,
+    )
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_at_once_with_a_sentence_and_no_file(tmp_path):
     probs, labels = _predictions()
     file, out = tmp_path / "in.npz", tmp_path / "out.json"
     np.savez(file, probs=probs, labels=labels)
-    command = [sys.executable, "-m", "calviz", "compare", str(file), "--cross-fit", "10"]
-    process = subprocess.Popen(
-        [*command, "--json", str(out)],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Whoever runs the tests in the background of a shell has had Ctrl-C switched off for them.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    command = ["compare", file, "--cross-fit", "10", "--json", out]
+    process = _started(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None
     process.stderr.readline()  # the file is read, or the first method done: it is at work
     began = time.monotonic()
@@ -79,6 +82,40 @@ def test_ctrl_c_ends_at_once_with_a_sentence_and_no_file(tmp_path):
     assert last == "calviz: interrupted; no output file is left incomplete."
     assert "Traceback" not in text
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.slow
+def test_a_program_that_is_ended_leaves_no_incomplete_file(tmp_path):
+    file, out = tmp_path / "in.npz", tmp_path / "out" / "out.csv"
+    out.parent.mkdir()
+    rng = np.random.default_rng(0)
+    np.savez(file, probs=rng.dirichlet(np.ones(3), 200_000), labels=rng.integers(0, 3, 200_000))
+    process = _started(
+        ["recalibrate", file, "--method", "identity", "--out", out],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    while process.poll() is None and not list(out.parent.iterdir()):
+        time.sleep(0.001)
+    process.terminate()  # while the file is written beside its place
+    _, text = process.communicate(timeout=60)
+    assert (process.returncode, text) == (
+        143,
+        "calviz: ended; no output file is left incomplete.\n",
+    )
+    assert not list(out.parent.iterdir())
+
+
+@pytest.mark.slow
+def test_standard_output_that_is_closed_is_no_error(tmp_path):
+    file, out = tmp_path / "in.csv", tmp_path / "out.json"
+    file.write_text("label,p\n0,0.2\n1,0.8\n")
+    line = f"{sys.executable} -m calviz audit {file} --json {out} >&-"
+    done = subprocess.run(
+        line, shell=True, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(out.read_text())["rows"] == 2
 
 
 def test_a_loop_of_links_is_no_file(tmp_path):
