@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,10 +50,15 @@ def check_output(option: str, path: str | None) -> None:
 
 
 def check_folder(option: str, path: str) -> None:
-    """Raise OptionError if the path cannot be a folder of output files; nothing is touched."""
+    """Raise OptionError if the path cannot be a folder of output files, or be made; nothing is touched."""
     _refuse_stdout(option, path)
-    if Path(path).exists() and not Path(path).is_dir():
-        raise OptionError(f"{option} {path} must be a folder, and is a file.")
+    absolute = Path(path).absolute()
+    there = next(place for place in (absolute, *absolute.parents) if place.exists())
+    if not there.is_dir():
+        where = "" if there == absolute else f"'{there.name}' "
+        raise OptionError(f"{option} {path} must be a folder, and {where}is a file.")
+    if not os.access(there, os.W_OK):
+        raise OptionError(f"{option} {path} cannot be written to; give another folder.")
 
 
 def _refuse_stdout(option: str, path: str | None) -> None:

@@ -97,11 +97,12 @@ def test_a_folder_without_the_right_to_write_is_found_before_any_work(
     for arguments in (
         ("recalibrate", "--method", "temperature", "--out", tmp_path / "o.csv", "--save-map", locked),
         ("recalibrate", "--method", "temperature", "--out", f"{locked}.csv"),
+        ("recalibrate", "--method", "temperature", "--sample", 90, "--out", locked),
         ("audit", "--json", locked),
     ):  # fmt: skip
         code, said, wrong = run(arguments[0], path, *arguments[1:])
         assert (code, said) == (2, "")
-        assert "its directory cannot be written to" in wrong
+        assert "cannot be written to; give another" in wrong
         assert sorted(p.name for p in tmp_path.iterdir()) == ["locked", path.name]
 
 
@@ -112,7 +113,11 @@ def test_a_folder_to_write_to_is_neither_standard_output_nor_a_file(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").write_text("x")
     for command in (("apply", "--map", fitted), ("recalibrate", "--method", "ets", "--sample", 90)):
-        for out, sentence in (("-", "only --json and --markdown write to"), ("taken", "is a file")):
+        for out, sentence in (
+            ("-", "only --json and --markdown write to"),
+            ("taken", "must be a folder, and is a file"),
+            ("taken/new", "must be a folder, and 'taken' is a file"),
+        ):
             code, _, wrong = run(command[0], path, *command[1:], "--out", out)
             assert (code, sentence in wrong) == (2, True), wrong
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([path.name, "map.json", "taken"])
