@@ -316,13 +316,30 @@ def load_words() -> str:
 
 
 def unmeasured_lines(
-    title: str, measured: Iterable[str], file: Path = ROOT / "benchmarks" / "RESULTS.md"
-) -> dict[str, str]:
-    """Lines of the table of a section, by hot path, that a run with these hot paths does not replace."""
-    section = f"\n{file.read_text()}".partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    rows = [line for line in section.splitlines() if line.startswith("| ")][2:]
-    lines = {line.split(" | ")[0].removeprefix("| "): line for line in rows}
-    return {path: line for path, line in lines.items() if path not in set(measured)}
+    title: str,
+    measured: Iterable[str],
+    file: Path = ROOT / "benchmarks" / "RESULTS.md",
+    *,
+    name_of: Callable[[str], str] = str,
+) -> dict[str, list[str]]:
+    """Lines of the table of a section, by name, that a run of the `measured` names does not replace.
+
+    `name_of` makes the name of a line from its first cell; lines may share one.
+    """
+    before = file.read_text() if file.exists() else ""
+    section = f"\n{before}".partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    replaced, lines = set(measured), defaultdict(list)
+    for line in [line for line in section.splitlines() if line.startswith("| ")][2:]:
+        name = name_of(line.split(" | ")[0].removeprefix("| "))
+        if name not in replaced:
+            lines[name].append(line)
+    return dict(lines)
+
+
+def another_run_words(names: Iterable[str]) -> str:
+    """Part of a sentence that names the lines that another run measured; empty if there are none."""
+    listed = "; ".join(names)
+    return f"; from another run: {listed}" if listed else ""
 
 
 def write_section(title: str, text: str, file: Path = ROOT / "benchmarks" / "RESULTS.md") -> None:

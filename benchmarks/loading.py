@@ -6,7 +6,8 @@ Candidates take turns, and the fastest turn counts, because other load only adds
 time, which a busy machine affects less, is shown beside wall time.
 Peak memory is the growth of the largest resident set beyond the needs of the imports, as a multiple
 of the float32 array. calviz validates the data; the peers do not. A peer that is not
-installed is left out and named.
+installed is left out and named. With ``--write`` the table goes to ``benchmarks/RESULTS.md``, where
+lines of formats that this run does not measure stay, and are named.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from _harness import machine, write_section
+from _harness import another_run_words, machine, unmeasured_lines, write_section
 
 # Timed code: each is run as a separate program with `path` and `k` set.
 CALVIZ = (
@@ -125,6 +126,12 @@ def make(folder: Path, n: int, k: int, key: str) -> Path:
 
 
 Turn = tuple[float, float, float]
+#: Section of the results.
+SECTION = "Loading"
+HEAD = [
+    "| file | reader | clock | processor | peak / array | clock, processor / calviz |",
+    "| --- | --- | --- | --- | --- | --- |",
+]
 
 
 def measure(key: str, path: Path, k: int, repeats: int) -> dict[str, Turn]:
@@ -159,32 +166,42 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
     args = parser.parse_args()
-    formats = args.formats.split(",")
     array = args.rows * args.classes * 4
-    lines = ["| file | reader | clock | processor | peak / array | clock, processor / calviz |"]
-    lines.append("| --- | --- | --- | --- | --- | --- |")
+    lines: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for key in formats:
+        for key in args.formats.split(","):
             path = make(Path(folder), args.rows, args.classes, key)
-            size = f"{key}, {path.stat().st_size / 1e6:,.0f} MB"
+            megabytes = path.stat().st_size / 1e6
+            size = f"{key}, {args.rows:,} x {args.classes:,}, {megabytes:,.0f} MB"
             results = measure(key, path, args.classes, args.repeats)
             ours = results["calviz"]
-            for peer, (seconds, cpu, peak) in results.items():
-                lines.append(
-                    f"| {size} | {peer} | {seconds:.2f} s | {cpu:.2f} s | {peak / array:.2f} "
-                    f"| {seconds / ours[0]:.2f}, {cpu / ours[1]:.2f} |"
-                )
+            lines[key] = [
+                f"| {size} | {peer} | {seconds:.2f} s | {cpu:.2f} s | {peak / array:.2f} "
+                f"| {seconds / ours[0]:.2f}, {cpu / ours[1]:.2f} |"
+                for peer, (seconds, cpu, peak) in results.items()
+            ]
             path.unlink()
+    kept = unmeasured_lines(SECTION, lines, name_of=format_of)
     text = (
-        f"`python benchmarks/loading.py --write` on {machine()}.\n"
-        f"{args.rows:,} x {args.classes:,}, as a float32 array {array / 1e6:,.0f} MB. Each read is in "
-        f"a fresh process, the fastest of {args.repeats}\nturns. calviz validates and returns "
-        "one row-wise array beside the labels; of its peers only those with\n`+numpy` or `label apart` in their name do as well.\n\n"
-        + "\n".join(lines)
+        f"`python benchmarks/loading.py --write`{another_run_words(kept)}. On {machine()}.\n"
+        f"The array has float32 numbers. Each read is in a fresh process, the fastest of {args.repeats}\n"
+        "turns. calviz validates and returns one row-wise array beside the labels; of its peers only those with\n"
+        "`+numpy` or `label apart` in their name do as well.\n\n"
+        + "\n".join([*HEAD, *in_order({**kept, **lines})])
     )
     if args.write:
-        write_section("Loading", text)
+        write_section(SECTION, text)
     print(text)
+
+
+def format_of(file: str) -> str:
+    """The format in the first cell of a line."""
+    return file.partition(",")[0]
+
+
+def in_order(lines: dict[str, list[str]]) -> list[str]:
+    """The lines of all formats, in the order of a run of everything."""
+    return [line for key in PEERS for line in lines.get(key, [])]
 
 
 if __name__ == "__main__":

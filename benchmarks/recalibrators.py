@@ -24,6 +24,7 @@ import numpy as np
 from _harness import (
     ROOT,
     Comparison,
+    another_run_words,
     machine,
     markdown,
     peak_memory,
@@ -293,7 +294,7 @@ def main() -> None:
             rows.append(time_path(key, scores, size, peers, options.repeats, options.limit))
             print(markdown(rows[-1:]).splitlines()[-1], flush=True)
     kept = unmeasured_lines(SECTION, [row.title for row in rows])
-    another = f"; from another run: {'; '.join(in_short(kept, rows))}" if kept else ""
+    another = another_run_words(in_short(kept, rows))
     text = (
         f"`python benchmarks/recalibrators.py{' --large' if options.large else ''}`, fits only, the best of several turns{another}. "
         f"{machine('torch', 'netcal', 'probmetrics', 'betacal', 'cir-model', 'splinecalib', 'venn-abers')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, all others are simulated."
@@ -301,9 +302,10 @@ def main() -> None:
     if left_out:
         text += f" Not run for lack of time: {'; '.join(left_out)}."
     head = markdown(rows[:1]).splitlines()[:2]
-    measured = {row.title: markdown([row]).splitlines()[-1] for row in rows}
+    measured = {row.title: [markdown([row]).splitlines()[-1]] for row in rows}
     lines = {**kept, **measured}
-    text += "\n\n" + "\n".join([*head, *(lines[title] for title in in_order(lines))]) + "\n"
+    ordered = [line for title in in_order(lines) for line in lines[title]]
+    text += "\n\n" + "\n".join([*head, *ordered]) + "\n"
     print("\n" + text)
     if options.write:
         write_section(SECTION, text)

@@ -86,6 +86,8 @@ def play(source: Playable, rules: Rules, finished: frozenset[Key] = frozenset())
         raise
     except CalvizError as error:
         text = str(error)
+        if isinstance(error, InputError) and error.repairs:
+            text = f"{text.rstrip('.')} (repair {' or '.join(r.key for r in error.repairs)})."
         names = (source.name, "" if isinstance(source, LoadedSource) else source.path.name)
         named = any(name and name in text for name in names)
         return SourceOutcome(source.name, problem=text if named else f"{source.name}: {text}")
@@ -141,10 +143,11 @@ def _score(
 def _check_splits(data: Dataset, member: ModelInFile) -> None:
     usual = (usual_split(data.split_names, names) for names in (FIT_SPLITS, EVAL_SPLITS))
     if None in usual:
-        have = ", ".join(data.split_names[:6]) or "none"
+        have = ", ".join(data.split_names[:6])
+        lack = f"calibration and test split (it has {have})" if have else "splits"
         raise InputError(
-            f"'{member.model}' has no calibration and test split (it has {have})",
-            remedy="name two, or let a share of the rows fit the maps",
+            f"'{member.model}' has no {lack}",
+            remedy="name two (--fit-split, --eval-split), or let a share of the rows fit the maps (--fit-fraction)",
         )
 
 

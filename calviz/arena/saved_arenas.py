@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from calviz.core.atomic_files import OutputError
+from calviz.core.atomic_files import OutputError, check_place
 from calviz.core.errors import InputError, OptionError
 from calviz.core.limits import MAX_JSON
 from calviz.data.file_bytes import Source
@@ -19,6 +19,7 @@ from calviz.results.arena import SCORES, Experiment, MethodScore, ResultTable
 #: Start of the first line of a state file, and text that marks the JSON of a finished arena.
 MARK, JSON_MARK = '{"calviz_arena": ', '"format": "arena"'
 VERSION = 1
+_HEAD = f"{MARK}{VERSION}}}\n".encode()
 
 Key = tuple[str, str]
 
@@ -45,7 +46,7 @@ class ArenaState:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a state file, or create it; an incomplete last line is cut off.
+        """Open a state file, which the first result creates; an incomplete last line is cut off.
 
         Raises
         ------
@@ -55,15 +56,15 @@ class ArenaState:
             If the file exists but is not a saved arena.
         """
         target = Path(path)
-        if str(path) in ("", "-") or target.is_dir() or not target.absolute().parent.is_dir():
+        if str(path) in ("", "-"):
             raise OptionError(f"--state '{path}' is not a file that can be written.")
+        check_place(target, f"--state {path}")
+        if not target.exists():
+            return cls(target)
         try:
-            head = f"{MARK}{VERSION}}}\n".encode()
             # Also if it was interrupted before the first line was complete.
-            if not target.exists() or (
-                target.stat().st_size < len(head) and head.startswith(target.read_bytes())
-            ):
-                target.write_bytes(head)
+            if target.stat().st_size < len(_HEAD) and _HEAD.startswith(target.read_bytes()):
+                target.write_bytes(_HEAD)
             whole = target.read_bytes()
             end = whole.rfind(b"\n") + 1
             if end < len(whole) and whole.startswith(MARK.encode()):
@@ -95,8 +96,9 @@ class ArenaState:
             allow_nan=False,
         )
         try:
-            with self.path.open("a", encoding="utf-8") as stream:
-                stream.write(line + "\n")
+            with self.path.open("ab") as stream:
+                head = b"" if stream.tell() else _HEAD
+                stream.write(head + line.encode() + b"\n")
         except OSError as error:
             raise OutputError(
                 f"{self.path.name}: cannot be written ({(error.strerror or str(error)).lower()})."

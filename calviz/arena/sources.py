@@ -10,6 +10,7 @@ from pathlib import Path
 from calviz.arena import hdf5
 from calviz.arena.calarena import looks_like_results, read_results
 from calviz.arena.saved_arenas import looks_saved, read_saved
+from calviz.core.atomic_files import real_path
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
 from calviz.data import read
@@ -209,7 +210,7 @@ def _files_but_state(
     return [
         (file, root)
         for file, root in dict.fromkeys(_files([Path(path) for path in paths]))
-        if root is None or state is None or file.resolve() != Path(state).resolve()
+        if root is None or state is None or real_path(file) != real_path(state)
     ]
 
 

@@ -7,8 +7,12 @@ import importlib
 import io
 import os
 import pkgutil
+import signal
 import sys
-from typing import Any, NoReturn
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -20,8 +24,8 @@ from calviz.core.extra_packages import PURPOSES, MissingPackage
 
 #: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.
 FINE, CROSSED, WRONG = 0, 1, 2
-#: Exit codes that a shell reports after Ctrl-C and after a closed pipe.
-INTERRUPTED, PIPE_CLOSED = 130, 141
+#: Exit codes that a shell reports after Ctrl-C, after a closed pipe, and for a program that was asked to end.
+INTERRUPTED, PIPE_CLOSED, ENDED = 130, 141, 143
 
 
 class CommandGroup(click.Group):
@@ -49,6 +53,9 @@ class CommandGroup(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command line and exit with its code; errors are one sentence, without a traceback."""
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by the caller, as by >&- in a shell
+                setattr(sys, name, _nowhere())
         for stream in (sys.stdout, sys.stderr):
             # A class name that the console cannot encode must not stop the command.
             if isinstance(stream, io.TextIOWrapper):
@@ -57,8 +64,9 @@ class CommandGroup(click.Group):
         kwargs.setdefault("prog_name", "calviz")
         code = WRONG
         try:
-            code = super().main(*args, **kwargs) or FINE
-            sys.stdout.flush()
+            with _ending_orderly():
+                code = super().main(*args, **kwargs) or FINE
+                sys.stdout.flush()
         except (click.Abort, KeyboardInterrupt):
             say("interrupted; no output file is left incomplete.")
             code = INTERRUPTED
@@ -72,6 +80,8 @@ class CommandGroup(click.Group):
             say("there is not enough memory for this file.")
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else WRONG
+            if code == ENDED:
+                say("ended; no output file is left incomplete.")
         except Exception as error:
             if isinstance(error, ModuleNotFoundError) and error.name in PURPOSES:
                 say(str(MissingPackage(error.name)))
@@ -82,9 +92,33 @@ class CommandGroup(click.Group):
                 f"this should not have happened ({type(error).__name__}: {error}); "
                 "please report it, with what CALVIZ_DEBUG=1 shows."
             )
-        if code in (PIPE_CLOSED, INTERRUPTED):
+        if code in (PIPE_CLOSED, INTERRUPTED, ENDED):
             _abandon_stdout()
         sys.exit(code)
+
+
+@contextlib.contextmanager
+def _ending_orderly() -> Iterator[None]:
+    """Let the signal by which systems end programs (SIGTERM) remove incomplete files first; a second one ends at once."""
+
+    def end(*_: object) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise SystemExit(ENDED)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is end:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _usage(error: click.ClickException) -> str:

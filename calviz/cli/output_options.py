@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from calviz.core.atomic_files import check_place, write_output
+from calviz.core.atomic_files import check_place, real_path, write_output
 from calviz.core.errors import OptionError
 
 #: Options for which ``-`` is standard output.
@@ -38,21 +39,26 @@ def check_output(option: str, path: str | None) -> None:
     _refuse_stdout(option, path)
     if path is not None and path != "-":
         check_place(path, f"{option} {path}")
-        target = Path(path).resolve()
+        target = real_path(path)
         if target in _paths_read():
             raise OptionError(f"{option} {path} would replace the file that is read; give another.")
         if target.exists() and not target.is_file():
             return  # a device such as /dev/null takes several outputs
         for other, other_path in _outputs():
-            if other != option and Path(other_path).resolve() == target:
+            if other != option and real_path(other_path) == target:
                 raise OptionError(f"{option} and {other} name the same file, {path}; give two.")
 
 
 def check_folder(option: str, path: str) -> None:
-    """Raise OptionError if the path cannot be a folder of output files; nothing is touched."""
+    """Raise OptionError if the path cannot be a folder of output files, or be made; nothing is touched."""
     _refuse_stdout(option, path)
-    if Path(path).exists() and not Path(path).is_dir():
-        raise OptionError(f"{option} {path} must be a folder, and is a file.")
+    absolute = Path(path).absolute()
+    there = next(place for place in (absolute, *absolute.parents) if place.exists())
+    if not there.is_dir():
+        where = "" if there == absolute else f"'{there.name}' "
+        raise OptionError(f"{option} {path} must be a folder, and {where}is a file.")
+    if not os.access(there, os.W_OK):
+        raise OptionError(f"{option} {path} cannot be written to; give another folder.")
 
 
 def _refuse_stdout(option: str, path: str | None) -> None:
@@ -86,7 +92,7 @@ def _paths_read() -> set[Path]:
         if isinstance(argument, click.Argument):
             value = context.params.get(argument.name or "") or ()
             values += [value] if isinstance(value, str) else value
-    return {Path(value).resolve() for value in values}
+    return {real_path(value) for value in values}
 
 
 def write_json(value: Any, path: str) -> None:

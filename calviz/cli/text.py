@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.cli.output_options import writes_files
-from calviz.core.atomic_files import FULL
+from calviz.core.atomic_files import FULL, real_path
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.text.escape import terminal_text
 from calviz.text.words import shorten
@@ -77,7 +77,7 @@ def naming(file: str, *, options: bool = True) -> Iterator[None]:
 
 def named_twice(files: Sequence[str]) -> str | None:
     """Return the first file that is the same as one before it."""
-    paths = [Path(file).resolve() for file in files]
+    paths = [real_path(file) for file in files]
     return next((file for at, file in enumerate(files) if paths[at] in paths[:at]), None)
 
 

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison.saved_maps import apply_map, reading_for_map
-from calviz.core.atomic_files import replacing
+from calviz.core.atomic_files import folder_for, real_path, replacing
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import profile_layout
+from calviz.data.profiling.read_whole import error_of_path
 from calviz.data.profiling.sources import TableFiles, find, no_panic, scan
-from calviz.data.profiling.unusable_rows import check_columns, error_of_file
+from calviz.data.profiling.unusable_rows import check_columns
 from calviz.data.sampling.blocks import predictions_of
 from calviz.data.sampling.refused_scores import why_refused
 from calviz.profiles.layout import ProfileColumns
@@ -87,25 +88,30 @@ def apply_to_files(
         with no_panic():
             layout = profile_layout(nw.from_native(scan(first, "polars")), options, model=model)
     except Exception as error:
-        raise error_of_file(error, first.paths[0].name) from None
-    target.mkdir(parents=True, exist_ok=True)
-    written = []
-    for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
-        checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
-        file, out = TableFiles((path,), files.kind), target / name
+        raise error_of_path(error, first.paths[0], options) from None
+    with folder_for(target):
+        for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
+            checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
+            _apply_to_file(TableFiles((path,), files.kind), layout, record, target / name, marks)
+    return tuple(target / name for name in names)
+
+
+def _apply_to_file(
+    file: TableFiles, layout: ProfileColumns, record: Any, out: Path, marks: RowMarks | None
+) -> None:
+    """Write one file; raises InputError, which names it and where possible the rows, if it cannot be used."""
+    (path,) = file.paths
+    try:
         try:
-            try:
-                _apply(file, layout, record, out, marks)
-            except _BlockRefused:
-                if file.kind not in ("csv", "ndjson"):
-                    raise
-                _apply(file, layout, record, out, marks, careful=True)
-        except _BlockRefused as refused:
-            raise why_refused(file, layout, refused.reason).in_file(path.name) from None
-        except InputError as error:
-            raise error.in_file(path.name) from None
-        written.append(target / name)
-    return tuple(written)
+            _apply(file, layout, record, out, marks)
+        except _BlockRefused:
+            if file.kind not in ("csv", "ndjson"):
+                raise
+            _apply(file, layout, record, out, marks, careful=True)
+    except _BlockRefused as refused:
+        raise why_refused(file, layout, refused.reason).in_file(path.name) from None
+    except InputError as error:
+        raise error.in_file(path.name) from None
 
 
 def target_names(
@@ -118,9 +124,9 @@ def target_names(
         raise OptionError(
             "two of the files have the same name and would overwrite each other in the folder."
         )
-    sources_of = {path.resolve() for path in paths}
-    targets = {(Path(folder) / name).resolve() for name in names}
-    inside = any(p.parent == Path(folder).resolve() for p in (*sources_of, *map(_place, paths)))
+    sources_of = {*map(real_path, paths)}
+    targets = {real_path(Path(folder) / name) for name in names}
+    inside = any(p.parent == real_path(folder) for p in (*sources_of, *map(_place, paths)))
     if inside or sources_of & targets:
         raise OptionError("the folder holds the files themselves; give another one.")
     return names
@@ -128,7 +134,7 @@ def target_names(
 
 def _place(path: Path) -> Path:
     """The path without links in its folder; the file itself may be one."""
-    return path.parent.resolve() / path.name
+    return real_path(path.parent) / path.name
 
 
 class _BlockRefused(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any, Literal
@@ -190,10 +190,17 @@ def _results(
             run(spec)
     else:
         with ThreadPoolExecutor(workers) as pool:
+            waiting = {pool.submit(run, spec) for spec in specs}
             try:
-                list(pool.map(run, specs))
+                while waiting:
+                    # In short turns: once polars has read a file, a longer wait would not be interrupted by Ctrl-C.
+                    done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        future.result()
             except BaseException:
                 interrupted.set()  # Ctrl-C does not wait for running fits
+                for future in waiting:
+                    future.cancel()
                 raise
     return {spec.key: finished[spec.key] for spec in specs}
 

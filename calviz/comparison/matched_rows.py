@@ -12,6 +12,7 @@ from calviz.comparison.common_classes import same_classes
 from calviz.core.arrays import IntArray
 from calviz.core.clusters_and_weights import with_rows
 from calviz.core.errors import InputError
+from calviz.core.identifiers import NO_IDENTIFIER, identifier_texts
 from calviz.core.predictions import Dataset
 from calviz.results.model_comparison import Alignment
 from calviz.text.words import counted, shorten
@@ -39,7 +40,9 @@ def align(models: NamedModels) -> Alignment:
     if not models:
         raise InputError("there are no models to compare", remedy="give at least one")
     models, notes = same_classes(models)
-    ids = {name: m.ids.astype(str) for name, m in models.items() if m.ids is not None}
+    ids = {
+        name: np.array(identifier_texts(m.ids)) for name, m in models.items() if m.ids is not None
+    }
     if len(ids) < len(models):
         notes.append(_check_order(models))
         return Alignment(_same_columns(models), "order", tuple(notes))
@@ -100,6 +103,11 @@ def _by_identifier(
     place: dict[str, IntArray] = {}
     for name, column in ids.items():
         values, at, counts = np.unique(column, return_index=True, return_counts=True)
+        absent = values == NO_IDENTIFIER
+        if absent.any():
+            rows = counted(int(counts[absent].sum()), "row")
+            notes.append(f"{rows} of '{shorten(name)}' left out: there is no identifier.")
+            values, at, counts = values[~absent], at[~absent], counts[~absent]
         single = counts == 1
         once[name], place[name] = values[single], at[single]
         if not single.all():

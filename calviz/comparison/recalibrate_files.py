@@ -21,6 +21,7 @@ from calviz.data.sampling.hashes import rehashed
 from calviz.data.sampling.sample import FIT, JUDGED, RowSample, sample_rows
 from calviz.profiles.layout import ProfileColumns
 from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.words import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ def recalibrate_files(
     sample = sample_rows(paths, rows, fit_split=fit_split, seed=seed, model=model, **options)
     if sample.data.n < LEAST_ROWS:
         raise InputError(
-            f"there are {sample.data.n} calibration rows, a recalibrator needs at least {LEAST_ROWS}",
+            f"there {'is' if sample.data.n == 1 else 'are'} {counted(sample.data.n, 'calibration row')}, a recalibrator needs at least {LEAST_ROWS}",
             remedy="fit on another split, or label more rows",
         )
     recalibrator = make(spec, sample.data, parameters or {})

@@ -114,7 +114,7 @@ class Division:
             count = fit.size if counts is None else round(float(counts[fit].sum()))
             if count < LEAST_ROWS:
                 raise InputError(
-                    f"there are {count} calibration rows ({rows.fit.how}), a recalibrator needs at least {LEAST_ROWS}",
+                    f"there {'is' if count == 1 else 'are'} {counted(count, 'calibration row')} ({rows.fit.how}), a recalibrator needs at least {LEAST_ROWS}",
                     remedy=_for_more_rows(data, folds=self.cross_fit),
                 )
         return rows
@@ -275,7 +275,9 @@ def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
 
 def _cross_fitted(data: Dataset, folds: int, seed: int) -> Rows:
     if folds > data.n:
-        raise OptionError(f"'cross_fit' must be from 2 to the number of rows, got {folds!r}.")
+        raise OptionError(
+            f"'cross_fit' must be at most the number of rows, {data.n:,}, got {folds!r}."
+        )
     rng = np.random.default_rng(seed)
     if data.clusters is None:
         fold, words = assign_parts(strata(data), folds, rng), "stratified"

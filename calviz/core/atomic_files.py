@@ -49,7 +49,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if _is_written_directly(path):
             yield Path(path)
             return
-        target = Path(os.path.realpath(path))  # a link stays a link
+        target = real_path(path)  # a link stays a link
         temporary_path = _make_temporary_file(target)
         yield temporary_path
         temporary_path.chmod(_default_mode() if mode is None else stat.S_IMODE(mode))
@@ -84,6 +84,26 @@ def check_place(path: str | os.PathLike[str], name: str) -> Path:
     return target
 
 
+@contextmanager
+def folder_for(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make a folder, and those above it; if the block fails, the ones that were made and are still empty are removed."""
+    folder = Path(path)
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    except BaseException:
+        with suppress(OSError):
+            for place in made:
+                place.rmdir()
+        raise
+
+
+def real_path(path: str | os.PathLike[str]) -> Path:
+    """The absolute path without links; of a loop of links, where it begins (`Path.resolve` raises RuntimeError)."""
+    return Path(os.path.realpath(path))
+
+
 def write_output(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write a file (text as UTF-8) whole or not at all; raises OutputError."""
     with replacing(path) as temporary_path:
@@ -104,7 +124,7 @@ def _is_written_directly(path: str | os.PathLike[str]) -> bool:
 
 def _written_in(path: Path) -> Path:
     """The directory of the file itself, if the path is a link to it."""
-    return Path(os.path.realpath(path)).parent
+    return real_path(path).parent
 
 
 def _is_device(path: str | os.PathLike[str]) -> bool:

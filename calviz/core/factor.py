@@ -25,10 +25,14 @@ class Factor:
         Index into `levels`, one per row.
     levels : tuple of str
         The distinct values, in order of first appearance.
+    missing : ndarray of bool, shape (n,), optional
+        Rows with the level "" whose value is missing, if others are empty texts; None if the file has only one of the two, or cannot
+        tell them apart.
     """
 
     codes: IntArray
     levels: tuple[str, ...]
+    missing: BoolArray | None = None
 
     @classmethod
     def of(cls, values: Factor | npt.ArrayLike) -> Factor:
@@ -85,8 +89,16 @@ class Factor:
         return Factor(
             codes=read_only(inverse.astype(np.int32)),
             levels=tuple(self.levels[int(k)] for k in used),
+            missing=None if self.missing is None else read_only(self.missing[rows]),
         )
 
     def values(self) -> npt.NDArray[Any]:
         """The column as an object array of str, shape (n,)."""
         return np.asarray(self.levels, dtype=object)[self.codes]
+
+    def optional_values(self) -> npt.NDArray[Any]:
+        """Return the column as `values`, with None in the rows that are `missing`."""
+        values = self.values()
+        if self.missing is not None:
+            values[self.missing] = None
+        return values

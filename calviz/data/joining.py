@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.factor import Factor
+from calviz.core.identifiers import NO_IDENTIFIER, identifier_texts
 from calviz.data.file_bytes import Source
 from calviz.data.format import format_of
 from calviz.data.loaded import ReadingOptions, known_columns, short
@@ -21,8 +21,6 @@ from calviz.data.notices import Notice
 from calviz.data.recognition import column_names
 from calviz.data.recognition.table_view import TableView
 from calviz.data.table import MISSING, SAMPLE_ROWS, Column, Fetched, Table
-
-_FRACTION = re.compile(r"([+-]?\d+)\.0+")
 
 
 @dataclass(frozen=True)
@@ -100,11 +98,11 @@ def join(
             usable = [c for c in truth.columns if c.type != "other" and c.width is None]
             extra = [c.name for c in usable if c.name not in (on, label) and c.name not in table]
             fetched = truth.fetch([], [on, label, *extra])
-            keys = _keys(fetched.columns[on])
+            keys = identifier_texts(fetched.columns[on])
             places = _places(keys, source.name, truth)
         except InputError as error:
             raise error.in_file(source.name) from None
-    identifiers = _keys(table.fetch([], [on]).columns[on])
+    identifiers = identifier_texts(table.fetch([], [on]).columns[on])
     _places(identifiers, file, table)
     rows = np.array([places.get(key, -1) for key in identifiers])
     matched = int((rows >= 0).sum())
@@ -194,24 +192,12 @@ def _label(truth: Table, on: str) -> str:
     )
 
 
-def _keys(values: npt.NDArray[Any] | Factor) -> list[str]:
-    """Identifiers as text; "1.0" becomes "1", because whole numbers with gaps are often stored as floats."""
-    factor = values if isinstance(values, Factor) else Factor.of(values)
-    levels = [_whole(level.strip()) for level in factor.levels]
-    return [levels[code] for code in factor.codes.tolist()]
-
-
-def _whole(text: str) -> str:
-    match = _FRACTION.fullmatch(text)
-    return match[1] if match else text
-
-
 def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:
     """Map each identifier to its row; raise InputError if some occur more than once."""
     places: dict[str, int] = {}
     repeated: dict[str, int] = {}
     for row, key in enumerate(keys):
-        if places.setdefault(key, row) != row:
+        if key != NO_IDENTIFIER and places.setdefault(key, row) != row:
             repeated.setdefault(key, row)
     if repeated:
         key, row = next(iter(repeated.items()))

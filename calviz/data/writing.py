@@ -75,15 +75,21 @@ def _write(data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any]
         own = {"confidence", *(f"p_{name}" for name in data.class_names)}
         own |= {"label", "correct"} if labelled else set()
         kept = {name: kind for name, kind in types.items() if name not in own}
-        pq.write_table(_typed(pd.DataFrame(columns), kept), target)
+        pq.write_table(_typed(pd.DataFrame(columns), kept, _with_missing(data)), target)
         return
     from calviz.text.export import csv_bytes
 
     target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns))))
 
 
-def _typed(frame: Any, types: Mapping[str, Any]) -> Any:
-    """Return a frame as an Arrow table with these types where possible; the missing value of texts is an empty text."""
+def _with_missing(data: Dataset) -> set[str]:
+    """Names of the columns that tell missing texts from empty ones."""
+    columns = {**data.texts, **data.groups}
+    return {name for name, factor in columns.items() if factor.missing is not None}
+
+
+def _typed(frame: Any, types: Mapping[str, Any], with_missing: Collection[str]) -> Any:
+    """Return a frame as an Arrow table with these types where possible; empty texts are missing ones, except `with_missing`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -98,12 +104,14 @@ def _typed(frame: Any, types: Mapping[str, Any]) -> Any:
         is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
         is_list |= pa.types.is_fixed_size_list(kind)
         plain = kind.value_type if is_dictionary or is_list else kind
-        if pa.types.is_string_view(plain):  # cannot be written as a dictionary
-            plain = pa.string()
+        # Views cannot be written as dictionaries.
+        views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+        plain = views.get(plain, plain)
         is_text, becomes_text = (
             pa.types.is_string(t) or pa.types.is_large_string(t) for t in (column.type, plain)
         )
-        if is_text and (field.nullable or not becomes_text):
+        is_mixed = column.name in with_missing
+        if is_text and not is_mixed and (field.nullable or not becomes_text):
             values = pc.if_else(pc.equal(values, ""), None, values)
         try:
             values = _text_cast(values, plain) if is_text else values.cast(plain)
@@ -157,9 +165,8 @@ def _columns(data: Dataset, labelled: bool) -> dict[str, Any]:
             scores["correct"] = data.correct.astype(np.int8)
     # Columns of the file may have the names of those that are written.
     written = {*columns, *scores}
-    of_rows = {name: group.values().astype(str) for name, group in data.groups.items()}
-    of_rows |= {name: text.values() for name, text in data.texts.items() if name not in of_rows}
-    columns |= {_free(name, written): values for name, values in of_rows.items()}
+    of_rows = {**data.groups, **{k: text for k, text in data.texts.items() if k not in data.groups}}
+    columns |= {_free(name, written): column.optional_values() for name, column in of_rows.items()}
     scores |= {_free(name, written): values for name, values in data.numbers.items()}
     return columns | _of_rows(data, {*columns, *scores}) | scores
 

@@ -50,6 +50,9 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     fitted : mapping of str to Field, or tuple of str
         Names of the attributes that `_fit` sets, and what each may hold in a saved map (`maps/fields.py`); together with the parameters
         they define the map.
+    added_later : mapping of str to object
+        Parameters that maps of earlier versions lack, with the value that such a map is read with: what was done before the parameter
+        existed, which need not be its default.
     accuracy_preserving : bool
         Whether the map keeps the predicted class of every row; `transform` then enforces this despite rounding.
     """
@@ -57,9 +60,12 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     key: ClassVar[str]
     needs: ClassVar[Needs] = "logits"
     fitted: ClassVar[Mapping[str, Field] | tuple[str, ...]] = {}
+    added_later: ClassVar[Mapping[str, Any]] = {}
     accuracy_preserving: bool = False
     #: Whether fitting needs labels of at least two classes.
     _needs_two_classes: ClassVar[bool] = True
+    #: Whether logits may be too large to fit on.
+    _limits_logits: ClassVar[bool] = True
 
     input: Input
     floor: FloorChoice
@@ -307,7 +313,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(message, remedy=remedy) from None
         if self.input == "probabilities":
             check_probabilities(array)
-        else:
+        elif self._limits_logits:
             check_logits(array)
         return array
 

@@ -18,7 +18,7 @@ from calviz.recalibrators.bases.reasons_to_leave_out import close_to_simpler, fo
 from calviz.recalibrators.maps import numpy_source
 from calviz.recalibrators.maps.fields import damaged
 from calviz.recalibrators.maps.loading import check_part
-from calviz.recalibrators.maps.saved_maps import check_map, saved_parameters
+from calviz.recalibrators.maps.saved_maps import check_map, earlier_values, saved_parameters
 from calviz.specs.recalibrator import (
     RECALIBRATORS,
     FloorChoice,
@@ -53,6 +53,8 @@ class Composition(BaseRecalibrator):
     """
 
     needs = "probabilities"
+
+    added_later = earlier_values(cap=False)
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from calviz.recalibrators.fitting.piecewise import (
     supported,
 )
 from calviz.recalibrators.fitting.tail_bins import binned_by_class
+from calviz.recalibrators.maps.saved_maps import earlier_values
 from calviz.sample.binning import equal_mass_edges, equal_width_edges
 from calviz.specs.recalibrator import FitFacts, Input, recalibrator
 
@@ -62,6 +63,8 @@ class HistogramBinning(OneVsRest):
     -----
     An equal-width bin without calibration rows has its centre as its value.
     """
+
+    added_later = earlier_values(cap=False)
 
     def __init__(
         self,

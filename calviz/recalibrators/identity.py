@@ -31,6 +31,7 @@ class Identity(BaseRecalibrator):
     """
 
     _needs_two_classes = False
+    _limits_logits = False
 
     def __init__(self, *, input: Input = "probabilities") -> None:
         self.input = input

@@ -23,6 +23,7 @@ from calviz.recalibrators.fitting.isotonic import (
 )
 from calviz.recalibrators.maps import numpy_source
 from calviz.recalibrators.maps.fields import ProbabilityMap, fields
+from calviz.recalibrators.maps.saved_maps import earlier_values
 from calviz.specs.recalibrator import Input, recalibrator
 
 #: Size of a run of probabilities that is sorted at once: large, because each run costs one search per positive.
@@ -62,6 +63,8 @@ class MulticlassIsotonic(OneMap):
     """
 
     fitted = fields(map_=ProbabilityMap(rising=True))
+
+    added_later = earlier_values(cap=False)
 
     def __init__(
         self, *, epsilon: float = EPSILON, cap: bool = True, input: Input = "probabilities"

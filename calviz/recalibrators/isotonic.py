@@ -13,6 +13,7 @@ from calviz.recalibrators.fitting.isotonic import (
     weighted_pieces,
 )
 from calviz.recalibrators.fitting.piecewise import Piecewise
+from calviz.recalibrators.maps.saved_maps import earlier_values
 from calviz.specs.recalibrator import Input, recalibrator
 
 
@@ -48,6 +49,8 @@ class IsotonicRecalibrator(OneVsRest):
     maps_ : list of Piecewise
         The map of each class; with two classes, that of class 1 alone.
     """
+
+    added_later = earlier_values(cap=False)
 
     def __init__(self, *, cap: bool = True, input: Input = "probabilities") -> None:
         self.cap = cap

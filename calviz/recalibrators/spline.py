@@ -17,6 +17,7 @@ from calviz.numerics.zero_floor import smallest_normal
 from calviz.recalibrators.bases.one_map import OneMap
 from calviz.recalibrators.fitting.spline import RunOut, spline_map
 from calviz.recalibrators.maps import numpy_source
+from calviz.recalibrators.maps.saved_maps import earlier_values
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 
@@ -60,6 +61,8 @@ class SplineRecalibrator(OneMap):
     ----------
     map_ : Piecewise
     """
+
+    added_later = earlier_values(cap=False)
 
     def __init__(
         self,

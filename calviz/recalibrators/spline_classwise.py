@@ -9,6 +9,7 @@ from calviz.recalibrators.bases import reasons_to_leave_out
 from calviz.recalibrators.bases.one_vs_rest import OneVsRest
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
 from calviz.recalibrators.fitting.spline import RunOut, spline_map
+from calviz.recalibrators.maps.saved_maps import earlier_values
 from calviz.specs.recalibrator import Input, recalibrator
 
 
@@ -40,6 +41,8 @@ class ClasswiseSpline(OneVsRest):
     input : {"probabilities", "logits"}
         What X holds.
     """
+
+    added_later = earlier_values(cap=False)
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from calviz.numerics.effective_number import effective_numbers_of_sums
 from calviz.numerics.safe_division import quotient
 from calviz.sample.sample import Sample
 from calviz.sample.slice_sums import FEWEST_CLUSTERS, SliceSums, slice_sums
+from calviz.sample.slices import no_group_column
 from calviz.specs.metric import takes_weights
 
 #: "none": not tested.
@@ -216,8 +217,7 @@ def grade_factor(data: Dataset, column: str) -> Factor:
         If there is no such column, or it has more than `MOST_GRADES` values.
     """
     if column not in data.groups:
-        names = ", ".join(shortened(name) for name in data.groups) or "none"
-        raise OptionError(f"there is no group column '{shortened(column)}'; known: {names}.")
+        raise no_group_column(data, column)
     factor = data.groups[column]
     if len(factor.levels) > MOST_GRADES:
         raise OptionError(

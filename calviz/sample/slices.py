@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from calviz.core.arrays import IntArray
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import NotAvailable, OptionError, shortened
 from calviz.core.factor import Factor
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
@@ -228,9 +228,15 @@ def _columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
     chosen = tuple(data.groups if columns is None else dict.fromkeys(columns))
     for name in chosen:
         if name not in data.groups:
-            names = ", ".join(list(data.groups)[:10])
-            raise OptionError(f"there is no group column '{name}'; known: {names}.")
+            raise no_group_column(data, name)
     return chosen
+
+
+def no_group_column(data: Dataset, column: str) -> OptionError:
+    """Return the error about a column that is not among the groups, with those that are."""
+    names = ", ".join(shortened(name) for name in list(data.groups)[:10])
+    known = f"known: {names}" if names else "these rows have none"
+    return OptionError(f"there is no group column '{shortened(column)}'; {known}.")
 
 
 Grouping = tuple[tuple[str, ...], IntArray, list[tuple[str, ...]], str]

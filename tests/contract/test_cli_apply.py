@@ -142,3 +142,56 @@ def test_extra_cells_are_found_where_columns_are_not_used(tmp_path: Path):
     path.write_text("\n".join(lines))
     with pytest.raises(InputError, match="line 1,201 has 4 cells, expected 3"):
         calviz.load(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("label,p\n0,.5\n1,.5,7\n0,.5\n1\n", "line 3 has 3 cells, line 5 has 1 cell, expected 2"),
+        ('label,p\n"0,.5\n1,.5\n', "the quotation mark that opens a cell in line 2 is not closed"),
+        ("label,p\n0,.5\n1,.5\n" * 2, "row 3 (line 4) 'p' = 'p' is not a number"),
+        ("label;p\n0; 0.5 \n1; 0.25 \n", "not block by block"),
+    ],
+)
+def test_text_that_cannot_be_read_in_blocks_is_refused_in_the_words_of_the_whole(
+    tmp_path: Path, text: str, says: str
+):
+    path, fitted = tmp_path / "rows.csv", map_file(tmp_path)
+    path.write_text(text)
+    before = sorted(tmp_path.iterdir())
+    for command in (
+        ("apply", "--map", fitted),
+        ("compare", "--methods", "platt", "--sample", "10"),
+    ):
+        out = ("--out", tmp_path / "above" / "out") if command[0] == "apply" else ()
+        code, _, wrong = run(command[0], path, *command[1:], *out)
+        assert (code, says in wrong, "new_columns" in wrong) == (2, True, False), wrong
+        assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_folder_is_left_only_with_files_in_it(tmp_path: Path):
+    good, bad = tmp_path / "in" / "a.csv", tmp_path / "in" / "b.csv"
+    good.parent.mkdir()
+    frame = pl.DataFrame({f"p_{k}": probabilities()[:, k] for k in range(3)})
+    frame.write_csv(good)
+    frame.with_columns(p_1=frame["p_1"] + 1).write_csv(bad)
+    fitted, out = map_file(tmp_path), tmp_path / "new" / "out"
+    for source, left in ((bad, []), (good.parent, ["a.parquet"])):
+        code, _, wrong = run("apply", source, "--map", fitted, "--out", out)
+        assert (code, "b.csv" in wrong) == (2, True)
+        assert out.parent.exists() == bool(left)
+        assert not left or [path.name for path in out.iterdir()] == left
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_identifiers_of_more_than_64_bits_are_text(tmp_path: Path, suffix: str):
+    p, ids = probabilities()[:50], [f"{10**25 + i}" for i in range(50)]
+    path, out = tmp_path / f"rows{suffix}", tmp_path / "out"
+    frame = pl.DataFrame({"id": ids, **{f"p_{k}": p[:, k] for k in range(3)}, "label": [0, 1] * 25})
+    frame.write_csv(path) if suffix == ".csv" else frame.write_ndjson(path)
+    code, _, wrong = run("apply", path, "--map", map_file(tmp_path), "--out", out)
+    assert (code, wrong) == (0, "")
+    assert pl.read_parquet(out / "rows.parquet")["id"].to_list() == ids
+    for engine in ("polars", "duckdb"):
+        code, said, _ = run("profile", path, "--out", tmp_path / "p.parquet", "--engine", engine)
+        assert (code, "50 rows" in said) == (0, True)

@@ -70,6 +70,52 @@ def test_columns_keep_their_types(tmp_path: Path, suffix: str, roles: tuple[str,
     assert written.select(others.columns).schema == others.schema
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_missing_texts_and_empty_texts_are_told_apart(tmp_path: Path, suffix: str):
+    values = ([None, "", "a", "b"] * N)[:N]
+    others = pl.DataFrame(
+        {
+            "site": values,
+            "grade": pl.Series(values, dtype=pl.Categorical),
+            "raw": [None if v is None else v.encode() for v in values],
+            "comment": [v if not v else f"{v} {i}" for i, v in enumerate(values)],
+            "late": [*[""] * (N - 1), None],
+            "only_empty": ([""] * 2 + ["a"] * N)[:N],
+            "only_missing": ([None] * 2 + ["a"] * N)[:N],
+        }
+    )
+    p = probabilities()
+    scores = {f"p_{k}": p[:, k] for k in range(3)}
+    path, out = tmp_path / f"new{suffix}", tmp_path / "out.parquet"
+    write_table(others.with_columns(label=pl.Series(np.arange(N) % 3), **scores), path)
+    for command in (("apply", "--map", map_file(tmp_path)), ("recalibrate", "--method", "platt")):
+        code, _, wrong = run(command[0], path, *command[1:], "--out", out)
+        assert (code, wrong) == (0, "")
+        # Whoever needs groups leaves out columns with a value of its own in every row.
+        kept = [name for name in others.columns if name in pl.read_parquet_schema(out)]
+        assert len(kept) == 7 or command[0] == "recalibrate"
+        written = pl.read_parquet(out).select(kept)
+        assert written.equals(others.select(kept))
+        assert written.schema == others.select(kept).schema
+    # Both are one group, as before.
+    assert calviz.load(path).groups["site"].counts() == {"": N // 2, "a": N // 4, "b": N // 4}
+    assert calviz.load(out).groups["site"].missing.sum() == N // 4
+
+
+def test_rows_that_are_left_out_keep_the_others_as_they_are(tmp_path: Path):
+    p = probabilities()
+    p[::2, 1] = np.nan
+    scores = {f"p_{k}": p[:, k] for k in range(3)}
+    site = pl.Series("site", (["", "", None, None, "a", "a"] * N)[:N])
+    path, out = tmp_path / "rows.parquet", tmp_path / "out.parquet"
+    pl.DataFrame({"label": np.arange(N) % 3, "site": site, **scores}).write_parquet(path)
+    code, _, wrong = run(
+        *("recalibrate", path, "--method", "platt", "--repair", "drop-missing", "--out", out)
+    )
+    assert (code, wrong) == (0, "")
+    assert pl.read_parquet(out)["site"].equals(site.gather_every(2, 1))
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_columns_of_objects_are_left_out_with_a_notice(tmp_path: Path, suffix: str):
     p = probabilities()[:30]

@@ -89,6 +89,32 @@ def test_labels_that_are_missing_or_of_no_class_stay_as_they_are(tmp_path: Path,
         assert (written.cast(expected.dtype, strict=False) if numeric else written).equals(expected)
 
 
+@pytest.mark.parametrize("out", ["out.npz", "out.parquet"])
+def test_one_hot_labels_of_some_parts_are_written_as_the_names_of_the_classes(
+    tmp_path: Path, out: str
+):
+    p, path, target = probabilities(), tmp_path / "parts.npz", tmp_path / out
+    parts = {"val_probs": p[:900], "test_probs": p[900:], "class_names": np.array(["2", "0", "1"])}
+    truth = np.arange(900) % 3
+    record = json.loads(map_file(tmp_path).read_text()) | {"class_names": ["2", "0", "1"]}
+    (tmp_path / "named.json").write_text(json.dumps(record))
+    for block in (np.eye(3, dtype=np.uint8)[truth], np.eye(3)[truth].astype(bool)):
+        np.savez(path, **parts, val_labels=block)
+        code, _, wrong = run("apply", path, "--map", tmp_path / "named.json", "--out", target)
+        assert (code, wrong) == (0, "")
+        if out == "out.npz":
+            with np.load(target) as arrays:
+                written = arrays["group_labels"].tolist()
+        else:
+            written = pl.read_parquet(target)["labels"].to_list()
+        assert written[:900] == [("2", "0", "1")[k] for k in truth]
+        assert set(written[900:]) == {""}
+    np.savez(path, **parts, val_labels=np.full((900, 3), 1 / 3))
+    code, said, wrong = run("apply", path, "--map", tmp_path / "named.json", "--out", target)
+    assert (code, wrong) == (0, "")
+    assert "'labels' is left out: it is not one label per row" in said
+
+
 @pytest.mark.parametrize("out", ["out.csv", "out"])
 def test_classes_that_a_file_without_labels_does_not_name_are_those_of_the_map(
     tmp_path: Path, out: str
@@ -230,9 +256,9 @@ def test_parts_of_an_array_file_without_labels_are_calibrated_beside_those_with(
     assert frame["split"].to_list() == ["val"] * 900 + ["test"] * 1_600
     scores = frame.select("p_0", "p_1", "p_2").to_numpy()
     np.testing.assert_allclose(scores, calviz.load_map(fitted).transform(p), atol=1e-12)
-    if labels != "one-hot":
-        written = frame["labels"].to_numpy()
-        assert [int(v) for v in written[rows[labelled]]] == index.tolist()
+    written = np.array(frame["labels"].cast(pl.String).fill_null(""))
+    assert written[rows[labelled]].tolist() == [str(v) for v in index]
+    assert set(np.delete(written, np.arange(N)[rows[labelled]])) == {""}
     # Whoever needs labels gets the rows that have some.
     code, stdout, _ = run("audit", path)
     assert (code, f"'{'test' if labelled == 'val' else 'val'}_probs' is left out" in stdout) == (

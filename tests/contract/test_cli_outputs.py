@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from calviz.core.errors import NotAvailable
@@ -96,11 +97,12 @@ def test_a_folder_without_the_right_to_write_is_found_before_any_work(
     for arguments in (
         ("recalibrate", "--method", "temperature", "--out", tmp_path / "o.csv", "--save-map", locked),
         ("recalibrate", "--method", "temperature", "--out", f"{locked}.csv"),
+        ("recalibrate", "--method", "temperature", "--sample", 90, "--out", locked),
         ("audit", "--json", locked),
     ):  # fmt: skip
         code, stdout, stderr = run(arguments[0], path, *arguments[1:])
         assert (code, stdout) == (2, "")
-        assert "its directory cannot be written to" in stderr
+        assert "cannot be written to; give another" in stderr
         assert sorted(p.name for p in tmp_path.iterdir()) == ["locked", path.name]
 
 
@@ -111,7 +113,11 @@ def test_a_folder_to_write_to_is_neither_standard_output_nor_a_file(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").write_text("x")
     for command in (("apply", "--map", fitted), ("recalibrate", "--method", "ets", "--sample", 90)):
-        for out, sentence in (("-", "only --json and --markdown write to"), ("taken", "is a file")):
+        for out, sentence in (
+            ("-", "only --json and --markdown write to"),
+            ("taken", "must be a folder, and is a file"),
+            ("taken/new", "must be a folder, and 'taken' is a file"),
+        ):
             code, _, stderr = run(command[0], path, *command[1:], "--out", out)
             assert (code, sentence in stderr) == (2, True), stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([path.name, "map.json", "taken"])
@@ -148,3 +154,38 @@ def test_a_link_in_the_folder_does_not_lead_to_a_source(tmp_path: Path):
         code, _, stderr = run("apply", source, "--map", fitted, "--out", folder)
         assert (code, "holds the files themselves" in stderr) == (2, True)
         assert path.read_bytes() == before
+
+
+def test_what_is_refused_is_named_in_words_that_fit(tmp_path: Path):
+    path, state = write(tmp_path, ".csv", probabilities()), tmp_path / "s.jsonl"
+    tiny, none = tmp_path / "tiny.csv", tmp_path / "none.npz"
+    tiny.write_text("label,p\n0,.5\n1,.5\n")
+    np.savez(none, label=1)
+    out = ("--out", tmp_path / "o.csv")
+    for arguments, sentence in (
+        (("audit", path, "--by", "site"), "no group column 'site'; these rows have none."),
+        (("audit", none), "there are no probability arrays; name the array"),
+        (("arena", path, "--state", state), "'rows' has no splits; name two (--fit-split"),
+        (("recalibrate", tiny, "--method", "platt", *out), "there is 1 calibration row ("),
+        (
+            ("recalibrate", tiny, "--method", "platt", "--cross-fit", 3, *out),
+            "must be at most the number of rows, 2, got 3.",
+        ),
+        (
+            (
+                "profile",
+                path,
+                "--out",
+                tmp_path / "p.parquet",
+                "--engine",
+                "duckdb",
+                "--memory",
+                "much",
+            ),
+            "the memory limit must be a size such as 1GB, got 'much'.",
+        ),
+    ):
+        code, _, wrong = run(*arguments)
+        assert (code, sentence in wrong) == (2, True), wrong
+    left = {p.name for p in tmp_path.iterdir()}
+    assert left == {path.name, "tiny.csv", "none.npz"}

@@ -12,6 +12,7 @@ from calviz.cli.command_group import FINE
 from calviz.cli.output_options import OutputOption
 from calviz.cli.progress import showing_progress
 from calviz.cli.reading import reading_options, split_names
+from calviz.core.atomic_files import real_path
 from calviz.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -100,9 +101,9 @@ def _check_apart(sources: tuple[str, ...], out: Path, parts: Path) -> None:
     """Raise OptionError if the profile, or its finished parts, would be summed too."""
     from calviz.data.profiling.sources import find
 
-    target, folder = out.resolve(), parts.resolve()
-    inside = any(Path(s).is_dir() and target.is_relative_to(Path(s).resolve()) for s in sources)
-    paths = () if inside else (path.resolve() for path in find(sources).paths)
+    target, folder = real_path(out), real_path(parts)
+    inside = any(Path(s).is_dir() and target.is_relative_to(real_path(s)) for s in sources)
+    paths = () if inside else map(real_path, find(sources).paths)
     if inside or any(path == target or path.is_relative_to(folder) for path in paths):
         raise OptionError(
             f"--out {out} lies among the files that are summed, where it would be read as data; choose another folder."

@@ -73,6 +73,8 @@ class _Builder:
         self.repairs: list[str] = []
         #: Frequency weights of aggregated rows, shape (n,).
         self.counts: FloatArray | None = None
+        #: Texts made of labels that are written back although some are missing.
+        self.label_texts: dict[str, Factor] = {}
         #: Mask of the rows to keep, shape (n,); None if all are kept.
         self.kept: BoolArray | None = None
 
@@ -244,8 +246,10 @@ class _Builder:
         if not n:
             raise no_rows()
         given = options.class_names or self.table.class_names
+        self._check_class_names(given, k)
         # Columns without names are named by their numbers.
         named = given or (first.class_names if self.table.named else ())
+        names = options.names_of_classes(named, k)
         if self.layout.label is not None or self.layout.one_hot:
             notices = len(self.notices)
             try:
@@ -256,16 +260,24 @@ class _Builder:
             except InputError:
                 pass
             del self.notices[notices:]
-            self._keep_labels()
-        self._check_class_names(given, k)
-        names = options.names_of_classes(named, k)
+            self._keep_labels(fetched, names)
         return labels.Labels(np.zeros(n, dtype=np.int32), "", names)
 
-    def _keep_labels(self) -> None:
-        """Treat the columns of labels as columns without a role."""
-        columns = (self.layout.label, *self.layout.one_hot)
-        kept = (c for c in columns if c is not None and (self.table[c].width or 1) == 1)
-        self.layout = replace(self.layout, label=None, one_hot=(), kept=(*self.layout.kept, *kept))
+    def _keep_labels(self, fetched: Fetched, names: tuple[str, ...]) -> None:
+        """Treat the columns of labels as columns without a role; one-hot arrays become the names of the classes."""
+        label, kept = self.layout.label, (*self.layout.kept, *self.layout.one_hot)
+        if label is not None and (self.table[label].width or 1) == 1:
+            kept = (*kept, label)
+        elif label is not None:
+            try:
+                block = np.asarray(fetched.columns[label])
+                indices = labels.from_one_hot_block(block, (label,), self.table.line)
+                self._check_lengths(fetched, len(indices), label)
+                self.label_texts[label] = Factor.of(np.array([*names, ""], dtype=object)[indices])
+            except (InputError, IndexError):
+                text = f"'{short(label)}' is left out: it is not one label per row"
+                self.notices.append(Notice.LEFT_OUT.finding("warning", text))
+        self.layout = replace(self.layout, label=None, one_hot=(), kept=kept)
 
     def _labels(self, fetched: Fetched, first: ScoreColumns, k: int) -> labels.Labels:
         layout, line = self.layout, self.table.line
@@ -368,6 +380,7 @@ class _Builder:
     def _columns(self, fetched: Fetched) -> tuple[dict[str, Any], tuple[str, ...]]:
         others = OtherColumns(self.table, self.layout, self.options, self.notices)
         columns = others.build(fetched)
+        columns["texts"] |= self.label_texts
         self.counts = others.counts
         return columns, tuple(columns["groups"])
 

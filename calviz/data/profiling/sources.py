@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from calviz.core.errors import InputError, shortened
+from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
 from calviz.data.file_bytes import Source
@@ -260,18 +260,27 @@ def _csv_frame(
     import polars as pl
 
     dialect = text.dialect
-    frame = pl.scan_csv(
-        list(paths),
-        glob=False,
-        separator=dialect.separator,
-        decimal_comma=dialect.decimal_comma,
-        # The header is skipped, because its names may have spaces around them or comments above.
-        has_header=False,
-        skip_lines=dialect.skip,
-        new_columns=list(dialect.names),
-        schema_overrides=dict.fromkeys(_floats(text, floats), pl.Float64),
-        infer_schema_length=None if careful else 100,
-    )
+
+    def scanned(types: dict[str, Any]) -> pl.LazyFrame:
+        return pl.scan_csv(
+            list(paths),
+            glob=False,
+            separator=dialect.separator,
+            decimal_comma=dialect.decimal_comma,
+            # The header is skipped, because its names may have spaces around them or comments above.
+            has_header=False,
+            skip_lines=dialect.skip,
+            new_columns=list(dialect.names),
+            schema_overrides=types,
+            infer_schema_length=None if careful else 100,
+        )
+
+    types: dict[str, Any] = dict.fromkeys(_floats(text, floats), pl.Float64)
+    frame = scanned(types)
+    # Arrow has no type for whole numbers of more than 64 bits, which are identifiers.
+    long = [name for name, kind in frame.collect_schema().items() if kind == pl.Int128]
+    if long:
+        frame = scanned(types | dict.fromkeys(long, pl.String))
     if careful and len(dialect.names) > 1:
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     return frame
@@ -291,7 +300,12 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[
     connection.execute("SET autoinstall_known_extensions = false")
     connection.execute("SET enable_progress_bar = false")
     if memory is not None:
-        connection.execute("SET memory_limit = ?", [memory])
+        try:
+            connection.execute("SET memory_limit = ?", [memory])
+        except duckdb.Error:
+            raise OptionError(
+                f"the memory limit must be a size such as 1GB, got '{shortened(memory)}'."
+            ) from None
     if files.kind == "parquet":
         return connection.read_parquet(paths, hive_partitioning=files.hive)
     if files.kind == "csv":

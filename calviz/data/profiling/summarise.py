@@ -17,9 +17,10 @@ from calviz.core.progress import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profile_files import read_profile
 from calviz.data.profiling.columns import profile_layout
-from calviz.data.profiling.sources import Engine, TableFiles, find, no_panic, scan, why_out_of_core
+from calviz.data.profiling.read_whole import error_of_whole
+from calviz.data.profiling.sources import Engine, TableFiles, find, no_panic, scan
 from calviz.data.profiling.unusable_rows import unusable
-from calviz.data.reading import options_of, read
+from calviz.data.reading import options_of
 from calviz.profiles.aggregate import (
     FAULTS,
     cells_from_sums,
@@ -427,12 +428,8 @@ class _Run:
                 remedy="write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS",
             )
         without = "leave out what is broken (--skip-broken, skip_broken=True)"
-        if path.suffix.lower() in (".csv", ".tsv") and not why_out_of_core(str(path)):
-            # Read as a whole, a text file names the lines.
-            try:
-                read(path, options=self.reading)
-            except InputError as reason:
-                return reason.but(remedy=f"{reason.remedy}, or {without}", repairs=())
+        if (of_whole := error_of_whole(error, path, self.reading)) is not None:
+            return of_whole.but(remedy=f"{of_whole.remedy}, or {without}", repairs=())
         return InputError(
             f"the file cannot be read ({shortened(text)})",
             file=path.name,

@@ -257,14 +257,15 @@ def _no_scores(view: TableView, taken: set[str]) -> InputError:
             remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
         )
     names = view.table.names
-    present = f"(there {'is' if len(names) == 1 else 'are'}: {', '.join(map(short, names[:10]))})"
+    listed = ", ".join(map(short, names[:10]))
+    present = f" (there {'is' if len(names) == 1 else 'are'}: {listed})" if names else ""
     if not named:
         return InputError(
-            f"there are no columns that add up to 1 in every row, as probabilities do {present}",
+            f"there are no columns that add up to 1 in every row, as probabilities do{present}",
             remedy="say which columns hold the scores, and whether they are logits",
         )
     return InputError(
-        f"there are no probability {word}s {present}",
+        f"there are no probability {word}s{present}",
         remedy=(
             "name the array 'probs' or 'logits', or say which one holds the scores"
             if view.table.arrays

@@ -21,6 +21,7 @@ from calviz.core.record_batches import record_batches
 from calviz.data.building.build import two_logits
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import profile_layout
+from calviz.data.profiling.read_whole import error_of_path
 from calviz.data.profiling.sources import Engine, TableFiles, find, no_panic, scan
 from calviz.data.profiling.unusable_rows import check_columns, error_of_file, unusable
 from calviz.data.sampling.hashes import Hashes, content_hashes
@@ -205,7 +206,7 @@ class RowSource:
                         nw.from_native(opened(first)).lazy(), reading, model=model
                     )
             except Exception as error:
-                raise error_of_file(error, first.name) from None
+                raise error_of_path(error, first, reading) from None
             numbers = layout.numbers
             frames = tuple((path.name, partial(opened, path, numbers)) for path in files.paths)
             return cls(name or files.name, layout, frames)

@@ -9,7 +9,7 @@ from calviz.core.predictions import Dataset
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.results.slices import Slice, Slices
 from calviz.sample.sample import Sample
-from calviz.sample.slices import USUAL_RATE, slices
+from calviz.sample.slices import USUAL_RATE, no_group_column, slices
 from calviz.specs.metric import takes_weights
 from calviz.text.words import shorten
 
@@ -45,8 +45,7 @@ class Levels:
 def check_column(data: Dataset, column: str) -> None:
     """Raise OptionError if there is no such group column."""
     if column not in data.groups:
-        names = ", ".join(shorten(name) for name in data.groups) or "there is none"
-        raise OptionError(f"there is no group column '{shorten(column)}'; known: {names}.")
+        raise no_group_column(data, column)
 
 
 @takes_weights

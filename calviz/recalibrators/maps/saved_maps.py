@@ -48,19 +48,25 @@ def check_map(record: Any) -> None:
         raise damaged(key, "'floor_clips' must be true or false")
 
 
+def earlier_values(**values: Any) -> Mapping[str, Any]:
+    """Return what maps saved before some parameters existed are read with, by parameter."""
+    return values
+
+
 def saved_parameters(cls: type[BaseEstimator], record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a saved map; maps saved before the parameter `cap` existed have ``cap=False``.
+    """Return the parameters of a saved map; those in `cls.added_later` may be missing, and have the values given there.
 
     Raises
     ------
     InputError
-        If some are missing or unknown.
+        If others are missing, or some are unknown.
     """
     names = {p.name for p in parameters_of(cls.__init__)}
+    added = {name: v for name, v in getattr(cls, "added_later", {}).items() if name in names}
     parameters = record["parameters"]
-    if not isinstance(parameters, Mapping) or set(parameters) | {"cap"} != names | {"cap"}:
+    if not isinstance(parameters, Mapping) or not names - set(added) <= set(parameters) <= names:
         raise damaged(str(record["method"]), f"its parameters must be {', '.join(sorted(names))}")
-    return ({"cap": False} if "cap" in names else {}) | dict(parameters)
+    return {**added, **parameters}
 
 
 def plain(value: Any) -> Any:

@@ -122,13 +122,13 @@ def test_a_file_without_splits_is_named_and_the_others_still_play(folder):
     table, problems = play_all(sources, RULES, jobs=1)
     assert len(table) == 3
     assert problems == (
-        "'plain' has no calibration and test split (it has none); name two, or let a share of the rows fit the maps.",
+        "'plain' has no splits; name two (--fit-split, --eval-split), or let a share of the rows fit the maps (--fit-fraction).",
     )
     half, problems = play_all(
         sources, Rules(methods=("temperature",), division=Division(fit_fraction=0.5)), jobs=1
     )
     assert (len(half), problems) == (4, ())
-    with pytest.raises(InputError, match="'plain' has no calibration and test split"):
+    with pytest.raises(InputError, match="'plain' has no splits"):
         play_all(find([folder / "plain.npz"]).playable, RULES, jobs=1)
 
 
@@ -337,3 +337,8 @@ def test_worker_processes_start_with_ctrl_c_blocked():
         assert subprocess.check_output(blocked, text=True).strip() == "True"
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
     assert subprocess.check_output(blocked, text=True).strip() == str(signal.SIGINT in before)
+
+
+def test_a_state_without_results_is_no_file(tmp_path):
+    assert ArenaState.open(tmp_path / "state.jsonl").done == {}
+    assert not list(tmp_path.iterdir())

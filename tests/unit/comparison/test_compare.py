@@ -1,5 +1,6 @@
 """Recalibrators compared: values, differences, failures, stops, and the map that is taken home."""
 
+import importlib
 import math
 import re
 import signal
@@ -375,3 +376,29 @@ def test_refits_widen_differences_by_what_the_fit_varies(data):
     assert again["temperature"].fit_spread["nll"] < again["histogram"].fit_spread["nll"]
     with pytest.raises(OptionError, match="'refits' must be 0, or 2 or more, got 1"):
         compare(data, methods, refits=1)
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_heard_although_it_interrupts_no_system_call(data, monkeypatch):
+    def works_on(self, spec):
+        while True:
+            checkpoint("fitting")
+            time.sleep(0.01)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    module = importlib.import_module("calviz.comparison.compare")
+    monkeypatch.setattr(module._Judging, "result", works_on)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    # As with Ctrl-C once polars has read a file.
+    signal.siginterrupt(signal.SIGALRM, False)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            compare(data, ["temperature", "platt"], jobs=2)
+        assert time.monotonic() - began < 5
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

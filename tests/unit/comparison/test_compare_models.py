@@ -402,6 +402,25 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
         assert written(getattr(aligned, name)) == written(getattr(other, name)), name
 
 
+@pytest.mark.parametrize("missing", ["", None, float("nan")])
+def test_rows_without_an_identifier_match_nothing(missing):
+    one = make(ids=np.array(["a", missing, "c", "d"], dtype=object))
+    other = make(
+        ids=np.array(["d", "c", missing, "a"], dtype=object), labels=[1, 0, 1, 0], score=[0.9] * 4
+    )
+    alignment = align({"one": one, "other": other})
+    assert scores(alignment)["one"] == [0.1, 0.3, 0.4]
+    text = " ".join(alignment.notes)
+    assert "1 row of 'one' left out: there is no identifier." in text
+    assert "1 row of 'other' left out: there is no identifier." in text
+    assert "more than once" not in text
+
+
+def test_numbers_with_and_without_a_fraction_are_the_same_identifiers():
+    other = make(ids=np.array(["3.0", "2.0", "1.0", "x"]), labels=[1, 0, 1, 0])
+    assert align({"one": make(ids=np.arange(4)), "other": other}).models["other"].n == 3
+
+
 # ------------------------------------------------------------------ differences that are missing
 
 

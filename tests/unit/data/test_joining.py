@@ -93,3 +93,12 @@ def test_the_command_line_joins(folder):
     wrong = run(*args[:2], "--on", "id")
     assert wrong.exit_code == 2
     assert "give the other one by --labels" in wrong.stderr
+
+
+def test_a_row_without_an_identifier_has_no_label(folder):
+    (folder / "preds.csv").write_text(PREDICTIONS.replace("\n3,", "\n,"))
+    truth = "id,label\n5,cat\n,dog\n7,cat\n"
+    with pytest.raises(CalvizError, match=r"row 2, .*1 of 3 rows have no label"):
+        load(folder, truth)
+    p = load(folder, truth, repair=["drop-missing"])
+    assert (p.ids.tolist(), p.labels.tolist()) == (["7", "5"], [0, 0])

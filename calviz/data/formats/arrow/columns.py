@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, read_only
 from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
@@ -314,7 +314,8 @@ def single(column: Any, name: str) -> npt.NDArray[Any] | Factor:
 
 
 def _is_bytes(kind: Any) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+    t = pa.types
+    return bool(t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind))
 
 
 def _check(chunk: Any) -> None:
@@ -335,12 +336,12 @@ def _texts(values: Any) -> list[str | None]:
 def _factor(column: Any) -> Factor:
     """Convert text, dates or numbers to a factor; dictionaries are not expanded."""
     levels: dict[str, int] = {}
-    parts = []
+    parts, absent = [], []
     for chunk in column.chunks:
         _check(chunk)
         if not pa.types.is_dictionary(chunk.type):
-            is_bytes = _is_bytes(chunk.type)
-            chunk = (chunk if is_bytes else chunk.cast(pa.large_string())).dictionary_encode()
+            plain = pa.large_binary() if _is_bytes(chunk.type) else pa.large_string()
+            chunk = chunk.cast(plain).dictionary_encode()
         texts: list[str | None] = _texts(chunk.dictionary)
         indices = chunk.indices
         if indices.null_count:
@@ -354,6 +355,10 @@ def _factor(column: Any) -> Factor:
             text = texts[j]
             place[j] = levels.setdefault(MISSING if text is None else text, len(levels))
         parts.append(place[codes])
+        absent.append(np.array([text is None for text in texts])[codes])
+    codes = np.concatenate(parts or [np.empty(0, dtype=np.int32)])
+    missing = np.concatenate(absent or [np.empty(0, dtype=np.bool_)])
+    has_empty_texts = missing.any() and not missing[codes == levels[MISSING]].all()
     return Factor(
-        codes=np.concatenate(parts or [np.empty(0, dtype=np.int32)]), levels=tuple(levels)
+        codes=codes, levels=tuple(levels), missing=read_only(missing) if has_empty_texts else None
     )
