@@ -42,8 +42,9 @@ from calviz.comparison.rows import Division
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.data.file_bytes import Source
-from calviz.figures import CriticalRanks, Winrates
 from calviz.figures.base import Figure
+from calviz.figures.critical_ranks import CriticalRanks
+from calviz.figures.winrates import Winrates
 from calviz.results.arena import SCORES, ResultTable
 from calviz.results.leaderboard import Arena, Leaderboard
 from calviz.specs.recalibrator import RECALIBRATORS

@@ -20,6 +20,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from calviz.core.constructors import register_constructors
+from calviz.core.version import __version__
 from calviz.specs.registry import look_in
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from calviz.profiles.profile import Profile
     from calviz.recalibrators.maps.loading import load_map
 
-__version__ = "0.1.0"
 
 __all__ = [
     "Calibrated",

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.figures import Cumulative
+from calviz.figures.cumulative import Cumulative
 from calviz.text.words import keep_units_together
 from calviz.ui.pinned import on_page
 from calviz.ui.selection import overlay

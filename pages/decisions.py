@@ -6,7 +6,7 @@ import streamlit as st
 
 from calviz.analysis import VALIDATION_METRICS
 from calviz.core.errors import NotAvailable
-from calviz.figures import OutcomeHistogram
+from calviz.figures.outcome_histogram import OutcomeHistogram
 from calviz.sample.cutoff import decidable
 from calviz.ui.decisions import cutoff, grade_table
 from calviz.ui.selection import panel

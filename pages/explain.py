@@ -3,7 +3,7 @@
 import streamlit as st
 
 from calviz import analysis
-from calviz.figures import HundredSquares
+from calviz.figures.hundred_squares import HundredSquares
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import clipboard, diagram

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.text.metric_values import alone
+from calviz.results.metric_words import alone
 from calviz.ui.metrics import conventions, table
 from calviz.ui.metrics import export as metric_export
 from calviz.ui.selection import panel

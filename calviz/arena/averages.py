@@ -9,7 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.results.arena import Experiment
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.sample.error_bars import LEVEL
 
 #: A benchmark with fewer data sets is resampled by experiment, as CalArena does for images: draws of a handful

@@ -10,13 +10,14 @@ from rich.text import Text
 
 from calviz.cli.text import cell, console, short_name
 from calviz.core.reduction import Reduction
+from calviz.results.metric_words import alone, missing, name_of, precision_words, remarks
 from calviz.text.escape import terminal_text
-from calviz.text.metric_values import alone, missing, name_of, precision_words, remarks
 from calviz.text.words import capitalised, counted, p_number
 
 if TYPE_CHECKING:
     from calviz.data import Loaded
-    from calviz.results.evaluation import Evaluation, MetricResult
+    from calviz.results.evaluation import Evaluation
+    from calviz.results.metric_result import MetricResult
     from calviz.specs.convention import Conventions
 
 _STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}

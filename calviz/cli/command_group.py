@@ -16,11 +16,11 @@ from typing import Any, NoReturn, TextIO
 
 import click
 
-from calviz import __version__
 from calviz.cli import commands
 from calviz.cli.text import say, sentence
 from calviz.core.errors import CalvizError
 from calviz.core.extra_packages import PURPOSES, MissingPackage
+from calviz.core.version import __version__
 
 #: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.
 FINE, CROSSED, WRONG = 0, 1, 2

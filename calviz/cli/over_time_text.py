@@ -13,7 +13,7 @@ from calviz.specs.metric import METRICS
 from calviz.text.words import counted
 
 if TYPE_CHECKING:
-    from calviz.results.evaluation import MetricResult
+    from calviz.results.metric_result import MetricResult
     from calviz.results.over_time import OverTime
 
 

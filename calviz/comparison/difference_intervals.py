@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from calviz.core.arrays import FloatArray
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 
 #: Scales of the gaps that are always tried; larger ones follow until the observed error is too small for them.
 SCALES = (0.0, 0.3, 0.65, 1.0, 1.4)

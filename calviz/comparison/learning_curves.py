@@ -22,8 +22,8 @@ from calviz.core.progress import Stopped
 from calviz.core.reduction import Reduction
 from calviz.profiles.profile import Profile, dataset_of
 from calviz.results.comparison import DifferenceVerdict
-from calviz.results.evaluation import MetricResult
 from calviz.results.learning_curve import LearningCurve, LearningPoint
+from calviz.results.metric_result import MetricResult
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
 

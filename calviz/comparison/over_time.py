@@ -25,7 +25,7 @@ from calviz.numerics.min_p import westfall_young
 from calviz.numerics.threads import one_blas_thread
 from calviz.profiles.profile import Profile
 from calviz.results.comparison import Difference, RowsUsed
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 from calviz.results.over_time import EVERY, Every, OverTime, Period
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS, RANKED_BY

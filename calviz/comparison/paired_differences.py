@@ -30,7 +30,7 @@ from calviz.core.reduction import Reduction
 from calviz.numerics.threads import one_blas_thread
 from calviz.results.comparison import Difference, DifferenceVerdict
 from calviz.results.comparison_table import badness
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.sample.error_bars import LEVEL, evened, widening_of
 from calviz.sample.row_draws import RowDraws, RowWeights
 from calviz.sample.sample import Sample, metric_view

@@ -19,7 +19,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.numerics.effective_number import near_one
 from calviz.numerics.proportions import clopper_pearson
 from calviz.profiles.profile import Profile, dataset_of
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.results.prediction_sets import PredictionSets, SetMethod, SetsOf
 from calviz.sample.grades import counts_as
 from calviz.sample.slice_sums import slice_sums

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.cells import Cells
-from calviz.core.clusters_and_weights import checked_clusters, checked_times, checked_weights
+from calviz.core.checked_columns import checked_clusters, checked_times, checked_weights
 from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 from calviz.core.notebook import html_block

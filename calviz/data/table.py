@@ -17,7 +17,7 @@ from calviz.core.finding import Finding
 from calviz.core.probabilities import RowsInRange
 
 if TYPE_CHECKING:
-    from calviz.data.multiple_choice import Questions
+    from calviz.data.questions import Questions
 
 ElementType = Literal["number", "integer", "boolean", "text", "other"]
 

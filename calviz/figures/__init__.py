@@ -5,54 +5,39 @@ computed from a sample, or from a finished result such as a learning curve. Draw
 figures need are in ``kernels``. The pages and the report decide where a figure is shown.
 """
 
-from calviz.figures.bin_sensitivity import BinSensitivity
-from calviz.figures.calibration_curve import CalibrationCurve
-from calviz.figures.calibration_map import CalibrationMap
-from calviz.figures.class_bars import ClassBars
-from calviz.figures.confusion import Confusion
-from calviz.figures.conventions import EceByLibrary
-from calviz.figures.corp import CorpDiagram
-from calviz.figures.critical_ranks import CriticalRanks
-from calviz.figures.cumulative import Cumulative
-from calviz.figures.decision_cost import Decision
-from calviz.figures.decision_loss import DecisionLoss
-from calviz.figures.drawing.style import plot_config
-from calviz.figures.hundred_squares import HundredSquares
-from calviz.figures.learning_curve import LearningCurves
-from calviz.figures.miscalibration_plane import MiscalibrationPlane
-from calviz.figures.model_differences import ModelDifferences
-from calviz.figures.net_benefit import NetBenefit
-from calviz.figures.outcome_histogram import OutcomeHistogram
-from calviz.figures.over_time import OverTimeLine
-from calviz.figures.reliability import Reliability
-from calviz.figures.risk_coverage import RiskCoverage
-from calviz.figures.roc import Roc
-from calviz.figures.slice_gaps import SliceGaps
-from calviz.figures.winrates import Winrates
+from __future__ import annotations
 
-__all__ = [
-    "BinSensitivity",
-    "CalibrationCurve",
-    "CalibrationMap",
-    "ClassBars",
-    "Confusion",
-    "CorpDiagram",
-    "CriticalRanks",
-    "Cumulative",
-    "Decision",
-    "DecisionLoss",
-    "EceByLibrary",
-    "HundredSquares",
-    "LearningCurves",
-    "MiscalibrationPlane",
-    "ModelDifferences",
-    "NetBenefit",
-    "OutcomeHistogram",
-    "OverTimeLine",
-    "Reliability",
-    "RiskCoverage",
-    "Roc",
-    "SliceGaps",
-    "Winrates",
-    "plot_config",
-]
+from functools import cache
+from typing import Any
+
+
+@cache
+def _classes() -> dict[str, type[Any]]:
+    """Return the class of each figure, keyed by name."""
+    import pkgutil
+    from importlib import import_module
+    from inspect import isabstract
+
+    from calviz.figures.base import Figure
+
+    modules = [m.name for m in pkgutil.iter_modules(__path__, f"{__name__}.") if not m.ispkg]
+    kinds = (kind for module in modules for kind in vars(import_module(module)).values())
+    figures = (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Figure))
+    return {kind.__name__: kind for kind in figures if not isabstract(kind)}
+
+
+def __getattr__(name: str) -> Any:
+    # Importing a module of this folder imports this package first, so classes are looked up only on access.
+    if name == "plot_config":
+        from calviz.figures.drawing.style import plot_config
+
+        return plot_config
+    if name.startswith("_") or not name[:1].isupper():
+        raise AttributeError(f"module 'calviz.figures' has no attribute '{name}'")
+    if name not in _classes():
+        raise AttributeError(f"there is no figure '{name}'; known: {', '.join(sorted(_classes()))}")
+    return _classes()[name]
+
+
+def __dir__() -> list[str]:
+    return [*sorted(_classes()), "plot_config"]

@@ -18,7 +18,7 @@ from calviz.figures.base import Figure, ends_or_nan, named, score_lines
 from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.figures.kernels.reliability_curves import fractiles, isotonic_curve, smoothed_gap
 from calviz.figures.kernels.thin_curve import extremes
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.results.verdict import Verdict
 from calviz.sample import error_bars
 from calviz.sample.error_bars import Redrawing

@@ -18,7 +18,7 @@ from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.figures.kernels.threshold_costs import Costs, best_threshold, cost_at, kept_and_wrong
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.sample import error_bars
 from calviz.sample.error_bars import Redrawing
 from calviz.sample.sample import Sample

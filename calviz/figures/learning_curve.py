@@ -12,9 +12,9 @@ from calviz.core.errors import OptionError
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME_LENGTH, Figure
 from calviz.results.learning_curve import LabelsNeeded, LearningCurve, LearningPoint
+from calviz.results.metric_words import value_text
 from calviz.specs.metric import METRICS, QUOTED
 from calviz.specs.recalibrator import UNCALIBRATED
-from calviz.text.metric_values import value_text
 from calviz.text.words import counted, listed, shorten
 
 #: A curve has settled where it has reached this share of its final gain.

@@ -9,9 +9,9 @@ from typing import Any, Self
 from calviz.core.errors import OptionError
 from calviz.figures.base import Figure, facts
 from calviz.results.comparison import Difference, DifferenceVerdict
+from calviz.results.metric_words import scale_of
 from calviz.results.model_comparison import ModelComparison
 from calviz.specs.metric import METRICS, RANKED_BY
-from calviz.text.metric_values import scale_of
 from calviz.text.words import counted, decimal, decimals_for, listed, shorten
 
 

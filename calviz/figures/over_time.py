@@ -10,11 +10,11 @@ from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME_LENGTH, Figure, facts
 from calviz.figures.kernels.overlaid_curves import Overlay
+from calviz.results.metric_words import value_text
 from calviz.results.over_time import OverTime, Period
 from calviz.specs.figure import Theme
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.text.metric_values import value_text
 from calviz.text.words import capitalised, counted, p_value, shorten
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from calviz.core.options import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
-from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay
+from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay, Role
 from calviz.figures.kernels.reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.proportions import clopper_pearson
 from calviz.profiles.profile import dataset_of
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.sample.bin_gaps import bins_off
 from calviz.sample.binning import BinSums, Scheme
 from calviz.sample.error_bars import Redrawing, interval, resampled
@@ -117,6 +117,11 @@ class Reliability(Figure):
     curves: Mapping[CurveKind, Curve]
     _score: FloatArray
     _selected: IntArray | None
+
+    def overlay(self, name: str, role: Role) -> ReliabilityOverlay:
+        """The points of this diagram, to draw in another one."""
+        count = np.asarray(self.count, float)
+        return ReliabilityOverlay(name, role, self.mean_score, self.observed, count)
 
     @classmethod
     def compute(

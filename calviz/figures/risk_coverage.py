@@ -21,7 +21,7 @@ from calviz.figures.kernels.uncertainty_ranking import (
     ranking_steps,
 )
 from calviz.numerics.proportions import clopper_pearson
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.sample import error_bars
 from calviz.sample.error_bars import RESAMPLES, Redrawing
 from calviz.sample.ranking import coverage_at, ranked

@@ -14,7 +14,7 @@ from calviz.core.options import check_choice
 from calviz.figures.base import named, score_lines
 from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.figures.score_figure import ScoreFigure
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.sample.cutoff import CutoffCounts
 from calviz.sample.error_bars import interval, resampled
 from calviz.sample.few_events import has_both_kinds, interval_of_area

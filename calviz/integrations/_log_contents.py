@@ -13,7 +13,8 @@ from calviz.core.extra_packages import REPORT, needs
 from calviz.core.finding import Finding
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.report.json import audit_record
-from calviz.results.evaluation import Evaluation, MetricResult
+from calviz.results.evaluation import Evaluation
+from calviz.results.metric_result import MetricResult
 from calviz.sample.sample import Sample
 
 if TYPE_CHECKING:

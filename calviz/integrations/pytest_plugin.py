@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pytest
 
 if TYPE_CHECKING:
-    from calviz.results.evaluation import MetricResult
+    from calviz.results.metric_result import MetricResult
     from calviz.sample.sample import Sample
 
 #: Outcome of an assertion when the interval contains the limit.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.blocks import for_row_blocks
-from calviz.core.clusters_and_weights import checked_weights
+from calviz.core.checked_columns import checked_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
 from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
 from calviz.numerics.effective_number import with_mean_one

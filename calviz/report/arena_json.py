@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from calviz import __version__
 from calviz.arena.saved_arenas import record
+from calviz.core.version import __version__
 from calviz.report.json import JsonRecord, interval_record
 from calviz.results.arena import SCORES
-from calviz.results.evaluation import Interval
 from calviz.results.leaderboard import Arena, CriticalDifference, Leaderboard, Standing
+from calviz.results.metric_result import Interval
 
 
 def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) -> JsonRecord:

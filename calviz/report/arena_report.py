@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pandas as pd
 
-from calviz.figures import CriticalRanks, Winrates
+from calviz.figures.critical_ranks import CriticalRanks
+from calviz.figures.winrates import Winrates
 from calviz.report.blocks import Block, CellFormat, Chart, Note, TableBlock, Text, chart
 from calviz.report.chart_caption import WIDTH
 from calviz.report.document import Part, Report, WrittenSection, bind

@@ -15,7 +15,7 @@ from calviz.figures.base import Figure
 from calviz.figures.drawing.bullet import Bullet
 from calviz.report.json import plain
 from calviz.results.comparison_table import Mark
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 from calviz.results.verdict import Verdict
 
 if TYPE_CHECKING:

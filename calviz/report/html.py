@@ -12,15 +12,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from calviz import __version__
+from calviz.core.version import __version__
 from calviz.figures.drawing.bullet import Bullet, Scale, shared_scale, svg
 from calviz.figures.drawing.style import PALETTES
 from calviz.report.blocks import MOST_ROWS, Chart, TableBlock
 from calviz.report.document import Report
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
+from calviz.results.metric_words import Written, name_of
 from calviz.results.verdict import Verdict
 from calviz.specs.metric import METRICS
-from calviz.text.metric_values import Written, name_of
 from calviz.text.words import capitalised, full_sentence, keep_units_together
 
 

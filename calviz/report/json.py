@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from calviz import __version__
 from calviz.core.finding import Finding
-from calviz.results.evaluation import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.core.version import __version__
+from calviz.results.evaluation import ClassRow, Evaluation
+from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
 from calviz.specs.convention import Conventions
 from calviz.specs.metric import METRICS
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz import __version__
+from calviz.core.version import __version__
 from calviz.report.blocks import (
     Block,
     Cards,

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
+from calviz.results.metric_words import Written, name_of, precision_words
 from calviz.specs.metric import DIRECTION_WORDS, FAMILIES, METRICS, Metric
-from calviz.text.metric_values import Written, name_of, precision_words
 from calviz.text.words import p_number
 
 ResultsByKey = Mapping[str, MetricResult]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calviz import __version__
+from calviz.core.version import __version__
 from calviz.report.json import JsonRecord, compared_metric, interval_record
 from calviz.results.comparison import BASIS_WORDS
 from calviz.results.model_comparison import ModelComparison, ModelResult

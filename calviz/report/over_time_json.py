@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from calviz import __version__
+from calviz.core.version import __version__
 from calviz.report.json import JsonRecord, interval_record, noise_floor_record, plain
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 from calviz.results.over_time import OverTime
 
 

@@ -20,7 +20,7 @@ from calviz.results.comparison_table import (
     why_no_differences,
 )
 from calviz.results.display import Displayed, Summary
-from calviz.results.evaluation import Interval, MetricResult
+from calviz.results.metric_result import Interval, MetricResult
 from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.specs.recalibrator import UNCALIBRATED, zero_words
 from calviz.text.words import bins_words, counted, shorten

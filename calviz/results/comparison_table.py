@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
+from calviz.results.metric_words import Written
 from calviz.specs.metric import METRICS
-from calviz.text.metric_values import Written
 
 Mark = Literal["best", "second"]
 

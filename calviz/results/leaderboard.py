@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.results.arena import SCORES, ResultTable
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from calviz.core.extra_packages import needs
 from calviz.results.comparison import DifferenceVerdict, RowsUsed
 from calviz.results.comparison_table import badness
 from calviz.results.display import Displayed, Summary
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.words import bins_words, counted, shorten
 

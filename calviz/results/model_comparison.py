@@ -19,7 +19,7 @@ from calviz.results.comparison_table import (
     why_no_differences,
 )
 from calviz.results.display import Displayed, Summary
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 from calviz.specs.metric import METRICS
 from calviz.text.words import bins_words, counted, shorten
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from calviz.results.metric_words import value_text
 from calviz.results.model_comparison import ModelComparison
 from calviz.specs.metric import METRICS, RANKED_BY
-from calviz.text.metric_values import value_text
 from calviz.text.words import listed, shorten
 
 

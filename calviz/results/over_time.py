@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
 from calviz.results.comparison import Difference
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 
 if TYPE_CHECKING:
     import pandas as pd

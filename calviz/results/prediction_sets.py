@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from calviz.core.arrays import IntArray
 from calviz.results.comparison import RowsUsed
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.text.words import counted, decimal, level_text, percent, shorten
 
 if TYPE_CHECKING:

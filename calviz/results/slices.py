@@ -12,7 +12,7 @@ from calviz.core.errors import OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset
 from calviz.results.display import Displayed, Summary
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.text.words import counted, percent, points, shorten
 
 if TYPE_CHECKING:

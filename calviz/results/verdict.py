@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from calviz.results.evaluation import Interval, NoiseFloor
+from calviz.results.metric_result import Interval, NoiseFloor
 from calviz.text.gaps import SLIGHT, gap_decimals, share_decimals
 from calviz.text.words import decimals_for, range_ends
 

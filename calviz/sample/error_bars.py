@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from calviz.core.arrays import FloatArray
-from calviz.results.evaluation import Interval, NoiseFloor
+from calviz.results.metric_result import Interval, NoiseFloor
 from calviz.sample.view_caches import DRAWN_BY, latest
 from calviz.specs.metric import IntervalMethod, Tail
 

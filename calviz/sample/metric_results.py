@@ -19,7 +19,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.options import check_level
 from calviz.core.progress import checkpoint
 from calviz.numerics.threads import one_blas_thread
-from calviz.results.evaluation import Interval, MetricResult
+from calviz.results.metric_result import Interval, MetricResult
 from calviz.sample import error_bars
 from calviz.sample.cell_bounds import Precision, precision
 from calviz.sample.error_bars import Draw, needs_calibrated, usable

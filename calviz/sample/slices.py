@@ -17,7 +17,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.numerics.false_discovery import benjamini_hochberg
 from calviz.profiles.profile import Profile
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.results.slices import Against, Slice, Slices
 from calviz.sample.false_alarm_levels import SLICES
 from calviz.sample.sample import Sample

@@ -11,7 +11,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import Predictions
 from calviz.numerics.proportions import clopper_pearson
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from calviz.sample.binning import effective_rows
 from calviz.sample.error_bars import LEVEL
 from calviz.sample.losses import MeanLoss, negative_log_likelihood

@@ -6,7 +6,7 @@ import pytest
 
 from calviz.core.progress import checkpoint
 from calviz.data import load
-from calviz.figures import ClassBars
+from calviz.figures.class_bars import ClassBars
 from calviz.ui.classwise import errors
 from calviz.ui.selection.rules import Predicted
 from tests.app.pages import GOOD, PATIENCE, first_table, open_page, quiet, text_of, upload

@@ -76,7 +76,7 @@ def test_unusual_files_are_shown_on_every_page(kind):
 
 @pytest.mark.slow
 def test_an_unforeseen_error_is_one_sentence(monkeypatch):
-    from calviz.figures import Reliability
+    from calviz.figures.reliability import Reliability
 
     def broken(*args, **kwargs):
         raise RuntimeError("secret detail")

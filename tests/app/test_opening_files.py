@@ -7,7 +7,7 @@ from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 
 from calviz.data import ReadingOptions, read
 from calviz.ui.session import open_files
-from calviz.ui.session.open_files import decode_options, encode_options
+from calviz.ui.session.options_in_address import decode_options, encode_options
 from tests.app.pages import GOOD, ROOT, drop, open_page, press, quiet, text_of, upload, whole_app
 
 

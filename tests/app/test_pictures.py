@@ -9,7 +9,7 @@ import pytest
 from calviz.figures.drawing import bullet as drawing
 from calviz.figures.drawing.sheet import Sheet
 from calviz.figures.drawing.style import PALETTES
-from calviz.results.evaluation import Interval, MetricResult, NoiseFloor
+from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
 from calviz.ui.session.navigation import PAGES
 from calviz.ui.widgets import browser, bullet, diagram
 

@@ -10,7 +10,7 @@ import pytest
 
 from calviz.comparison import guideline
 from calviz.data import read
-from calviz.figures import Reliability
+from calviz.figures.reliability import Reliability
 from calviz.recalibrators.maps.loading import load_map
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.ui.recalibrate import comparison_job

@@ -20,11 +20,12 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from calviz.core.progress import Stopped
 from calviz.core.reduction import Reduction
 from calviz.data.samples import SAMPLES
-from calviz.ui.session import jobs, open_files, page_guard, temporary_folder
+from calviz.ui.session import jobs, page_guard, temporary_folder
 from calviz.ui.session.ended_sessions import RESUMABLE_FOR, EndedSessions, _State
 from calviz.ui.session.job_queue import JOB_QUEUE, JobQueue
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.memory_limit import make_room
+from calviz.ui.session.open_file import OpenFile
 from calviz.ui.session.result_cache import cached_results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import job_view, upload
@@ -284,7 +285,7 @@ def test_results_of_samples_are_everybodys_and_those_of_files_need_their_session
         return object()
 
     def looking_at(sample):
-        entry = open_files.OpenFile("digits", "Digits", None, sample=sample)
+        entry = OpenFile("digits", "Digits", None, sample=sample)
         return Settings(entry, "model", None, Reduction(), 15, "equal-width")
 
     everybodys = results("a", looking_at(SAMPLES[0]))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calviz.results.evaluation import Interval, MetricResult, NoiseFloor
-from calviz.text.metric_values import Written
+from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
+from calviz.results.metric_words import Written
 from calviz.text.words import distinct, file_size, number, shorten
 from calviz.ui.widgets.escape import md
 

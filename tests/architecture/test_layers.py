@@ -135,14 +135,20 @@ def test_library_command_line_and_figures_work_where_streamlit_does_not():
     assert result.returncode == 0, result.stdout[-4_000:] + result.stderr[-2_000:]
 
 
+#: Imports that close a circle and stay: a class whose method leads to the code that writes it, and the constructors of a class.
+WITHIN_A_METHOD = {
+    ("calviz.core.constructors", "calviz.core.predictions"),
+    ("calviz.profiles.profile", "calviz.profiles.file"),
+    ("calviz.report.document", "calviz.report.archive"),
+    ("calviz.report.document", "calviz.report.html"),
+    ("calviz.report.document", "calviz.report.markdown"),
+}
+
+
 def imports_of(path: Path) -> set[str]:
-    """Names that a module imports when it is loaded; imports inside functions and for type checking do not count."""
-    statements = []
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        typing_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        statements += [] if typing_only else [node, *getattr(node, "body", [])]
+    """Names that a module imports: when it is loaded, inside functions, and for type checking."""
     names = set()
-    for node in statements:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return names
@@ -177,6 +183,8 @@ def test_no_module_imports_itself_by_way_of_others():
     }
     graph = {name: imports_of(path) & modules.keys() - {name} for name, path in modules.items()}
     assert sum(map(len, graph.values())) > 2_000
+    for module, other in WITHIN_A_METHOD:
+        graph[module].remove(other)  # raises KeyError if there is no such import any more
     assert not circle_in(graph)
 
 

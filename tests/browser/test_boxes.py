@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import Reliability, RiskCoverage
+from calviz.figures.reliability import Reliability
+from calviz.figures.risk_coverage import RiskCoverage
 from calviz.report.document import compose
 from calviz.report.figure_sheet import Panel, to_sheet
 from calviz.report.subject import Subject

@@ -12,7 +12,8 @@ from sklearn.metrics import log_loss
 import calviz
 from calviz.cli.fail_on import Threshold
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.results.evaluation import Evaluation, Interval, MetricResult
+from calviz.results.evaluation import Evaluation
+from calviz.results.metric_result import Interval, MetricResult
 from calviz.specs.metric import METRICS
 from tests.inputs.borderline import FILES as BORDERLINE
 from tests.inputs.command_line import run, run_successfully

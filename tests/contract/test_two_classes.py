@@ -7,7 +7,11 @@ import pytest
 
 import calviz
 from calviz.comparison import compare_methods
-from calviz.figures import BinSensitivity, CalibrationMap, Cumulative, EceByLibrary, Reliability
+from calviz.figures.bin_sensitivity import BinSensitivity
+from calviz.figures.calibration_map import CalibrationMap
+from calviz.figures.conventions import EceByLibrary
+from calviz.figures.cumulative import Cumulative
+from calviz.figures.reliability import Reliability
 from calviz.sample.sample import Sample
 from tests.inputs.command_line import run_successfully
 

@@ -11,7 +11,7 @@ import calviz
 from calviz.checks import find
 from calviz.checks.verdict import sentence
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 from tests.inputs.simulated import draw_labels

@@ -13,7 +13,7 @@ from calviz.core.reduction import Reduction
 from calviz.metrics.binned import ece
 from calviz.metrics.mcs import mcs
 from calviz.numerics.proportions import clopper_pearson
-from calviz.results.evaluation import Interval, NoiseFloor
+from calviz.results.metric_result import Interval, NoiseFloor
 from calviz.results.verdict import BinGap, CalibrationTest
 from calviz.sample.bin_gaps import bin_intervals, bins_off
 from calviz.sample.binning import BinSums

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calviz import __version__
 from calviz.cli.command_group import FINE
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.output_options import check_output, json_option, write_json
 from calviz.cli.reading import reading_options
 from calviz.cli.text import cell, console, naming, short_name
+from calviz.core.version import __version__
 
 if TYPE_CHECKING:
     from calviz.comparison.rows import Division

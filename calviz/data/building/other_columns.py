@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray
-from calviz.core.clusters_and_weights import checked_clusters, checked_weights
+from calviz.core.checked_columns import checked_clusters, checked_weights
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding

@@ -18,7 +18,8 @@ from calviz.core.finding import Finding
 from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
 from calviz.data.file_bytes import Source, without_bom
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
-from calviz.data.multiple_choice import Questions, table_of
+from calviz.data.multiple_choice import table_of
+from calviz.data.questions import Questions
 from calviz.data.table import Table
 
 _BLOCK = 1 << 20

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.data.multiple_choice import Questions
+from calviz.data.questions import Questions
 from calviz.data.recognition import column_names
 
 #: Pairs of keys for class and score in list elements, as written by Hugging Face pipelines.

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from calviz.figures.drawing.style import Palette
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
+from calviz.results.metric_words import Written
 from calviz.specs.metric import METRICS
-from calviz.text.metric_values import Written
 
 #: Size of the drawing in its own units; it is stretched to the available space, while lines keep their thickness.
 WIDTH, HEIGHT = 200.0, 22.0

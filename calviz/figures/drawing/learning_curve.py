@@ -13,9 +13,9 @@ from calviz.core.arrays import FloatArray
 from calviz.figures.drawing.curves_and_labels import Trace, area, label, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import DASHES, Palette, axis
+from calviz.results.metric_words import scale_of
 from calviz.specs.metric import METRICS
 from calviz.text.escape import plotly_text
-from calviz.text.metric_values import scale_of
 
 if TYPE_CHECKING:
     from calviz.figures.learning_curve import LearningCurves

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from calviz.figures.drawing.curves_and_labels import Trace, label, markers, vertical_shape, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, name_room, row_axis
+from calviz.results.metric_words import scale_of
 from calviz.specs.metric import METRICS
 from calviz.text.escape import plotly_text
-from calviz.text.metric_values import scale_of
 from calviz.text.words import shorten
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from calviz.core.arrays import FloatArray
 from calviz.figures.drawing.curves_and_labels import Trace, line, markers, outline, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
+from calviz.results.metric_words import scale_of
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.escape import plotly_text
-from calviz.text.metric_values import scale_of
 
 if TYPE_CHECKING:
     from calviz.figures.kernels.overlaid_curves import Overlay

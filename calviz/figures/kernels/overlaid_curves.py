@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar
+from typing import Generic, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.sample.binning import BinSums, bin_between
 from calviz.sample.sample import Sample
-
-if TYPE_CHECKING:
-    from calviz.figures.reliability import Reliability
 
 #: Role of the further curve or points, which determines how they are drawn.
 Role = Literal["selected", "pinned", "before"]
@@ -58,11 +55,6 @@ class ReliabilityOverlay:
     mean_score: FloatArray
     observed: FloatArray
     count: FloatArray
-
-    @classmethod
-    def of(cls, other: Reliability, name: str, role: Role) -> Self:
-        """Take the points of another diagram."""
-        return cls(name, role, other.mean_score, other.observed, np.asarray(other.count, float))
 
     @classmethod
     def of_rows(cls, sample: Sample, sums: BinSums, rows: IntArray, name: str) -> Self:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calviz.core.errors import NotAvailable
-from calviz.figures import ClassBars
-from calviz.figures.class_bars import TITLES, Mode, headline, quick_redrawing
+from calviz.figures.class_bars import TITLES, ClassBars, Mode, headline, quick_redrawing
 from calviz.report.blocks import Block, CellFormat, Chart, Note, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from calviz.core.reduction import Reduction
-from calviz.figures import Reliability
 from calviz.figures.drawing.bullet import MARKS_WORDS, Bullet
+from calviz.figures.reliability import Reliability
 from calviz.report.blocks import Block, Chart, Facts, Heading, Lead, Note, TableBlock, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.result_columns import metric_columns
@@ -17,10 +17,10 @@ from calviz.report.sections.reliability import COLUMNS
 from calviz.report.subject import Subject
 from calviz.results.comparison import Comparison, MethodResult, gain_words, refit_words
 from calviz.results.comparison_table import TIED_WORDS, ComparisonColumn, marks_words
+from calviz.results.metric_words import Written
 from calviz.results.slices import where_words
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED
-from calviz.text.metric_values import Written
 from calviz.text.words import decimal, decimals_for, percent, shorten, whole
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.figures import CorpDiagram, Cumulative, DecisionLoss
+from calviz.figures.corp import CorpDiagram
+from calviz.figures.cumulative import Cumulative
+from calviz.figures.decision_loss import DecisionLoss
 from calviz.report.blocks import Block, Note, Text, chart, spread
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section

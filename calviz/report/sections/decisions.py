@@ -8,7 +8,9 @@ import pandas as pd
 
 from calviz.analysis import VALIDATION_METRICS, evaluate
 from calviz.core.errors import NotAvailable
-from calviz.figures import NetBenefit, OutcomeHistogram, Roc
+from calviz.figures.net_benefit import NetBenefit
+from calviz.figures.outcome_histogram import OutcomeHistogram
+from calviz.figures.roc import Roc
 from calviz.report.blocks import Block, Cards, Heading, Note, TableBlock, Text, chart, spread
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section

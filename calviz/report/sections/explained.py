@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from calviz import analysis
-from calviz.figures import HundredSquares
+from calviz.figures.hundred_squares import HundredSquares
 from calviz.report.blocks import Block, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.figures import LearningCurves
+from calviz.figures.learning_curve import LearningCurves
 from calviz.report.blocks import Block, Chart, Note, Text, chart
 from calviz.report.chart_caption import WIDTH
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.results.learning_curve import LearningCurve
+from calviz.results.metric_words import value_text
 from calviz.specs.metric import METRICS, QUOTED
-from calviz.text.metric_values import value_text
 from calviz.text.words import shorten, whole
 
 

@@ -9,8 +9,8 @@ from calviz.report.blocks import Block, Facts, Heading, Note, TableBlock
 from calviz.report.metric_tables import RIGHT, families, numbers, written_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
+from calviz.results.metric_words import alone, missing, remarks
 from calviz.specs.metric import METRICS
-from calviz.text.metric_values import alone, missing, remarks
 
 
 def make(subject: Subject) -> Iterator[Block]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from calviz.figures import MiscalibrationPlane, ModelDifferences
 from calviz.figures.corp import PARTS
 from calviz.figures.drawing.bullet import MARKS_WORDS, Bullet
+from calviz.figures.miscalibration_plane import MiscalibrationPlane
+from calviz.figures.model_differences import ModelDifferences
 from calviz.report.blocks import Block, CellFormat, Chart, Note, TableBlock, Text, chart
 from calviz.report.chart_caption import WIDTH
 from calviz.report.result_columns import metric_columns
@@ -16,10 +17,10 @@ from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
 from calviz.results.comparison_table import ComparisonColumn, marks_words
+from calviz.results.metric_words import scale_of
 from calviz.results.model_comparison import ModelComparison
 from calviz.results.model_words import caution, headline, ranked_by
 from calviz.specs.metric import METRICS
-from calviz.text.metric_values import scale_of
 from calviz.text.words import decimal, percent, shorten
 
 

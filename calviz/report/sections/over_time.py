@@ -11,10 +11,10 @@ from calviz.report.blocks import Block, Note, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
+from calviz.results.metric_words import value_text
 from calviz.results.over_time import OverTime
 from calviz.sample.sample import Sample
 from calviz.specs.metric import takes_weights
-from calviz.text.metric_values import value_text
 from calviz.text.words import p_number, whole
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import fields
 from importlib import metadata
 
-from calviz import __version__
 from calviz.core.bins import DEFAULT_BINS
 from calviz.core.reduction import Reduction
+from calviz.core.version import __version__
 from calviz.data import ReadingOptions
 from calviz.report.blocks import Block, Facts, Heading
 from calviz.report.section import SECTIONS, Section

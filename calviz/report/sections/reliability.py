@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.figures import BinSensitivity, Reliability
+from calviz.figures.bin_sensitivity import BinSensitivity
+from calviz.figures.reliability import Reliability
 from calviz.report.blocks import Block, CellFormat, Text, chart
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section

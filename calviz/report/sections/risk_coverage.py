@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.figures import RiskCoverage
+from calviz.figures.risk_coverage import RiskCoverage
 from calviz.report.blocks import Block, Text, chart, spread
 from calviz.report.chart_caption import WIDTH, caption
 from calviz.report.section import SECTIONS, Section

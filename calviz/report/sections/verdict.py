@@ -8,7 +8,7 @@ from typing import Literal
 from calviz.report.blocks import Block, Cards, Lead, Note, Text
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.text.metric_values import alone
+from calviz.results.metric_words import alone
 
 _TONES: dict[str, Literal["good", "bad", "open"]] = {
     "over": "bad",

@@ -17,7 +17,7 @@ from calviz.data.file_bytes import Source
 from calviz.results.arena import Experiment, MethodScore, ResultTable
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted, distinct, listed
-from calviz.ui.session import open_files
+from calviz.ui.session.open_file import OpenFile
 from calviz.ui.session.open_models import all_models
 from calviz.ui.widgets import link_choice, upload
 from calviz.ui.widgets.escape import md
@@ -61,7 +61,7 @@ class SavedResults:
     table: ResultTable
 
 
-def of_open_files(entry: open_files.OpenFile) -> Contest | None:
+def of_open_files(entry: OpenFile) -> Contest | None:
     """Draw the choice of models and methods; return None if there is nothing to do."""
     offered = {m.name: m for m in all_models(entry)}
     shown = distinct(tuple(offered), 60)

@@ -11,8 +11,9 @@ import streamlit as st
 
 from calviz.arena.leaderboards import CLASSES, ROWS, in_range, leaderboard, range_words, ranges
 from calviz.core.arrays import BoolArray
-from calviz.figures import CriticalRanks, Winrates
 from calviz.figures.base import Figure
+from calviz.figures.critical_ranks import CriticalRanks
+from calviz.figures.winrates import Winrates
 from calviz.report.arena_json import arena_record
 from calviz.report.arena_report import arena_report, ranges_table
 from calviz.report.json import to_json

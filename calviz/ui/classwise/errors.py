@@ -9,8 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
-from calviz.figures import ClassBars
-from calviz.figures.class_bars import Mode
+from calviz.figures.class_bars import ClassBars, Mode
 from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.sample.class_ranges import class_ranges
 from calviz.sample.sample import Sample

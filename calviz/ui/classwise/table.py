@@ -11,8 +11,7 @@ import streamlit as st
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Dataset, Predictions
-from calviz.figures import ClassBars
-from calviz.figures.class_bars import Mode, Order
+from calviz.figures.class_bars import ClassBars, Mode, Order
 from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.kernels.overlaid_curves import Overlay
 from calviz.text.words import counted, decimal, decimals_for, distinct, number

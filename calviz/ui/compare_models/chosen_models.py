@@ -11,8 +11,8 @@ from calviz.comparison import compare_models, same_rows
 from calviz.core.predictions import Dataset
 from calviz.results.model_comparison import Alignment, ModelComparison
 from calviz.text.words import counted, distinct
-from calviz.ui.session import open_files
 from calviz.ui.session.jobs import Job
+from calviz.ui.session.open_file import OpenFile
 from calviz.ui.session.open_models import OpenModel, all_models
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import long_work, upload
@@ -43,7 +43,7 @@ class Chosen:
     key: tuple[str, ...]
 
 
-def pick(entry: open_files.OpenFile) -> Chosen:
+def pick(entry: OpenFile) -> Chosen:
     """Draw the list of models; models of another task are not preselected."""
     offered = {m.name: m for m in all_models(entry)}
     shown = distinct(tuple(offered), 60)
@@ -64,7 +64,7 @@ def pick(entry: open_files.OpenFile) -> Chosen:
     return _chosen(offered[name] for name in chosen)
 
 
-def usual(entry: open_files.OpenFile) -> Chosen:
+def usual(entry: OpenFile) -> Chosen:
     """Return the models that are compared by default: those that may have the same rows."""
     offered = all_models(entry)
     return _chosen([m for m in offered if _may_have_same_rows(offered[0].data, m.data)][:MOST])

@@ -11,10 +11,10 @@ import streamlit as st
 
 from calviz.comparison import compare_methods, same_rows
 from calviz.results.comparison_table import ComparisonColumn, marks_words
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
+from calviz.results.metric_words import Written
 from calviz.results.model_comparison import Alignment, ModelsByMethods
 from calviz.specs.metric import METRICS, QUOTED
-from calviz.text.metric_values import Written
 from calviz.text.words import counted, full_sentence
 from calviz.ui.compare_models import chosen_models as models
 from calviz.ui.compare_models.chosen_models import Chosen

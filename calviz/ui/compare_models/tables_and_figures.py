@@ -7,15 +7,16 @@ from typing import get_args
 import pandas as pd
 import streamlit as st
 
-from calviz.figures import MiscalibrationPlane, ModelDifferences, Reliability
 from calviz.figures.drawing.bullet import Bullet
-from calviz.figures.miscalibration_plane import PlaneScore
+from calviz.figures.miscalibration_plane import MiscalibrationPlane, PlaneScore
+from calviz.figures.model_differences import ModelDifferences
+from calviz.figures.reliability import Reliability
 from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
 from calviz.results.comparison_table import ComparisonColumn, marks_words
+from calviz.results.metric_words import Written
 from calviz.results.model_comparison import ModelComparison
 from calviz.results.model_words import ranked_by
 from calviz.specs.metric import METRICS, RANKED_BY
-from calviz.text.metric_values import Written
 from calviz.text.words import distinct, listed
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings

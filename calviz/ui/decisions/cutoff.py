@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.figures import NetBenefit, Roc
 from calviz.figures.kernels.overlaid_curves import Overlay
-from calviz.figures.net_benefit import Shown
+from calviz.figures.net_benefit import NetBenefit, Shown
+from calviz.figures.roc import Roc
 from calviz.sample.cutoff import CUTOFF, CutoffCounts, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
 from calviz.text.words import (

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from calviz.core.predictions import Predictions
-from calviz.figures import Reliability
+from calviz.figures.reliability import Reliability
 from calviz.ui.widgets import diagram
 
 #: Rows of each model, the seed, and width and height of a panel in pixels.

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from calviz.comparison import learning_curve
-from calviz.figures import LearningCurves
+from calviz.figures.learning_curve import LearningCurves
 from calviz.results.learning_curve import LearningCurve
 from calviz.specs.metric import METRICS, QUOTED
 from calviz.text.words import counted

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from calviz.figures import EceByLibrary
+from calviz.figures.conventions import EceByLibrary
 from calviz.specs.convention import Conventions, ConventionValue
 from calviz.text.export import csv_bytes
 from calviz.text.words import bins_words, capitalised, counted, points_cell, signed_points

@@ -14,9 +14,9 @@ from calviz import analysis
 from calviz.figures.drawing.bullet import Bullet
 from calviz.report.metric_tables import OF_ROWS, families
 from calviz.report.metric_tables import texts as table
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
+from calviz.results.metric_words import Written, missing, name_of, remarks
 from calviz.specs.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
-from calviz.text.metric_values import Written, missing, name_of, remarks
 from calviz.text.words import capitalised, counted, number, range_end
 from calviz.ui.pinned import on_page
 from calviz.ui.selection import state

@@ -9,7 +9,7 @@ from typing import TypeVar
 from calviz import analysis
 from calviz.core.errors import CalvizError
 from calviz.figures.kernels.overlaid_curves import Overlay, ReliabilityOverlay
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 from calviz.sample.sample import Sample
 from calviz.ui.pinned import state
 from calviz.ui.session import results
@@ -37,7 +37,7 @@ def points(now: Settings) -> tuple[ReliabilityOverlay, ...]:
             figure = results.reliability(pinned.settings)
     except CalvizError:
         return ()
-    return (ReliabilityOverlay.of(figure, f"Pinned: {name}", "pinned"),)
+    return (figure.overlay(f"Pinned: {name}", "pinned"),)
 
 
 def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:

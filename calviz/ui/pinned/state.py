@@ -15,7 +15,7 @@ from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import full_sentence, shorten
 from calviz.ui.session import browser_history
 from calviz.ui.session.link_encoding import join_parts, split_parts
-from calviz.ui.session.open_files import OpenFile
+from calviz.ui.session.open_file import OpenFile
 from calviz.ui.session.settings import MAX_BINS, Settings
 from calviz.ui.widgets import recalibration_choice
 

@@ -9,8 +9,11 @@ from typing import Any
 import streamlit as st
 
 from calviz.core.progress import watching
-from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, RiskCoverage
-from calviz.figures.class_bars import QUICK_RESAMPLES
+from calviz.figures.calibration_map import CalibrationMap
+from calviz.figures.class_bars import QUICK_RESAMPLES, ClassBars
+from calviz.figures.cumulative import Cumulative
+from calviz.figures.reliability import Reliability
+from calviz.figures.risk_coverage import RiskCoverage
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.ui.recalibrate.outcome import ComparisonOutcome
 from calviz.ui.session.jobs import Job

@@ -9,9 +9,9 @@ import streamlit as st
 
 from calviz.core.errors import CalvizError
 from calviz.results.comparison import MethodResult
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
+from calviz.results.metric_words import Written
 from calviz.specs.recalibrator import UNCALIBRATED
-from calviz.text.metric_values import Written
 from calviz.text.words import counted
 from calviz.ui.recalibrate import figures_computed, table
 from calviz.ui.recalibrate.outcome import ComparisonOutcome

@@ -14,7 +14,7 @@ from calviz.comparison.rows import Rows
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.results.comparison import Comparison, MethodResult
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 
 
 @dataclass(frozen=True, eq=False)

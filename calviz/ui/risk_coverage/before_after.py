@@ -11,9 +11,10 @@ import streamlit as st
 from calviz.comparison.rows import fit_split_for
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import ConfidencePredictions, Dataset
-from calviz.figures import Decision, RiskCoverage
+from calviz.figures.decision_cost import Decision
 from calviz.figures.kernels.threshold_costs import Costs
 from calviz.figures.kernels.uncertainty_ranking import RankedBy
+from calviz.figures.risk_coverage import RiskCoverage
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted

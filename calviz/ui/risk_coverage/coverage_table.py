@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from calviz.figures import RiskCoverage
-from calviz.figures.risk_coverage import ReferralChoice
+from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.text.words import percent, percent_numbers, percent_range
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import csv_download

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.figures import Decision
+from calviz.figures.decision_cost import Decision
 from calviz.figures.kernels.threshold_costs import Costs
 from calviz.text.words import capitalised, keep_units_together, percent
 from calviz.ui.risk_coverage import before_after

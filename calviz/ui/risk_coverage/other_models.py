@@ -13,8 +13,8 @@ from calviz.comparison.matched_rows import align
 from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
-from calviz.figures import RiskCoverage
 from calviz.figures.kernels.uncertainty_ranking import RankedBy
+from calviz.figures.risk_coverage import RiskCoverage
 from calviz.text.words import shorten
 from calviz.ui.session import browser_history
 from calviz.ui.session.open_models import OpenModel, all_models, model_key

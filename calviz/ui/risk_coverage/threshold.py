@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calviz.figures import RiskCoverage
 from calviz.figures.kernels.uncertainty_ranking import RankedBy, ranking_values
-from calviz.figures.risk_coverage import ReferralChoice, XAxis, YAxis
+from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage, XAxis, YAxis
 from calviz.text.words import capitalised, keep_units_together
 from calviz.ui.pinned import state as pinned
 from calviz.ui.risk_coverage import before_after, coverage_table, other_models

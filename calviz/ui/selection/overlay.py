@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from calviz.figures import Cumulative, Reliability
-from calviz.figures.cumulative import Estimate
+from calviz.figures.cumulative import Cumulative, Estimate
 from calviz.figures.kernels.overlaid_curves import Overlay, ReliabilityOverlay
+from calviz.figures.reliability import Reliability
 from calviz.sample.sample import chosen_bins
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Bins

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from calviz.core.limits import MAX_OPEN_BYTES, MAX_OPEN_FILES, Limit
 from calviz.core.predictions import Dataset
 from calviz.text.words import shorten
-
-if TYPE_CHECKING:
-    from calviz.ui.session.open_files import OpenFile
+from calviz.ui.session.open_file import OpenFile
 
 
 def make_room(files: dict[str, OpenFile], keep: str) -> str | None:
@@ -17,7 +13,7 @@ def make_room(files: dict[str, OpenFile], keep: str) -> str | None:
 
     Parameters
     ----------
-    files : dict of str to Entry
+    files : dict of str to OpenFile
         In the order in which they were opened.
     keep : str
         Key of the file that is never closed.

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
 import streamlit as st
 
-from calviz.core.errors import CalvizError, InputError, OptionError, Repair
-from calviz.data import Loaded, ReadingOptions, Together, read
+from calviz.core.errors import CalvizError, InputError, Repair
+from calviz.data import Loaded, ReadingOptions, read
 from calviz.data.samples import SAMPLES, SampleSet, load_sample
 from calviz.ui.session import setting_requests
 from calviz.ui.session.memory_limit import make_room
+from calviz.ui.session.open_file import FileSource, OpenFile, digest_in_links
+from calviz.ui.session.options_in_address import decode_options, encode_options
 from calviz.ui.session.view_file import SavedView
 
-#: Digits of a file's digest that are used in links.
-DIGEST_LENGTH = 16
 #: The file that ``calviz app FILE`` opens.
 OPEN_VARIABLE = "CALVIZ_OPEN"
 #: Key of the data set that is shown first.
@@ -30,51 +26,10 @@ DEFAULT = SAMPLES[0].key
 #: Names in the address: the data set, and how its file was read.
 DATA, READING = "data", "reading"
 
-#: A source of data: the bytes of a file, its path, or several logs that were opened together.
-FileSource = bytes | Path | Together
 
 _FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
 _WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
 _PAGE, _STEP = "calviz.page", "calviz.view"
-
-
-@dataclass(frozen=True, eq=False)
-class OpenFile:
-    """A data set of the session.
-
-    Attributes
-    ----------
-    key : str
-        Its name in links: the key of a sample set, or the first digits of the file's digest.
-    title : str
-    loaded : Loaded
-    options : ReadingOptions
-        How it was read.
-    source : bytes, Path, tuple of (str, bytes) or None
-        The file, or the logs that were opened together, to read them again; None for samples.
-    sample : SampleSet or None
-    """
-
-    key: str
-    title: str
-    loaded: Loaded
-    options: ReadingOptions = field(default_factory=ReadingOptions)
-    source: FileSource | None = None
-    sample: SampleSet | None = None
-
-    @property
-    def short_digest(self) -> str:
-        """The first digits of the file's digest, by which links and captions name it."""
-        return _short_digest(self.loaded)
-
-    @property
-    def content_key(self) -> str:
-        """Identifies the content and how it was read, for caches."""
-        return f"{self.key}?{encode_options(self.options)}"
-
-
-def _short_digest(loaded: Loaded) -> str:
-    return loaded.digest[:DIGEST_LENGTH]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +113,7 @@ def open_file(
     options = options or ReadingOptions()
     try:
         loaded = read(source, name=name, options=options)
-        key = _short_digest(loaded)
+        key = digest_in_links(loaded)
     except CalvizError as error:
         repairs, columns = (
             (error.repairs, error.columns) if isinstance(error, InputError) else ((), ())
@@ -346,46 +301,3 @@ def address() -> dict[str, str | None]:
     """Return the address's parameters about the data; None for one that is left out."""
     entry = current()
     return {DATA: entry.key, READING: encode_options(entry.options) or None}
-
-
-def encode_options(options: ReadingOptions) -> str:
-    """Encode reading options in one line for the address; "" if everything is recognised."""
-    defaults = ReadingOptions()
-    changed = {
-        option.name: getattr(options, option.name)
-        for option in fields(options)
-        if getattr(options, option.name) != getattr(defaults, option.name)
-    }
-    return json.dumps(changed, ensure_ascii=False, separators=(",", ":")) if changed else ""
-
-
-def decode_options(text: str) -> ReadingOptions:
-    """Decode reading options from an address; invalid ones are ignored."""
-    try:
-        values = json.loads(text) if text else {}
-    except ValueError:
-        return ReadingOptions()
-    options = ReadingOptions()
-    if not isinstance(values, dict):
-        return options
-    for name, hint in get_type_hints(ReadingOptions).items():
-        value: Any = values.get(name)
-        if isinstance(value, list) and all(isinstance(v, str) for v in value):
-            value = tuple(value)
-        if value is None or not _fits(value, hint):
-            continue
-        with suppress(OptionError):
-            setting: dict[str, Any] = {name: value}
-            options = replace(options, **setting)
-    return options
-
-
-def _fits(value: object, hint: Any) -> bool:
-    """Whether a value is of the type of an option: a text, a choice, a tuple, or a union of these."""
-    kind = get_origin(hint) or hint
-    if kind in (Union, UnionType):
-        return any(_fits(value, part) for part in get_args(hint))
-    if kind is Literal:
-        # By type as well, as True equals 1.
-        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
-    return isinstance(value, kind)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from calviz.comparison import named_models
 from calviz.core.predictions import Dataset
 from calviz.ui.session import open_files
+from calviz.ui.session.open_file import OpenFile
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class OpenModel:
     data: Dataset
 
 
-def all_models(entry: open_files.OpenFile) -> tuple[OpenModel, ...]:
+def all_models(entry: OpenFile) -> tuple[OpenModel, ...]:
     """Return the models of the current file, then those of the other files of the session."""
     entries = [entry, *(each for key, each in open_files.files().items() if key != entry.key)]
     models_by_name = named_models([(each.title, each.loaded.models) for each in entries])
@@ -39,6 +40,6 @@ def all_models(entry: open_files.OpenFile) -> tuple[OpenModel, ...]:
     )
 
 
-def model_key(entry: open_files.OpenFile, model: str) -> str:
+def model_key(entry: OpenFile, model: str) -> str:
     """Identify the content of a model, for caches."""
     return f"{entry.content_key}#{model}"

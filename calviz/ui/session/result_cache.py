@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+from typing import ParamSpec, Protocol, TypeVar, cast
 
 import streamlit as st
 
-if TYPE_CHECKING:
-    from calviz.ui.session.settings import Settings
+from calviz.ui.session.open_file import OpenFile
 
 #: Size of the shared cache as a multiple of a session's: visitors choose different settings for the same sample set.
 VISITORS = 4
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class _OfFile(Protocol):
+    @property
+    def entry(self) -> OpenFile: ...
 
 
 def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -39,7 +43,7 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(compute)
         def cached(*args: P.args, **kwargs: P.kwargs) -> R:
-            settings = cast("Settings", args[-1])
+            settings = cast(_OfFile, args[-1])
             compute_once = of_session if settings.entry.sample is None else of_all_sessions
             return compute_once(*args, **kwargs)
 

@@ -8,22 +8,18 @@ from contextlib import contextmanager
 import streamlit as st
 
 from calviz import analysis
-from calviz.figures import (
-    BinSensitivity,
-    CalibrationCurve,
-    ClassBars,
-    Confusion,
-    CorpDiagram,
-    Cumulative,
-    DecisionLoss,
-    Reliability,
-    RiskCoverage,
-)
-from calviz.figures.class_bars import Mode, quick_redrawing
-from calviz.figures.cumulative import Estimate
+from calviz.figures.bin_sensitivity import BinSensitivity
+from calviz.figures.calibration_curve import CalibrationCurve
+from calviz.figures.class_bars import ClassBars, Mode, quick_redrawing
+from calviz.figures.confusion import Confusion
+from calviz.figures.corp import CorpDiagram
+from calviz.figures.cumulative import Cumulative, Estimate
+from calviz.figures.decision_loss import DecisionLoss
 from calviz.figures.kernels.group_levels import Levels, levels_of
 from calviz.figures.kernels.reliability_curves import CurveKind
 from calviz.figures.kernels.uncertainty_ranking import RankedBy
+from calviz.figures.reliability import Reliability
+from calviz.figures.risk_coverage import RiskCoverage
 from calviz.numerics.threads import one_blas_thread
 from calviz.results.evaluation import ClassRow, Evaluation
 from calviz.sample.flexible_curve import FlexibleKind

@@ -18,7 +18,8 @@ from calviz.core.reduction import Reduction
 from calviz.results.slices import Where, rows_where
 from calviz.sample.sample import Sample
 from calviz.text.words import distinct, shorten
-from calviz.ui.session import open_files, setting_requests
+from calviz.ui.session import setting_requests
+from calviz.ui.session.open_file import OpenFile
 from calviz.ui.session.result_cache import cached_results
 from calviz.ui.widgets.escape import md
 
@@ -52,7 +53,7 @@ class Settings:
         The slice: columns and the values that they hold; empty for all rows.
     """
 
-    entry: open_files.OpenFile
+    entry: OpenFile
     model: str
     split: str | None
     reduction: Reduction

@@ -11,7 +11,7 @@ import streamlit as st
 from calviz.figures.drawing import bullet as drawing
 from calviz.figures.drawing.bullet import CELL, HEIGHT, MARKS_WORDS, Bullet, words
 from calviz.figures.drawing.style import PALETTES, Palette
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.escape import md
 

@@ -8,10 +8,11 @@ import streamlit as st
 
 from calviz.core.finding import Finding, worst_first
 from calviz.figures.drawing.style import PALETTES
-from calviz.results.evaluation import Evaluation, MetricResult
+from calviz.results.evaluation import Evaluation
+from calviz.results.metric_result import MetricResult
+from calviz.results.metric_words import Written, name_of
 from calviz.results.verdict import Verdict
 from calviz.specs.metric import METRICS
-from calviz.text.metric_values import Written, name_of
 from calviz.text.words import counted, full_sentence, keep_units_together
 from calviz.ui.widgets import bullet, diagram, learn_links
 from calviz.ui.widgets.escape import md

@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.figures import Reliability
 from calviz.figures.base import Figure
 from calviz.figures.drawing.sheet import with_legend_for
 from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay
+from calviz.figures.reliability import Reliability
 from calviz.specs.figure import Theme
 from calviz.ui.widgets import browser, pictures
 

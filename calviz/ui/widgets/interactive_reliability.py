@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.figures import Reliability
 from calviz.figures.kernels.reliability_curves import CurveKind
+from calviz.figures.reliability import Reliability
 from calviz.ui.pinned import on_page
 from calviz.ui.selection import overlay, panel, state
 from calviz.ui.selection.rules import Bins, bounds

@@ -7,11 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.figures import plot_config
 from calviz.figures.base import Figure
 from calviz.figures.drawing.captions import captioned
 from calviz.figures.drawing.print_style import printed
-from calviz.figures.drawing.style import FONT
+from calviz.figures.drawing.style import FONT, plot_config
 from calviz.figures.reliability import Marks
 from calviz.specs.figure import Theme
 from calviz.text.words import shorten

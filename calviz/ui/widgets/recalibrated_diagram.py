@@ -9,12 +9,11 @@ import streamlit as st
 
 from calviz import analysis
 from calviz.comparison.before_after import BeforeAfter
-from calviz.figures import Reliability
-from calviz.figures.kernels.overlaid_curves import ReliabilityOverlay
+from calviz.figures.reliability import Reliability
 from calviz.results.evaluation import Evaluation
+from calviz.results.metric_words import Written, name_of
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.text.metric_values import Written, name_of
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram, recalibrated_rows
@@ -136,4 +135,4 @@ def _value(evaluation: Evaluation, key: str) -> str:
 def draw(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
     """Draw the points after a method, filled, and those before it as outlines."""
     st.caption(f"Filled: {md(after(name))}. Outlines: the same rows before.")
-    diagram.draw(then, key=key, beside=(ReliabilityOverlay.of(before, "Before", "before"),))
+    diagram.draw(then, key=key, beside=(before.overlay("Before", "before"),))

@@ -13,6 +13,7 @@ from calviz.data import ReadingOptions, Together, are_logs
 from calviz.data.format import FORMATS
 from calviz.text.words import capitalised, file_size, shorten
 from calviz.ui.session import navigation, open_files
+from calviz.ui.session.open_file import FileSource, OpenFile
 from calviz.ui.session.view_file import is_view, read_view
 from calviz.ui.widgets.escape import md
 from calviz.ui.widgets.reading_form import reading_form
@@ -106,7 +107,7 @@ def failure_card() -> None:
                 _read_again(failure.name, failure.source, options)
 
 
-def _read_again(name: str, source: open_files.FileSource, options: ReadingOptions) -> None:
+def _read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
     with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
         open_files.open_file(name, source, options)
     st.rerun()
@@ -122,7 +123,7 @@ def sentence(repair: Repair) -> str:
     return md(capitalised(repair.label), 80)
 
 
-def repairs(entry: open_files.OpenFile) -> None:
+def repairs(entry: OpenFile) -> None:
     """Draw the repairs that were made, and buttons for those that are offered."""
     loaded = entry.loaded
     for repair_made in loaded.repairs_made:
@@ -137,7 +138,7 @@ def repairs(entry: open_files.OpenFile) -> None:
             _read_again(entry.title, entry.source, replace(entry.options, repair=()))
 
 
-def override_form(entry: open_files.OpenFile) -> None:
+def override_form(entry: OpenFile) -> None:
     """Draw the form that says how the file of an entry is read; sample sets are read in one way only."""
     if entry.source is None:
         st.caption("The sample sets are read one way. Open your own file to change how it is read.")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import HundredSquares
+from calviz.figures.hundred_squares import HundredSquares
 from calviz.text.words import percent
 
 

@@ -18,12 +18,12 @@ from calviz.checks.verdict.class_sentences import classes_off
 from calviz.checks.verdict.evidence import collect_evidence
 from calviz.checks.verdict.plain_words import explained
 from calviz.checks.verdict.sentence import verdict
-from calviz.figures import Reliability
+from calviz.figures.reliability import Reliability
 from calviz.numerics.min_p import westfall_young
+from calviz.results.metric_words import Written
 from calviz.sample.false_alarm_levels import FILE, OVERALL, SLICES
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_slices
-from calviz.text.metric_values import Written
 from tests.inputs.simulated import draw_labels
 
 FEW = 199  # resamples of simulations: p-values are then multiples of 1/200

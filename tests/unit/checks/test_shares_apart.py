@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import HundredSquares, Reliability
+from calviz.figures.hundred_squares import HundredSquares
+from calviz.figures.reliability import Reliability
 from calviz.report.document import compose
 from calviz.report.subject import Subject
 from calviz.sample.sample import Sample

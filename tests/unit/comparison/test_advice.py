@@ -10,7 +10,7 @@ import calviz
 from calviz.comparison import Division, advise, compare, guideline, suggest
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.results.comparison import Comparison, Difference, MethodResult, RowsUsed
-from calviz.results.evaluation import Interval, MetricResult
+from calviz.results.metric_result import Interval, MetricResult
 from calviz.specs.recalibrator import RECALIBRATORS
 from tests.inputs.simulated import draw_labels, softmax
 

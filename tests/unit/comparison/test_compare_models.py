@@ -14,7 +14,7 @@ from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.row_columns import RowColumns
 from calviz.report.models_json import models_record
 from calviz.results.comparison import Difference
-from calviz.results.evaluation import Interval, MetricResult
+from calviz.results.metric_result import Interval, MetricResult
 from calviz.results.model_comparison import Alignment, ModelComparison, ModelResult
 from tests.inputs.simulated import draw_labels, softmax
 

@@ -17,7 +17,7 @@ from calviz.comparison.difference_intervals import (
 )
 from calviz.comparison.paired_differences import pair
 from calviz.core.predictions import Predictions
-from calviz.results.evaluation import Interval
+from calviz.results.metric_result import Interval
 from tests.inputs.simulated import draw_labels
 
 K, SPREAD = 5, 0.6

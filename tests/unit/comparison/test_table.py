@@ -6,7 +6,7 @@ import pytest
 
 from calviz.results.comparison import Comparison, MethodResult, RowsUsed
 from calviz.results.comparison_table import ComparisonColumn
-from calviz.results.evaluation import MetricResult
+from calviz.results.metric_result import MetricResult
 
 
 def column(key, tied=(), **values):

@@ -4,8 +4,8 @@ import pytest
 
 from calviz.core.errors import OptionError
 from calviz.results.comparison import RowsUsed
-from calviz.results.evaluation import MetricResult
 from calviz.results.learning_curve import LearningCurve, LearningPoint
+from calviz.results.metric_result import MetricResult
 
 SIZES = (10, 20, 40, 80)
 

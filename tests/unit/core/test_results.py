@@ -2,7 +2,8 @@
 
 import math
 
-from calviz.results.evaluation import Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.results.evaluation import Evaluation
+from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
 
 
 def test_the_frame_has_one_row_per_metric():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import Reliability
+from calviz.figures.reliability import Reliability
+from calviz.results.metric_words import Written, value_text
 from calviz.specs.metric import METRICS
-from calviz.text.metric_values import Written, value_text
 from calviz.text.words import points_text
 
 

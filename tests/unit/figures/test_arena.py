@@ -5,7 +5,8 @@ import pytest
 
 from calviz.arena import judge
 from calviz.core.errors import NotAvailable
-from calviz.figures import CriticalRanks, Winrates
+from calviz.figures.critical_ranks import CriticalRanks
+from calviz.figures.winrates import Winrates
 from calviz.results.arena import Experiment, MethodScore, ResultTable
 
 METHODS = ("identity", "first", "second", "<b>third</b>")

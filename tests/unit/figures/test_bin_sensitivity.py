@@ -7,7 +7,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import OptionError
-from calviz.figures import BinSensitivity
+from calviz.figures.bin_sensitivity import BinSensitivity
 
 
 def binary(n, seed=0, power=1.0, decimals=None):

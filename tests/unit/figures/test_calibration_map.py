@@ -7,7 +7,8 @@ import pytest
 
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.figures import CalibrationMap, Reliability
+from calviz.figures.calibration_map import CalibrationMap
+from calviz.figures.reliability import Reliability
 
 
 def powered(p, t):

@@ -6,8 +6,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.figures import ClassBars
-from calviz.figures.class_bars import headline
+from calviz.figures.class_bars import ClassBars, headline
 from calviz.sample.class_expectation import class_expectation
 from calviz.sample.class_gaps import class_gaps
 from calviz.sample.sample import Sample

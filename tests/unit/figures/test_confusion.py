@@ -8,7 +8,7 @@ from sklearn.metrics import confusion_matrix
 
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.figures import Confusion
+from calviz.figures.confusion import Confusion
 
 
 def predictions(n=600, k=5, seed=0):

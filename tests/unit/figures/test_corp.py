@@ -6,7 +6,8 @@ from sklearn.isotonic import IsotonicRegression
 
 import calviz
 from calviz.core.errors import OptionError
-from calviz.figures import CorpDiagram, MiscalibrationPlane
+from calviz.figures.corp import CorpDiagram
+from calviz.figures.miscalibration_plane import MiscalibrationPlane
 
 
 def binary(n, power=1.0, seed=0):

@@ -9,7 +9,7 @@ import pytest
 import calviz
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.figures import Cumulative
+from calviz.figures.cumulative import Cumulative
 from calviz.figures.kernels.reliability_curves import isotonic_curve, smoothed_gap
 from calviz.figures.kernels.thin_curve import extremes
 from calviz.sample.sample import Sample

@@ -5,8 +5,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 import calviz
-from calviz.figures import DecisionLoss
-from calviz.figures.decision_loss import decision_loss
+from calviz.figures.decision_loss import DecisionLoss, decision_loss
 
 
 def test_by_hand():

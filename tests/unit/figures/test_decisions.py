@@ -11,7 +11,10 @@ import calviz
 from benchmarks import record_decision_curves
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Predictions
-from calviz.figures import CalibrationCurve, NetBenefit, OutcomeHistogram, Roc
+from calviz.figures.calibration_curve import CalibrationCurve
+from calviz.figures.net_benefit import NetBenefit
+from calviz.figures.outcome_histogram import OutcomeHistogram
+from calviz.figures.roc import Roc
 from calviz.sample.cutoff import at_cutoff, decidable
 from calviz.sample.sample import Sample
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from calviz.core.errors import OptionError
-from calviz.figures import LearningCurves
 from calviz.figures.drawing.style import PALETTES
+from calviz.figures.learning_curve import LearningCurves
 from calviz.results.comparison import RowsUsed
-from calviz.results.evaluation import Interval, MetricResult, NoiseFloor
 from calviz.results.learning_curve import LearningCurve, LearningPoint
+from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
 
 SIZES = (50, 100, 400)
 A = [(0.02, 0.03, 0.05), (0.02, 0.025, 0.03), (0.02, 0.02, 0.02)]

@@ -8,10 +8,10 @@ import pytest
 import calviz
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.figures import ModelDifferences
 from calviz.figures.drawing.style import PALETTES
+from calviz.figures.model_differences import ModelDifferences
 from calviz.results.comparison import Difference
-from calviz.results.evaluation import Interval, MetricResult
+from calviz.results.metric_result import Interval, MetricResult
 from calviz.results.model_comparison import Alignment, ModelComparison, ModelResult
 
 

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import (
-    BinSensitivity,
-    CalibrationCurve,
-    CorpDiagram,
-    Cumulative,
-    Decision,
-    DecisionLoss,
-    Reliability,
-)
+from calviz.figures.bin_sensitivity import BinSensitivity
+from calviz.figures.calibration_curve import CalibrationCurve
+from calviz.figures.corp import CorpDiagram
+from calviz.figures.cumulative import Cumulative
+from calviz.figures.decision_cost import Decision
+from calviz.figures.decision_loss import DecisionLoss
 from calviz.figures.drawing.sheet import with_legend_for
+from calviz.figures.reliability import Reliability
 
 ONE = calviz.Predictions(probs=np.array([[0.7, 0.2, 0.1]]), labels=np.array([0]))
 

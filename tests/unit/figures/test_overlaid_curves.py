@@ -5,8 +5,11 @@ import pytest
 
 import calviz
 from calviz.comparison import slices
-from calviz.figures import ClassBars, Cumulative, Reliability, Roc
+from calviz.figures.class_bars import ClassBars
+from calviz.figures.cumulative import Cumulative
 from calviz.figures.kernels.overlaid_curves import Overlay, ReliabilityOverlay
+from calviz.figures.reliability import Reliability
+from calviz.figures.roc import Roc
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample
 

@@ -11,7 +11,7 @@ from scipy import stats
 import calviz
 from calviz.core.errors import InputError, OptionError
 from calviz.core.reduction import Reduction
-from calviz.figures import Reliability
+from calviz.figures.reliability import Reliability
 from calviz.specs.figure import FIGURES
 from tests.inputs.reliability import binary, drawn, multiclass
 

@@ -5,8 +5,7 @@ import json
 import plotly.graph_objects as go
 import pytest
 
-from calviz.figures import plot_config
-from calviz.figures.drawing.style import PALETTES, axis, layout
+from calviz.figures.drawing.style import PALETTES, axis, layout, plot_config
 from calviz.text.escape import plotly_text
 
 

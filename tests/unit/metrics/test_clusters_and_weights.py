@@ -8,12 +8,12 @@ from calviz.analysis import evaluate
 from calviz.core.clusters_and_weights import with_rows
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.events import BinaryEvents
+from calviz.results.metric_words import missing, remarks
 from calviz.sample.binning import effective_rows
 from calviz.sample.row_draws import RowDraws
 from calviz.sample.sample import SMALL, Sample, event_sums, metric_view
 from calviz.sample.view_caches import held_bytes
 from calviz.specs.metric import METRICS, reweighting_of
-from calviz.text.metric_values import missing, remarks
 from tests.inputs.clusters_and_weights import dependent, three_classes, two_classes
 
 

@@ -7,7 +7,7 @@ import pytest
 import calviz
 from calviz.core.errors import InputError
 from calviz.data.profiling import summarise
-from calviz.figures import ClassBars
+from calviz.figures.class_bars import ClassBars
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from calviz.sample.one_vs_rest_of_profiles import erring_together

@@ -6,7 +6,7 @@ import pytest
 
 import calviz
 from calviz.data.profiling import summarise
-from calviz.figures import ClassBars
+from calviz.figures.class_bars import ClassBars
 from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from tests.inputs.simulated import draw_labels

@@ -11,7 +11,8 @@ from calviz.comparison.over_time import over_time
 from calviz.core.finding import Finding
 from calviz.report.json import audit_record, to_json
 from calviz.report.over_time_json import over_time_record
-from calviz.results.evaluation import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.results.evaluation import ClassRow, Evaluation
+from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
 
 EVALUATION = Evaluation(
     name="m",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import LearningCurves
+from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.document import bind, make_part
 from calviz.report.subject import Subject

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import ClassBars
+from calviz.figures.class_bars import ClassBars
 
 
 def _clustered(seed=0, clusters=150, weights=False):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calviz.results.evaluation import Interval, NoiseFloor
+from calviz.results.metric_result import Interval, NoiseFloor
 from calviz.sample.error_bars import interval, noise_floor, p_value, stream, usable
 from calviz.specs.metric import IntervalMethod
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from calviz.results.metric_result import Interval, MetricResult
+from calviz.results.verdict import Verdict
 from calviz.specs.metric import METRICS, Unit
 from calviz.text.gaps import ends_beside, share_decimals
 from calviz.text.words import (
@@ -18,10 +20,6 @@ from calviz.text.words import (
     range_ends,
 )
 from calviz.text.words import p_value as p_words
-
-if TYPE_CHECKING:
-    from calviz.results.evaluation import Interval, MetricResult
-    from calviz.results.verdict import Verdict
 
 
 def name_of(result: MetricResult) -> str:
