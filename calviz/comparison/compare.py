@@ -190,8 +190,8 @@ def _results(
             run(spec)
     else:
         with ThreadPoolExecutor(workers) as pool:
-            waiting = {pool.submit(run, spec) for spec in specs}
             try:
+                waiting = {pool.submit(run, spec) for spec in specs}
                 while waiting:
                     # In short turns: once polars has read a file, a longer wait would not be interrupted by Ctrl-C.
                     done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -199,8 +199,7 @@ def _results(
                         future.result()
             except BaseException:
                 interrupted.set()  # Ctrl-C does not wait for running fits
-                for future in waiting:
-                    future.cancel()
+                pool.shutdown(wait=False, cancel_futures=True)
                 raise
     return {spec.key: finished[spec.key] for spec in specs}
 
