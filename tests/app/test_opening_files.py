@@ -7,6 +7,7 @@ from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 
 from calviz.data import ReadingOptions, read
 from calviz.ui.session import open_files
+from calviz.ui.session.open_file import DIGEST_LENGTH
 from calviz.ui.session.options_in_address import decode_options, encode_options
 from tests.app.pages import GOOD, ROOT, drop, open_page, press, quiet, text_of, upload, whole_app
 
@@ -154,7 +155,7 @@ def test_a_link_reads_the_file_of_the_server_as_it_says(tmp_path, monkeypatch):
     file = tmp_path / "mine.csv"
     file.write_bytes(b"label,second,p_a,p_b\na,b,0.8,0.2\nb,a,0.3,0.7\n")
     monkeypatch.setenv(open_files.OPEN_VARIABLE, str(file))
-    key = read(file).digest[: open_files.DIGEST_LENGTH]
+    key = read(file).digest[:DIGEST_LENGTH]
     options = encode_options(ReadingOptions(label="second"))
     # As when the page is loaded again after its file was read another way.
     app = quiet(open_page(f"data={key}&reading={options}", "data"))

@@ -28,9 +28,7 @@ def test_some_of_the_rows_and_another_diagram_are_drawn_as_outlines(theme):
     np.testing.assert_allclose(some.mean_score, [0.7, 0.95])
     np.testing.assert_allclose(some.observed, [2 / 3, 1])
     assert some.count.tolist() == [3, 1]
-    other = ReliabilityOverlay.of(
-        Reliability.compute(sample.but(bins=1)), "Pinned: 1 bin", "pinned"
-    )
+    other = Reliability.compute(sample.but(bins=1)).overlay("Pinned: 1 bin", "pinned")
     np.testing.assert_allclose(other.observed, [0.5])
     drawn = figure.plot(theme=theme, beside=[some, other])
     by_name = {trace.name: trace for trace in drawn.data}
