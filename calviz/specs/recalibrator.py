@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, get_args
 
 import numpy.typing as npt
 
@@ -23,10 +23,9 @@ Needs = Literal["probabilities", "logits", "log-probabilities"]
 #: The value that an exact probability of 0 counts as in logarithms: chosen from the calibration rows ("auto"), a number, or
 #: (None) the smallest normal number of its dtype.
 FloorChoice: TypeAlias = float | Literal["auto"] | None
-Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition", "Automatic"]
-
 #: The headings that recalibrators are listed under, in display order.
-FAMILIES = ("Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition")
+Family = Literal["Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
 
 
 #: The key of the unchanged scores, the first entry of every comparison.

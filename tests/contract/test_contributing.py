@@ -68,6 +68,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     # With its bytecode, which stays valid as the copies keep their times: two processes need not compile all of it.
     shutil.copytree(ROOT / "calviz", folder / "calviz")
+    shutil.copytree(ROOT / "tests", folder / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder)
     for path, code in examples().items():
         target = folder / path
@@ -95,6 +96,22 @@ def test_the_tests_beside_the_examples_pass(project: Path) -> None:
     tests = [path for path in examples() if path.startswith("tests/")]
     out = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert re.search(rf"\b{sum(c.count('def test_') for c in examples().values())} passed", out)
+
+
+@pytest.mark.slow
+def test_what_holds_for_all_holds_for_the_examples(project: Path) -> None:
+    """The tests that go through the registries, with the entries of the examples among them."""
+    tests = (
+        "unit/recalibrators/test_common.py",
+        "unit/recalibrators/test_damaged_maps.py",
+        "unit/recalibrators/test_weights.py",
+        "unit/figures/test_every_figure.py",
+        "architecture/test_names.py",
+    )
+    files = [f"tests/{name}" for name in tests]
+    chosen = "shrink or scores-by-hit or are_all_there or every_method or every_figure or unique"
+    out = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", chosen)
+    assert int(re.findall(r"(\d+) passed", out)[-1]) > 50
 
 
 ASKED = """
