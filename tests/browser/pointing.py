@@ -29,7 +29,7 @@ def click_until(
     for _ in range(4):
         click(at_rest(page, measure))
         try:
-            seen.wait_for(state="attached", timeout=_ANSWERED)
+            seen.first.wait_for(state="attached", timeout=_ANSWERED)
         except Exception:
             continue
         return
@@ -39,7 +39,8 @@ def click_until(
 def tick_first_row(page: Any) -> None:
     """Tick the first row of the first table of the page."""
     table = page.locator("[data-testid=stDataFrame]").first
-    ticked = table.locator("tr[aria-rowindex='2'][aria-selected=true]")
+    # Of any table: the answer may come with another table above this one.
+    ticked = page.locator("[data-testid=stDataFrame] tr[aria-rowindex='2'][aria-selected=true]")
     table.locator("tr[aria-rowindex='2']").wait_for(state="attached")
 
     def click(box: dict[str, float]) -> None:
