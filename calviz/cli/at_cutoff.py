@@ -54,7 +54,6 @@ class DecisionOptions:
         if self.cutoff is None:
             return {}
         c = self._cells(sample)
-        counts = {name: int(getattr(c, name)) for name in ("tp", "fp", "fn", "tn")}
         shares = {
             name.replace(" ", "_"): {
                 "value": value,
@@ -63,7 +62,7 @@ class DecisionOptions:
             for name, (value, low, high) in c.shares().items()
         }
         nets = {"net_benefit": c.net_benefit, "net_benefit_of_acting_on_all": c.net_benefit_of_all}
-        return {"decisions": {"cutoff": self.cutoff, **counts, **shares, **nets}}
+        return {"decisions": {"cutoff": self.cutoff, **c.whole, **shares, **nets}}
 
     def print(self, sample: Sample) -> None:
         """Print what the cutoff means and what follows from it; nothing without a cutoff."""
@@ -73,6 +72,7 @@ class DecisionOptions:
         from calviz.text.words import decimal, percent
 
         c, out = self._cells(sample), console()
+        rows = c.whole
         shares = ", ".join(
             f"{name} {percent(value)}"
             + ("" if low != low else f" ({percent(low)} to {percent(high)})")
@@ -82,7 +82,7 @@ class DecisionOptions:
         out.print()
         out.print(cell(c.meaning()), soft_wrap=True)
         text = (
-            f"Acting on {int(c.tp + c.fp):,} of {int(c.n):,} rows: {shares}; net benefit {decimal(c.net_benefit)} (acting on everybody "
+            f"Acting on {rows['tp'] + rows['fp']:,} of {sum(rows.values()):,} rows: {shares}; net benefit {decimal(c.net_benefit)} (acting on everybody "
             f"{decimal(c.net_benefit_of_all)})."
         )
         out.print(cell(text), soft_wrap=True)

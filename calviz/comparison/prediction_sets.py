@@ -233,8 +233,12 @@ def _mean(
     values: BoolArray | IntArray, cluster: IntArray | None, weights: FloatArray | None
 ) -> tuple[float, float, float]:
     """Mean, standard error and effective sample size of values of shape (m,); the last is nan with too few clusters."""
-    none, one = np.zeros(values.size, dtype=np.bool_), np.zeros(values.size, dtype=np.intp)
+    one = np.zeros(values.size, dtype=np.intp)
     mean = float(np.average(values, weights=weights))
     # Centred, because clusters of different sizes have different sums of values whose mean is not 0.
-    sums = slice_sums(BinaryEvents(values - mean, none), one, 1, cluster, weights)
+    if values.dtype == np.bool_:
+        events = BinaryEvents(np.full(values.size, mean), values.view(np.bool_))
+    else:
+        events = BinaryEvents(values - mean, np.zeros(values.size, dtype=np.bool_))
+    sums = slice_sums(events, one, 1, cluster, weights)
     return mean, float(sums.spread[0]), float(counts_as(sums)[0])

@@ -32,6 +32,8 @@ def __getattr__(name: str) -> Any:
         from calviz.figures.drawing.style import plot_config
 
         return plot_config
+    if name == "__all__":  # asked for by `from calviz.figures import *`
+        return __dir__()
     if name.startswith("_") or not name[:1].isupper():
         raise AttributeError(f"module 'calviz.figures' has no attribute '{name}'")
     if name not in _classes():

@@ -300,8 +300,9 @@ class Comparison(Displayed):
     @property
     def without_differences(self) -> dict[str, str]:
         """For each metric by which several methods are ordered, but that has no differences although others have: why."""
-        ordered_by = [key for key in self.directions if len(self.ranking(key)) > 1]
-        return why_no_differences(ordered_by, self.tied, self.undefined)
+        values = {key: len(self.ranking(key)) for key in self.directions}
+        compared = sum(one.ok for one in self)
+        return why_no_differences(values, compared, self.tied, self.undefined)
 
     def column(
         self, metric: str, results: Mapping[str, MetricResult] | None = None

@@ -19,6 +19,7 @@ Mark = Literal["best", "second"]
 #: Why a metric has no paired differences.
 NOT_RESAMPLED = "is not resampled for several models"
 UNDEFINED = "has no value in some resamples of the rows (few events)"
+NOT_ALL = "has a value only for some of those that are compared"
 
 #: What "tied" means, for captions.
 TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account"
@@ -116,14 +117,16 @@ def remarks_on_values(columns: Iterable[ComparisonColumn]) -> Iterator[Remark]:
 
 
 def why_no_differences(
-    ordered_by: Iterable[str], paired: Container[str], undefined: Container[str]
+    values: Mapping[str, int], compared: int, paired: Container[str], undefined: Container[str]
 ) -> dict[str, str]:
     """Say why metrics have no paired differences; empty if no metric has any.
 
     Parameters
     ----------
-    ordered_by : iterable of str
-        Metrics by which the compared items are ordered.
+    values : mapping of str to int
+        How many of the compared items have a value, by metric; those with fewer than two are not ordered by it.
+    compared : int
+        Number of compared items that have values of some metrics.
     paired : container of str
         Metrics with differences.
     undefined : container of str
@@ -132,9 +135,9 @@ def why_no_differences(
     if not paired:
         return {}
     return {
-        key: UNDEFINED if key in undefined else NOT_RESAMPLED
-        for key in ordered_by
-        if key not in paired
+        key: UNDEFINED if key in undefined else NOT_ALL if count < compared else NOT_RESAMPLED
+        for key, count in values.items()
+        if count > 1 and key not in paired
     }
 
 

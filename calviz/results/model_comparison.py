@@ -157,8 +157,9 @@ class ModelComparison(Displayed):
     @property
     def without_differences(self) -> dict[str, str]:
         """For each metric by which several models are ordered, but that has no differences although others have: why."""
-        ordered_by = [key for key in self.directions if len(self.ranking(key)) > 1]
-        return why_no_differences(ordered_by, self.pairs, self.undefined)
+        values = {key: len(self.ranking(key)) for key in self.directions}
+        compared = sum(one.ok for one in self)
+        return why_no_differences(values, compared, self.pairs, self.undefined)
 
     def ranking(self, metric: str) -> tuple[str, ...]:
         """Return the models from the best to the worst value; those without a value are left out."""

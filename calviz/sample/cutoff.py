@@ -11,6 +11,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable, shortened
 from calviz.core.events import BinaryEvents
+from calviz.core.largest_remainders import proportional
 from calviz.core.options import checked_cutoff
 from calviz.core.reduction import Reduction
 from calviz.numerics.proportions import clopper_pearson
@@ -64,6 +65,12 @@ class CutoffCounts:
     def n(self) -> FloatArray:
         """All rows, shape (...)."""
         return np.asarray(self.tp + self.fp + self.fn + self.tn)
+
+    @property
+    def whole(self) -> dict[str, int]:
+        """tp, fp, fn and tn as whole numbers that add up to all rows; those of weighted rows are fractions, and rounded together."""
+        cells = np.array([float(getattr(self, name)) for name in self.DRAWN])
+        return dict(zip(self.DRAWN, proportional(cells, round(cells.sum())).tolist(), strict=True))
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> CutoffCounts:
         """Rows drawn with replacement: multinomial over the four cells, which is exact."""

@@ -307,7 +307,8 @@ def counts_as(sums: SliceSums) -> FloatArray:
     Weights: ``(sum w)^2 / sum w^2`` (Kish 1965). Clusters: divided by the ratio of the variance of the gap with clustered rows
     to that with independent rows, and by the squared ratio of Student's quantiles with the degrees of freedom of the clusters
     and of the rows, as the variance is estimated from the clusters (Korn & Graubard 1998, *Confidence intervals for
-    proportions with small expected number of positive counts estimated from survey data*).
+    proportions with small expected number of positive counts estimated from survey data*). Rows that all are hits, or all misses,
+    do not show how much clusters vary: each cluster counts as one row at most.
     """
     n = sums.rows
     if sums.weighted is not None:
@@ -320,4 +321,6 @@ def counts_as(sums: SliceSums) -> FloatArray:
     degrees = np.maximum(sums.clusters - 1, 1)
     quantile = stdtrit(np.stack([np.maximum(sums.rows - 1, 1), degrees]), 0.975)
     fewer = n / np.maximum(more, 1) ** 2 * (quantile[0] / quantile[1]) ** 2
+    unanimous = (sums.hits <= 0) | (sums.hits >= sums.mass)
+    fewer = np.where(unanimous, np.minimum(fewer, sums.clusters), fewer)
     return np.where(sums.clusters < FEWEST_CLUSTERS, np.nan, fewer)

@@ -157,8 +157,9 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
     confusion, shares = {}, {}
     for (name, sample), c in zip(samples.items(), cells, strict=True):
         head = "" if len(cells) == 1 else f", {shorten(name, 40)}"
-        confusion[f"hits{head}"] = [whole(float(c.tp)), whole(float(c.fn))]
-        confusion[f"misses{head}"] = [whole(float(c.fp)), whole(float(c.tn))]
+        rows = c.whole
+        confusion[f"hits{head}"] = [whole(rows["tp"]), whole(rows["fn"])]
+        confusion[f"misses{head}"] = [whole(rows["fp"]), whole(rows["tn"])]
         net = net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])
         shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), decimal(float(net))]
         shares[f"95 % interval{head}"] = [

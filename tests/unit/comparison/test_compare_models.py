@@ -452,6 +452,24 @@ def test_metrics_without_differences_say_why():
     assert not compare_models(models, metrics=keys, ci=False).without_differences
 
 
+def test_a_metric_that_one_model_lacks_has_no_differences_for_that_reason():
+    labels = np.arange(60) % 2
+    wrong = np.where(np.arange(60) < 20, 1 - labels, labels)
+    models = {
+        "right": make(labels=labels, score=0.1 + 0.8 * labels),
+        "a": make(labels=labels, score=0.2 + 0.6 * wrong),
+        "b": make(labels=labels, score=0.3 + 0.4 * wrong[::-1]),
+    }
+    # Without an error there is nothing to detect.
+    compared = compare_models(models, metrics=["brier", "auroc_failure"])
+    assert "auroc_failure" not in compared["right"].metrics or np.isnan(
+        compared["right"].metrics["auroc_failure"].value
+    )
+    assert compared.without_differences == {
+        "auroc_failure": "has a value only for some of those that are compared"
+    }
+
+
 def test_methods_without_differences_say_why(capsys):
     data = few_events(8)["a"]
     compared = compare(data, ["temperature"], metrics=["nll", "fpr95"], fit_fraction=0.5)

@@ -207,3 +207,20 @@ def test_the_scale_of_the_weights_does_not_matter():
     )
     assert large.threshold == plain.threshold
     assert large.overall.coverage == pytest.approx(plain.overall.coverage)
+
+
+def test_where_all_rows_are_covered_each_cluster_counts_as_one_row():
+    rng = np.random.default_rng(0)
+    n = 400
+    labels = rng.integers(2, size=n)
+    sure = np.where(labels == 1, 0.9, 0.1)
+    d = calviz.Predictions(
+        probs=sure,
+        labels=labels,
+        splits=["fit"] * 200 + ["judge"] * 200,
+        clusters=np.repeat(np.arange(40), 10),
+    )
+    sets = calviz.prediction_sets(d, fit_split="fit", eval_split="judge").overall
+    assert sets.coverage == 1
+    # 20 clusters, of which all are covered with probability p**20.
+    assert sets.coverage_interval == pytest.approx((0.025 ** (1 / 20), 1))

@@ -209,3 +209,29 @@ def test_with_few_clusters_shares_have_no_interval():
     share, low, high = _ends(data, "specificity")
     assert 0 < share < 1
     assert np.isnan([low, high]).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_where_all_are_right_each_cluster_counts_as_one_row(weighted):
+    # Clusters that are right or wrong as a whole are all right with probability p**10: only p below 0.025**(1/10) is excluded.
+    score, labels = np.tile([0.9, 0.9, 0.9, 0.1], 10), np.tile([1, 1, 1, 0], 10)
+    weights = np.tile([1.0, 1.1, 1.0, 1.0], 10) if weighted else None
+    p = Predictions(
+        probs=score, labels=labels, clusters=np.repeat(np.arange(10), 4), weights=weights
+    )
+    assert _ends(p, "sensitivity") == pytest.approx((1, 0.025 ** (1 / 10), 1))
+    wrong = Predictions(
+        probs=1 - score, labels=labels, clusters=np.repeat(np.arange(10), 4), weights=weights
+    )
+    assert _ends(wrong, "sensitivity") == pytest.approx((0, 0, 1 - 0.025 ** (1 / 10)))
+
+
+def test_whole_counts_of_weighted_rows_add_up():
+    score = np.array([0.9] * 4 + [0.1] * 5)
+    labels = np.array([1, 1, 0, 0, 1, 1, 0, 0, 0])
+    weights = np.array([0.8, 0.8] + [1.2] * 7)
+    counts = Sample.of(
+        Predictions(probs=score, labels=labels, weights=weights), reduction="positive"
+    ).view(at_cutoff, cutoff=0.5)
+    # 1.6, 2.4, 2.4 and 3.6 of all weights, 10; that is 1.44, 2.16, 2.16 and 3.24 of 9 rows. The first has the largest remainder.
+    assert counts.whole == {"tp": 2, "fp": 2, "fn": 2, "tn": 3}

@@ -67,6 +67,9 @@ def test_the_package_offers_every_figure():
     assert set(dir(calviz.figures)) == figures | {"plot_config"}
     assert calviz.figures.Reliability.compute(classes(60)).plot().data
     assert calviz.figures.plot_config()
+    names: dict[str, object] = {}
+    exec("from calviz.figures import *", names)
+    assert names.keys() - {"__builtins__"} == figures | {"plot_config"}
     with pytest.raises(AttributeError, match=r"no figure 'Spiral'; known: BinSensitivity, "):
         calviz.figures.Spiral  # noqa: B018
 
