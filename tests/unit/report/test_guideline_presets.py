@@ -106,7 +106,10 @@ def test_the_cutoff_and_the_column_that_are_asked_for(tmp_path):
     [
         (["--cutoff", "1"], "'--cutoff' must be a number above 0 and below 1"),
         (["--cutoff", "nan"], "'--cutoff' must be a number above 0 and below 1"),
-        (["--grades", "a", "--html", "x.html"], "there is no group column 'a'; these rows have none."),
+        (
+            ["--grades", "a", "--html", "x.html"],
+            "there is no group column 'a'; these rows have none.",
+        ),
         (
             ["--grades", "a"],
             "--grades chooses a column for a report; add --html, --markdown or --pdf.",
