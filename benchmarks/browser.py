@@ -176,7 +176,7 @@ def first_chart(browser: Any, folder: Path, _: int) -> str:
         lines.append(f"| {app} | {cells[0]} ({duration(min(took))}) | {cells[1]} | {cells[2]} |")
     return (
         "A new visitor has an empty cache. The floor is a page with three bars: streamlit's own start and its 4.7 MB of "
-        "plotly.js, which the browser reads and runs anew; the rest is calviz.\n\n"
+        "plotly.js, which the browser reads and runs again; the rest is calviz.\n\n"
         "| what | until the first chart: median (fastest) | the page computes | server computes |\n"
         "| --- | --- | --- | --- |\n" + "\n".join(lines) + "\n"
     )

@@ -30,8 +30,12 @@ with page_guard.boundary():
 
 with page_guard.boundary():
     evaluation = results.evaluation(chosen)
+    judged = evaluation.verdict
     worst = (f.message for f in evaluation.findings if CHECKS[f.code].about == "bins")
     answer = next(worst, results.verdict(chosen))
+    # The findings may be about the other view of two classes, whose bins are not drawn here; then both views are described.
+    if judged is not None and judged.reduction != chosen.reduction.key:
+        answer = " ".join(filter(None, (judged.sentence, judged.other_view)))
     st.markdown(f"**{md(keep_units_together(full_sentence(answer)), 1_000)}**")
     # Chosen for this page: the errors of the bins that it draws.
     keys = (chosen.sample.ece_key, "mce", "rmsce")

@@ -71,7 +71,7 @@ class Paired:
     shrunk : mapping of str to float
         Factor of the correlation of two values by metric, where some resamples have no value; see `_where_defined`.
     undefined : tuple of str
-        Metrics without differences, because they have no value in some resamples.
+        Metrics without differences, because they have no value on some resampled or simulated rows.
     """
 
     values: Mapping[str, Mapping[str, float]]

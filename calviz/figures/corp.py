@@ -31,6 +31,8 @@ from calviz.text.words import (
 
 #: The three parts of a proper score, as suffixes of metric keys.
 PARTS = ("miscalibration", "discrimination", "uncertainty")
+#: Scores of (score, hit), which use one column. The metrics called Brier score and NLL use all classes.
+LABELS = {"brier": "Brier score", "nll": "Log loss"}
 
 
 @figure(
@@ -118,10 +120,8 @@ class CorpDiagram(ScoreFigure):
         """Write a score as the sum of its parts: "... 0.2147 = miscalibration 0.0041 − discrimination 0.0343 + ..."."""
         miscalibration, discrimination, uncertainty = self.parts[score]
         total = decimal(miscalibration - discrimination + uncertainty, 4)
-        # The score of (score, hit) uses one column; the metric called Brier score sums over the classes.
-        label = "Brier score" if score == "brier" else "Log loss"
         return (
-            f"{label} of (score, hit) {total} = miscalibration {decimal(miscalibration, 4)} − discrimination "
+            f"{LABELS[score]} of (score, hit) {total} = miscalibration {decimal(miscalibration, 4)} − discrimination "
             f"{decimal(discrimination, 4)} + uncertainty {decimal(uncertainty, 4)}"
         )
 

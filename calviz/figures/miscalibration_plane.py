@@ -11,13 +11,12 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice
 from calviz.figures.base import Figure, facts
-from calviz.figures.corp import parts_of
+from calviz.figures.corp import LABELS, parts_of
 from calviz.figures.drawing.curves_and_labels import Trace, label, line, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.results.model_comparison import ModelComparison
 from calviz.sample.sample import Sample
-from calviz.specs.metric import METRICS
 from calviz.text.escape import plotly_text
 from calviz.text.words import counted, decimal, listed, shorten
 
@@ -97,7 +96,7 @@ class MiscalibrationPlane(Figure):
     @property
     def label(self) -> str:
         """Label of the score."""
-        return METRICS[self.score].label
+        return LABELS[self.score]
 
     def columns(self) -> Mapping[str, Any]:
         """One row per model."""

@@ -223,7 +223,7 @@ class Comparison(Displayed):
     bins, scheme : int and str
         Number and scheme of the bins of the binned metrics.
     undefined : tuple of str
-        Metrics that could be resampled, but have no value in some resamples.
+        Metrics that could be resampled, but have no value on some resampled or simulated rows.
     """
 
     name: str

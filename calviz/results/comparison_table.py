@@ -16,9 +16,9 @@ from calviz.specs.metric import METRICS
 
 Mark = Literal["best", "second"]
 
-#: Why a metric has no paired differences.
-NOT_RESAMPLED = "is not resampled for several models"
-UNDEFINED = "has no value in some resamples of the rows (few events)"
+#: Why a metric has no paired differences; of the second kind, each metric has its own reason.
+NOT_RESAMPLED = "is not resampled in this comparison"
+UNDEFINED = "has no value on some resampled or simulated rows"
 NOT_ALL = "has a value only for some of those that are compared"
 
 #: What "tied" means, for captions.
@@ -130,15 +130,20 @@ def why_no_differences(
     paired : container of str
         Metrics with differences.
     undefined : container of str
-        Metrics that could be resampled, but have no value in some resamples.
+        Metrics that could be resampled, but have no value on some resampled or simulated rows.
     """
     if not paired:
         return {}
     return {
-        key: UNDEFINED if key in undefined else NOT_ALL if count < compared else NOT_RESAMPLED
+        key: _undefined(key) if key in undefined else NOT_ALL if count < compared else NOT_RESAMPLED
         for key, count in values.items()
         if count > 1 and key not in paired
     }
+
+
+def _undefined(key: str) -> str:
+    _, _, when = METRICS[key].undefined.rstrip(".").partition(": ")
+    return f"{UNDEFINED} ({when})" if when else UNDEFINED
 
 
 def remarks_on_differences(

@@ -100,7 +100,7 @@ class ModelComparison(Displayed):
     bins, scheme : int and str
         Number and scheme of the bins of the binned metrics.
     undefined : tuple of str
-        Metrics that could be resampled, but have no value in some resamples.
+        Metrics that could be resampled, but have no value on some resampled or simulated rows.
     """
 
     alignment: Alignment

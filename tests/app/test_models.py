@@ -83,7 +83,10 @@ def test_metrics_without_differences_are_named_below_the_table():
         metrics_table(calviz.compare_models(models, metrics=keys, reduction="positive"))
 
     text = text_of(quiet(app_of(table).run()))
-    assert "AUPRC: no paired differences, as it has no value in some resamples" in text
+    assert (
+        "AUPRC: no paired differences, as it has no value on some resampled or simulated rows (no row is a hit)"
+        in text
+    )
 
 
 def test_the_best_calibrated_model_may_be_a_weak_one():

@@ -1,8 +1,9 @@
 """The page Reliability."""
 
+import numpy as np
 import pytest
 
-from tests.app.pages import open_page, quiet, text_of
+from tests.app.pages import open_page, quiet, text_of, upload
 
 
 @pytest.mark.slow
@@ -49,3 +50,22 @@ def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
     assert "ended: the scores or the bins have changed." in text_of(app)
     # The table's tick went with it: it is another table.
     assert app.session_state["calviz.selected.turns"]["reliability.bins"] > 0
+
+
+def test_a_worst_bin_of_the_other_view_of_two_classes_is_not_that_of_the_bins_drawn():
+    # Nearly all probabilities are too high, which cancels in the top label: the verdict speaks of the positive class.
+    rng = np.random.default_rng(1)
+    z = rng.normal(0, 1.5, 1_000)
+    labels = rng.random(1_000) < 1 / (1 + np.exp(-(z - 0.8)))
+    rows = [f"{int(y)},{1 / (1 + np.exp(-s)):.4f}" for y, s in zip(labels, z, strict=True)]
+    file = "\n".join(["label,p", *rows]).encode()
+    app = quiet(
+        upload(open_page(page="data"), "high.csv", file).switch_page("pages/reliability.py").run()
+    )
+    assert "**Worst between " in text_of(app)
+    app.button(key="calviz.other_view").click().run()
+    words = text_of(quiet(app))
+    assert "this page looks at the top label" in words
+    assert "**Probabilities of '1' too high by " in words.replace("\\", "")
+    assert " Seen by the top label, " in words
+    assert "Worst between " not in words

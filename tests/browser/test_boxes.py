@@ -72,10 +72,21 @@ def test_a_legend_beside_the_sidebar_of_a_small_window_is_whole(view):
 
 
 @pytest.mark.parametrize(
-    "path", ["/metrics", "/reliability", "/classwise", "/slices", "/compare_models"]
+    "link",
+    [
+        *(
+            f"/{page}?data=breast_cancer"
+            for page in ("metrics", "reliability", "classwise", "slices", "compare_models")
+        ),
+        # With columns for the selected rows and for the pinned state.
+        *(
+            f"/{page}?data=digits&selected=predicted~3&pinned=mextra trees"
+            for page in ("metrics", "classwise")
+        ),
+    ],
 )
-def test_tables_beside_the_sidebar_fit_a_window_of_1280_pixels(path, view):
-    tab = view(width=1280).open(f"{path}?data=breast_cancer")
+def test_tables_beside_the_sidebar_fit_a_window_of_1280_pixels(link, view):
+    tab = view(width=1280).open(link)
     page = tab.page
     page.locator(".dvn-scroller").first.wait_for(state="attached")
 

@@ -219,7 +219,7 @@ class _Bars:
                 thickness=1.5,
                 width=3,
             ),
-            name=f"{level_text(f.level)} bootstrap interval",
+            name=f"{level_text(f.level)} interval",
             showlegend=bool(has.any()),
             hoverinfo="text",
             hovertext=[_hover(f, int(i)) for i in at],

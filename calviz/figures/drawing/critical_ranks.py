@@ -92,7 +92,7 @@ def _bars(figure: CriticalRanks, sheet: Sheet, places: Any) -> Iterator[Trace]:
             sheet.palette.ink,
             width=_BAR - sheet.narrow,
             hoverinfo="text",
-            hovertext=f"{plotly_text(clique[0], 40)} to {plotly_text(clique[-1], 40)}: not told differs",
+            hovertext=f"{plotly_text(clique[0], 40)} to {plotly_text(clique[-1], 40)}: not told apart",
         )
 
 

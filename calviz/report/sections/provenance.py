@@ -70,9 +70,13 @@ def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Bins", sample.bins_words
     yield "Seed", str(sample.seed)
     yield "Resamples", f"{sample.resamples:,} for each interval and each noise floor"
+    # As in the finding about the worst bin: counts of weighted or clustered rows are scaled to their effective number.
+    exact = "exact (Clopper-Pearson)"
+    if not sample.data.alike:
+        exact = "Clopper-Pearson for the effective number of rows"
     yield (
         "Intervals",
-        f"{100 * LEVEL:g} %, bootstrap, by the method that suits each metric; for bins, exact (Clopper-Pearson)",
+        f"{100 * LEVEL:g} %, bootstrap, by the method that suits each metric; for bins, {exact}",
     )
     yield "Other than the defaults", ", ".join(_changed(subject)) or "nothing"
     yield "Versions", ", ".join(_versions())

@@ -132,6 +132,8 @@ def table(
     _selected(shown, settings, mode)
     if pinned is not None:
         shown["pinned"] = 100 * pinned.content
+    added = sum(name in shown.columns for name in ("selected", "pinned"))
+    shown = shown.drop(columns=list(_GIVING_WAY[:added]), errors="ignore")
     columns = [name for name in _COLUMNS if name in shown.columns]
     decimals: dict[str, int] = {
         name: _decimals(shown[name], _LEAST[mode])
@@ -152,8 +154,9 @@ def table(
         column_config=_COLUMNS | {"value": _VALUE_COLUMNS[mode]},
     )
     if mode != "true-class" and "accuracy" in columns:
+        errors = ", ECE and KS" if "ks" in columns else " and ECE"
         st.caption(
-            "Rows, accuracy, confidence, ECE and KS: of the rows whose true label is the class."
+            f"Rows, accuracy, confidence{errors}: of the rows whose true label is the class."
         )
     csv_download.button(
         "Download the classes as CSV",
@@ -176,7 +179,7 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     shown[["low", "high", "from", "to", "beyond"]] = 100 * pd.concat(ends, axis=1)
     shown[bullet.COLUMN] = _pictures(shown)
     digits = _decimals(shown["value"], _LEAST[mode]) if mode == "one-vs-rest" else 1
-    # With clusters or a single row, no class has an interval.
+    # With a single row, or with few clusters, no class has an interval.
     if not shown["low"].isna().all():
         shown["interval"] = _range(shown["low"], shown["high"], digits)
     if not shown["from"].isna().all():
@@ -248,6 +251,9 @@ _DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
 }
 #: Width of the column of pictures in pixels.
 _PICTURE = 100
+#: Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
+#: the figure above draws the first, the CSV holds the second.
+_GIVING_WAY = (bullet.COLUMN, "ks")
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
 _VALUE_COLUMNS = {
     "predicted-class": st.column_config.NumberColumn(

@@ -157,9 +157,12 @@ def _draw(
         )
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
-    texts = texts.drop(columns=unused)
-    # Shorter, so that the table fits beside the sidebar in a window of 1,280 pixels.
+    # So that the table fits beside the sidebar in a window of 1,280 pixels: families, which can be chosen above, give way to
+    # other values, and are shorter.
+    if others:
+        unused.append("family")
     texts["family"] = texts["family"].str.replace(" and ", ", ")
+    texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
     height = HEIGHT
     if select:

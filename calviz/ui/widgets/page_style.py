@@ -21,14 +21,17 @@ label:has(:is(input[type="checkbox"], input[type="radio"]):focus-visible) {{
 }}
 .modebar-container:focus-within .modebar {{ opacity: 1 !important; }}
 """
-# Streamlit's margins of 80 pixels on either side would cut the last columns of the tables in a window of 1,280 pixels.
+# Streamlit's margins of 80 pixels on either side, and of 16 pixels between the columns of `st.table`, would cut the last columns
+# of the tables in a window of 1,280 pixels.
 _SIDEBAR, _MARGIN, _SMALL_WINDOW = 300, 32, (800, 1400)
 _MARGINS = f"""
 @media (min-width: {_SMALL_WINDOW[0]}px) and (max-width: {_SMALL_WINDOW[1]}px) {{
   [data-testid="stMainBlockContainer"] {{ padding-left: {_MARGIN}px; padding-right: {_MARGIN}px; }}
+  [data-testid="stTable"] table :is(td, th):not(:first-child) {{ padding-left: 11px; }}
 }}
 """
-# Streamlit puts columns one above the other on a phone only. Beside the sidebar and the page's margins, two figures that share less than `browser.USUAL` pixels would lose their legends. Styles do it, because a figure that moves to another
+# Streamlit puts columns one above the other on a phone only. Beside the sidebar and the page's margins, two figures that share
+# less than `browser.USUAL` pixels would lose their legends. Styles do it, because a figure that moves to another
 # container is drawn again from the domains of its last size.
 _COLUMNS = '[data-testid="stHorizontalBlock"]:has([data-testid="stPlotlyChart"]) > [data-testid="stColumn"]'
 _STACKED = "min-width: calc(100% - 1.5rem);"

@@ -435,19 +435,21 @@ def test_metrics_without_differences_say_why():
     models = few_events()
     keys = ["auprc", "fpr95", "brier", "skce"]
     compared = compare_models(models, metrics=keys, reduction="positive")
-    few = "has no value in some resamples of the rows (few events)"
+    without = "has no value on some resampled or simulated rows"
+    no_hit, one_kind = "(no row is a hit)", "(all predictions are right, or all are wrong)"
     assert compared.without_differences == {
-        "auprc": few,
-        "fpr95": few,
-        "skce": "is not resampled for several models",
+        "auprc": f"{without} {no_hit}",
+        "fpr95": f"{without} {one_kind}",
+        "skce": "is not resampled in this comparison",
     }
     remarks = [r for r in compared.remarks(compared.columns(keys)) if r.kind == "differences"]
     assert [r.text for r in remarks] == [
-        f"AUPRC, FPR at 95 % TPR: no paired differences, as each {few}.",
-        "SKCE: no paired differences, as it is not resampled for several models.",
+        f"AUPRC: no paired differences, as it {without} {no_hit}.",
+        f"FPR at 95 % TPR: no paired differences, as it {without} {one_kind}.",
+        "SKCE: no paired differences, as it is not resampled in this comparison.",
     ]
     # The JSON, the terminal and the report say the same.
-    assert models_record(compared)["without_differences"]["auprc"] == f"it {few}"
+    assert models_record(compared)["without_differences"]["auprc"] == f"it {without} {no_hit}"
     # Without any differences there is nothing to explain.
     assert not compare_models(models, metrics=keys, ci=False).without_differences
 
@@ -475,9 +477,21 @@ def test_methods_without_differences_say_why(capsys):
     compared = compare(data, ["temperature"], metrics=["nll", "fpr95"], fit_fraction=0.5)
     assert set(compared.tied) == {"nll"}
     assert compared.without_differences == {
-        "fpr95": "has no value in some resamples of the rows (few events)"
+        "fpr95": "has no value on some resampled or simulated rows (all predictions are right, or all are wrong)"
     }
     print_remarks(compared.remarks(compared.columns(["nll", "fpr95"])))
     assert "FPR at 95 % TPR: no paired differences, as it has no value" in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+def test_what_has_no_value_without_error_is_not_blamed_on_few_events():
+    # Half of 400 rows are hits; but in a population without error no class is overconfident, and their mean is of nothing.
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.05, 0.95, 400)
+    labels = (rng.random(400) < 0.5 + 0.6 * (score - 0.5)).astype(int)
+    models = {name: make(labels=labels, score=s) for name, s in (("a", score), ("b", score**2))}
+    compared = compare_models(models, metrics=["brier", "over_mcs"])
+    assert compared.without_differences == {
+        "over_mcs": "has no value on some resampled or simulated rows (on no class is the confidence above the accuracy)"
+    }

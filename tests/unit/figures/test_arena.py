@@ -54,6 +54,7 @@ def test_ranks_and_who_is_not_told_apart():
     drawn = figure.plot(width=350)
     bars = [trace for trace in drawn.data if trace.mode == "lines"]
     assert [[round(float(y)) for y in bar.y] for bar in bars] == [[0, 1], [1, 2], [2, 3]]
+    assert bars[0].hovertext == "identity to first: not told apart"
 
 
 def test_too_few_data_sets_say_so():

@@ -125,7 +125,7 @@ def test_colour_legend_order_and_words_go_by_the_range(mode):
     assert f"{count} of 5 " in words
     drawn = {t.name: list(t.customdata) for t in figure.plot().data if t.customdata is not None}
     grey = drawn.pop("Within the range", [])
-    drawn.pop("95 % bootstrap interval")
+    drawn.pop("95 % interval")
     assert sorted(grey) == np.flatnonzero(figure.beyond == 0).tolist()
     assert sum(map(len, drawn.values())) == count
 

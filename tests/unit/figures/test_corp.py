@@ -72,6 +72,9 @@ def test_the_plane_has_a_point_per_model():
         assert frame.miscalibration["honest"] < frame.miscalibration["sharp"]
         assert figure.one_uncertainty
         assert figure.describe().endswith(".")
+        # As the CORP diagram calls it: with more than two classes it is not the NLL.
+        label = {"brier": "Brier score", "nll": "Log loss"}[score]
+        assert figure.caption()[0] == f"{label} of (score, hit)"
         drawn = figure.plot(caption=True)
         assert len(drawn.data) == 7  # lines of equal score, and the points
         assert list(drawn.data[-1].x) == frame.miscalibration.tolist()

@@ -98,5 +98,5 @@ def test_a_metric_without_differences_says_why():
         for name, score in zip("ab", scores, strict=True)
     }
     compared = calviz.compare_models(models, metrics=["auprc", "brier"], reduction="positive")
-    with pytest.raises(OptionError, match="has no value in some resamples of the rows"):
+    with pytest.raises(OptionError, match="has no value on some resampled or simulated rows"):
         ModelDifferences.compute(compared, metric="auprc")

@@ -372,3 +372,15 @@ def test_a_single_row_has_no_error_bars():
     text = shown(Page(compose(Subject(Sample(p, resamples=20)), sections=keys, date="").html()))
     assert text.count("n = 1: not meaningful") == 5
     assert "A single row says nothing about calibration." in text
+
+
+@pytest.mark.parametrize("kind", ["clusters", "weights"])
+def test_intervals_of_bins_are_called_exact_only_if_rows_are_alike(kind):
+    p = predictions(60, ("a", "b"))
+    values = np.arange(60) // 2 if kind == "clusters" else 1.0 + np.arange(60) % 3
+    for data, exact in ((p, True), (replace(p, **{kind: values}), False)):
+        report = bind(
+            [make_part(Subject(Sample(data)), sections=("provenance",))], title="t", date=""
+        )
+        (line,) = re.findall(r"\*\*Intervals:\*\*.*", report.markdown())
+        assert ("exact" in line, "effective number" in line) == (exact, not exact)
