@@ -2,7 +2,7 @@
 
 A file here computes what is drawn: a frozen dataclass of plain arrays that derives from `calviz.figures.base.Figure` and is
 computed from a sample, or from a finished result such as a learning curve. Drawing code is in ``drawing``; curves that only
-figures need are in ``kernels``. The pages and the report decide where a figure is shown.
+figures need are in ``kernels``. The page Figures offers all; other pages and the report choose theirs.
 """
 
 from __future__ import annotations
