@@ -105,7 +105,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if weights is not None and not weights.all():
             # Rows of weight 0 are dropped.
             rows = np.flatnonzero(weights)
-            array, weights = array[rows], weights[rows] / weights[rows].mean()
+            array, weights = array[rows], with_mean_one(weights[rows])
             labels = self._check_labels(labels[rows], array)
         self.classes_ = np.arange(array.shape[1])
         self._notes: list[str] = []

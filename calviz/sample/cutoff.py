@@ -164,13 +164,6 @@ class CutoffCounts:
         counted = self.events is not None and self.events.counted
         return self.cluster is None and (self.weights is None or counted)
 
-    @property
-    def interval_words(self) -> str:
-        """Say which intervals `shares` have."""
-        if self.alike:
-            return "exact (Clopper and Pearson)"
-        return "those of Clopper and Pearson for the effective number of rows (Korn and Graubard)"
-
     def _counts_as(self, name: str, share: float) -> float:
         """Number of independent rows that the rows behind a share are worth."""
         assert self.events is not None

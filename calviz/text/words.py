@@ -74,6 +74,13 @@ def in_lines(text: str, width: int) -> str:
 SINGLE_ROW = "A single row says nothing about calibration."
 
 
+def share_intervals(exact: bool) -> str:
+    """Name the intervals of shares: exact for independent rows that count alike, approximate for weighted or clustered ones."""
+    return (
+        "exact (Clopper-Pearson)" if exact else "Clopper-Pearson for the effective number of rows"
+    )
+
+
 def counted(n: int, one: str, many: str | None = None) -> str:
     """Write a number with its noun.
 

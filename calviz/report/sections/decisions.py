@@ -17,7 +17,7 @@ from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.sample.cutoff import at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
-from calviz.text.words import decimal, percent, points, whole
+from calviz.text.words import decimal, percent, points, share_intervals, whole
 
 #: Number of rows of the tables below the charts.
 ROWS = 21
@@ -39,9 +39,9 @@ def make(subject: Subject) -> Iterator[Block]:
     yield from _trade_offs(subject, sample)
     yield from _net_benefit(subject, sample)
     yield _at_cutoffs(sample, subject.cutoff)
-    intervals = sample.view(at_cutoff, cutoff=CUTOFFS[0]).interval_words
+    intervals = share_intervals(sample.view(at_cutoff, cutoff=CUTOFFS[0]).alike)
     yield Note(
-        f"Shares in % with 95 % intervals, which are {intervals}; PPV and NPV: positive and negative predictive value. A cutoff of t "
+        f"Shares in % with 95 % intervals: {intervals}; PPV and NPV: positive and negative predictive value. A cutoff of t "
         "means that a missed hit is as bad as (1 - t) / t false alarms; net benefit weighs them accordingly."
     )
     yield Heading("What validations report")

@@ -16,7 +16,7 @@ from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.results.slices import where_words
 from calviz.sample.error_bars import LEVEL, RESAMPLES
-from calviz.text.words import counted, listed, shorten
+from calviz.text.words import counted, listed, share_intervals, shorten
 
 #: Packages that determine numbers and charts.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "plotly")
@@ -71,12 +71,10 @@ def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Seed", str(sample.seed)
     yield "Resamples", f"{sample.resamples:,} for each interval and each noise floor"
     # As in the finding about the worst bin: counts of weighted or clustered rows are scaled to their effective number.
-    exact = "exact (Clopper-Pearson)"
-    if not sample.data.alike:
-        exact = "Clopper-Pearson for the effective number of rows"
+    of_bins = share_intervals(sample.data.alike)
     yield (
         "Intervals",
-        f"{100 * LEVEL:g} %, bootstrap, by the method that suits each metric; for bins, {exact}",
+        f"{100 * LEVEL:g} %, bootstrap, by the method that suits each metric; for bins, {of_bins}",
     )
     yield "Other than the defaults", ", ".join(_changed(subject)) or "nothing"
     yield "Versions", ", ".join(_versions())

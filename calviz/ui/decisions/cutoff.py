@@ -19,6 +19,7 @@ from calviz.text.words import (
     keep_units_together,
     percent,
     percent_range,
+    share_intervals,
     shorten,
     whole,
 )
@@ -189,8 +190,8 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
             )
     weighted = cells[0].weights is not None and not cells[0].alike
     st.caption(
-        f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares are {cells[0].interval_words}; that of the net "
-        "benefit is a bootstrap interval."
+        f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares: {share_intervals(cells[0].alike)}; of the "
+        "net benefit: bootstrap."
     )
 
 
