@@ -1,28 +1,26 @@
 """The dashboard: `streamlit run app.py`."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.ui.session import (
-    early_imports,
-    ended_sessions,
-    jobs,
-    navigation,
-    open_files,
-    page_guard,
-    settings,
-)
-from calviz.ui.widgets import next_steps, page_style, sidebar
+from calviz.app import diagram as page_style
+from calviz.app import jobs, navigation, open_files, settings, sidebar
+from calviz.app import jobs as ended_sessions
+from calviz.app import navigation as early_imports
+from calviz.app import navigation as next_steps
+from calviz.app import navigation as page_guard
 
 page_guard.enter(frame=True)
 early_imports.pause()
 page_guard.configure()
 st.logo(navigation.LOGO)
-page_style.draw()
+page_style.draw_page_style()
 page = navigation.navigation()
 with page_guard.boundary():
     open_files.follow_address(page.url_path)
     ended_sessions.remember(open_files.files(), jobs.all_jobs())
-    sidebar.draw(page.url_path)
+    sidebar.draw_sidebar(page.url_path)
     if open_files.waiting_link():
         sidebar.ask_for_file()
     else:

@@ -19,13 +19,13 @@ import numpy as np
 from _harness import TimeUp, at_most, peer
 from _recalibrator_peers import _both, _netcal, _nothing
 
-from calviz.analysis import evaluate
-from calviz.arena.run_experiments import experiment_digest
-from calviz.arena.sources import Playable
+from calviz.comparison.arena_experiments import experiment_digest
+from calviz.comparison.arena_results import SCORES, Experiment, MethodScore
+from calviz.comparison.arena_sources import Playable
 from calviz.comparison.rows import Division
+from calviz.core.blocks import one_blas_thread
 from calviz.core.predictions import Predictions
-from calviz.numerics.threads import one_blas_thread
-from calviz.results.arena import SCORES, Experiment, MethodScore
+from calviz.verdicts.analysis import evaluate
 
 #: A fitted peer, as a function from probabilities to calibrated ones.
 Predict = Callable[[np.ndarray], np.ndarray]

@@ -6,15 +6,24 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from calviz.arena.averages import Averages, intervals
-from calviz.arena.leaderboards import in_range, leaderboard, range_words
-from calviz.arena.winrates import winrates
-from calviz.core.arrays import FloatArray
-from calviz.results.arena import SCORES, Experiment, ResultTable
-from calviz.results.arena_words import winrate_text
-from calviz.results.leaderboard import Leaderboard
-from calviz.specs.metric import METRICS
-from calviz.text.words import counted, decimal, percent, seconds_text, signed_points
+from calviz.comparison.arena_results import (
+    SCORES,
+    Experiment,
+    Leaderboard,
+    ResultTable,
+    winrate_text,
+)
+from calviz.comparison.leaderboards import (
+    Averages,
+    in_range,
+    intervals,
+    leaderboard,
+    range_words,
+    winrates,
+)
+from calviz.core.blocks import FloatArray
+from calviz.core.metric_spec import METRICS
+from calviz.core.words import counted, decimal, percent, seconds_text, signed_points
 
 #: Ranges of calibration rows and of classes.
 ROWS = ((0, 1_000), (1_000, 5_000), (5_000, None))

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from _server import ARGUMENTS, CHROMIUM
 
-from calviz.figures.base import Figure
+from calviz.figures.figure import Figure
 
 _DRAW = """async ({figure, width}) => {
     const place = document.createElement("div");

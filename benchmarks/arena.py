@@ -35,19 +35,18 @@ from _arena_tables import (
 )
 from _harness import ROOT, machine, write_between, write_section
 
-from calviz.arena import ArenaState, Rules, find, judge, play_all, results_in
-from calviz.arena.leaderboards import leaderboard
-from calviz.arena.sources import Playable
+from calviz.comparison.arena_experiments import Rules, play_all
+from calviz.comparison.arena_results import SCORES, Arena, Leaderboard, ResultTable
+from calviz.comparison.arena_sources import Playable, find, results_in
+from calviz.comparison.leaderboards import judge, leaderboard
 from calviz.comparison.rows import Division
+from calviz.comparison.saved_arenas import ArenaState
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.data.file_bytes import Source
-from calviz.figures.base import Figure
-from calviz.figures.critical_ranks import CriticalRanks
-from calviz.figures.winrates import Winrates
-from calviz.results.arena import SCORES, ResultTable
-from calviz.results.leaderboard import Arena, Leaderboard
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.data.format import Source
+from calviz.figures.arena_ranks import CriticalRanks, Winrates
+from calviz.figures.figure import Figure
 
 DOCUMENT = ROOT / "docs" / "arena.md"
 IMAGES = DOCUMENT.parent / "images"

@@ -17,10 +17,10 @@ import numpy as np
 from _harness import OURS, compare, machine, markdown, peak_memory, peer, race, write_section
 
 import calviz
+from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Predictions
 from calviz.figures.reliability import Reliability
 from calviz.sample.sample import Sample
-from calviz.specs.metric import METRICS
 
 relplot, kdepy = peer("relplot"), peer("KDEpy")
 #: Seconds after which a peer is stopped, and after which a candidate gets no further turn.

@@ -211,7 +211,7 @@ def sliders(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Lin
 
 def selections(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Line]:
     """Time a click on a bin until the numbers of its rows are shown beside those of all rows."""
-    from calviz.core.bins import DEFAULT_BINS
+    from calviz.core.events import DEFAULT_BINS
 
     for where, path in (("Overview", ""), ("Reliability", "reliability")):
         page.goto(f"{url}/{path}")
@@ -230,7 +230,7 @@ def selections(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[
 
 def switches(page: Any, url: str, pid: int, name: str, pages: tuple[str, ...]) -> Iterator[Line]:
     """Time the change from page to page: the first time, and with everything computed."""
-    from calviz.ui.session.navigation import PAGES as SPECS
+    from calviz.app.navigation import PAGES as SPECS
 
     titles = {spec.title: spec.question for spec in SPECS}
     page.goto(f"{url}/")

@@ -17,9 +17,9 @@ import numpy as np
 from _harness import OURS, load_words, machine, markdown, peak_memory, race, write_section
 
 import calviz
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
-from calviz.specs.recalibrator import RECALIBRATORS
 
 #: Seconds after which a peer is stopped, and after which a candidate gets no further turn.
 LIMIT, PATIENCE = 20.0, 8.0

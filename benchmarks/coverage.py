@@ -23,8 +23,8 @@ from _harness import ROOT, machine, run_study, write_section
 sys.path.insert(0, str(ROOT / "sample_data"))
 
 import calviz
+from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Predictions
-from calviz.specs.metric import METRICS
 
 SIZES = (200, 1_000, 10_000)
 #: Number of samples of each size per sample of the largest size.

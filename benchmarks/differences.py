@@ -20,12 +20,11 @@ from _harness import machine, run_study, write_section
 from scipy.special import softmax
 
 import calviz
-from calviz.comparison.paired_bootstrap import resampled
-from calviz.comparison.paired_differences import pair
-from calviz.comparison.reweighted_metrics import Weighted
+from calviz.comparison.difference_intervals import Weighted
+from calviz.comparison.paired_differences import pair, resampled
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
-from calviz.specs.recalibrator import RECALIBRATORS
 
 SIZES = (200, 1_000, 10_000)
 #: Number of samples of each size per sample of the largest size.

@@ -16,13 +16,13 @@ from _harness import Comparison, compare, machine, markdown, peak_memory, peer, 
 
 import calviz
 from calviz.core.events import BinaryEvents
+from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.metrics.binned import ece as ece_of
 from calviz.sample.binning import bin_events
-from calviz.sample.class_table import class_table
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample
-from calviz.specs.metric import METRICS
+from calviz.sample.true_classes import class_table
 
 FAMILY = ["accuracy", "ece", "ece_l2", "rmsce", "mce", "ece_equal_mass", "ece_sturges", "mcs"]
 BINS = 15

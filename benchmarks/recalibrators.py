@@ -37,7 +37,7 @@ from scipy.optimize import isotonic_regression, minimize_scalar
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS
 
 SIZES = {
     "W4": (10_000, 100),

@@ -15,10 +15,10 @@ import json
 import sys
 from pathlib import Path
 
-from calviz.arena import find
-from calviz.arena.leaderboards import in_range, leaderboard, range_words
-from calviz.results.arena import ResultTable
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.comparison.arena_results import ResultTable
+from calviz.comparison.arena_sources import find
+from calviz.comparison.leaderboards import in_range, leaderboard, range_words
+from calviz.core.entry_specs import RECALIBRATORS
 
 OUT = Path(__file__).resolve().parents[1] / "calviz" / "comparison" / "arena_evidence.json"
 #: CalArena's names of our methods.

@@ -46,7 +46,7 @@ summary = f"{cells.height:,} cells"
 """,
     "calviz profile": """
 import calviz
-from calviz.profiles.file import write_profile
+from calviz.core.profile import write_profile
 profile = calviz.profile(files, **columns)
 write_profile(profile, out)
 summary = profile.sentence()

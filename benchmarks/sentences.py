@@ -15,11 +15,11 @@ import numpy as np
 from _harness import machine, run_study, write_section
 from scipy.special import expit, softmax
 
-from calviz.checks import find
-from calviz.checks.verdict.evidence import collect_evidence
-from calviz.checks.verdict.sentence import verdict
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
+from calviz.verdicts.evidence import collect_evidence
+from calviz.verdicts.sentence import verdict
+from calviz.verdicts.size_checks import find
 
 SIZES = (200, 1_000, 10_000)
 #: Number of files of each size per file of the largest size.

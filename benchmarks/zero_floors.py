@@ -14,7 +14,7 @@ import numpy as np
 from _harness import ROOT
 
 import calviz
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS
 
 DATA = ROOT.parent / "shared" / "data"
 METHODS = ("temperature", "platt", "vector", "beta", "dirichlet")

@@ -19,34 +19,28 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from calviz.core.constructors import register_constructors
+from calviz.core.registry import look_in, register_constructors
 from calviz.core.version import __version__
-from calviz.specs.registry import look_in
 
 if TYPE_CHECKING:
-    from calviz import figures as figures
-    from calviz import integrations as integrations
-    from calviz import recalibrators as recalibrators
-    from calviz.analysis import conventions, evaluate, explain, verdict
-    from calviz.audit_and_scorer import audit, scorer
-    from calviz.comparison import (
-        compare,
-        compare_models,
-        learning_curve,
-        over_time,
-        prediction_sets,
-        recalibrate,
-        recalibrate_files,
-        slices,
-    )
+    from calviz import figures, integrations, recalibrators
     from calviz.comparison.calibrated import Calibrated
+    from calviz.comparison.compare import compare
+    from calviz.comparison.compare_models import compare_models
+    from calviz.comparison.fitting import recalibrate
+    from calviz.comparison.learning_curves import learning_curve
+    from calviz.comparison.over_time import over_time
+    from calviz.comparison.prediction_sets import prediction_sets
+    from calviz.comparison.recalibrate_files import recalibrate_files
+    from calviz.core.events import Reduction
     from calviz.core.predictions import ConfidencePredictions, Predictions
-    from calviz.core.reduction import Reduction
+    from calviz.core.profile import Profile
     from calviz.data import load
-    from calviz.data.profiling import profile
-    from calviz.data.sampling import sample_rows
-    from calviz.profiles.profile import Profile
-    from calviz.recalibrators.maps.loading import load_map
+    from calviz.data.any_size.profiling import profile
+    from calviz.data.any_size.sampling import sample_rows
+    from calviz.recalibrators.base import load_map
+    from calviz.sample.slices import slices
+    from calviz.verdicts.analysis import audit, conventions, evaluate, explain, scorer, verdict
 
 
 __all__ = [
@@ -85,33 +79,33 @@ _HOMES = {
     "Calibrated": "calviz.comparison.calibrated",
     "ConfidencePredictions": "calviz.core.predictions",
     "Predictions": "calviz.core.predictions",
-    "Profile": "calviz.profiles.profile",
-    "Reduction": "calviz.core.reduction",
-    "audit": "calviz.audit_and_scorer",
-    "compare": "calviz.comparison",
-    "compare_models": "calviz.comparison",
-    "conventions": "calviz.analysis",
-    "evaluate": "calviz.analysis",
-    "explain": "calviz.analysis",
-    "learning_curve": "calviz.comparison",
+    "Profile": "calviz.core.profile",
+    "Reduction": "calviz.core.events",
+    "audit": "calviz.verdicts.analysis",
+    "compare": "calviz.comparison.compare",
+    "compare_models": "calviz.comparison.compare_models",
+    "conventions": "calviz.verdicts.analysis",
+    "evaluate": "calviz.verdicts.analysis",
+    "explain": "calviz.verdicts.analysis",
+    "learning_curve": "calviz.comparison.learning_curves",
     "load": "calviz.data",
-    "load_map": "calviz.recalibrators.maps.loading",
-    "over_time": "calviz.comparison",
-    "prediction_sets": "calviz.comparison",
-    "profile": "calviz.data.profiling",
-    "recalibrate": "calviz.comparison",
-    "recalibrate_files": "calviz.comparison",
-    "sample_rows": "calviz.data.sampling",
-    "scorer": "calviz.audit_and_scorer",
-    "slices": "calviz.comparison",
-    "verdict": "calviz.analysis",
+    "load_map": "calviz.recalibrators.base",
+    "over_time": "calviz.comparison.over_time",
+    "prediction_sets": "calviz.comparison.prediction_sets",
+    "profile": "calviz.data.any_size.profiling",
+    "recalibrate": "calviz.comparison.fitting",
+    "recalibrate_files": "calviz.comparison.recalibrate_files",
+    "sample_rows": "calviz.data.any_size.sampling",
+    "scorer": "calviz.verdicts.analysis",
+    "slices": "calviz.sample.slices",
+    "verdict": "calviz.verdicts.analysis",
 }
 
 
 # Package of each registry; its modules, which register their entries, are imported on first access to the registry.
 look_in(
-    check="calviz.checks",
-    convention="calviz.peers",
+    check="calviz.verdicts",
+    convention="calviz.metrics",
     figure="calviz.figures",
     format="calviz.data.formats",
     metric="calviz.metrics",
@@ -121,9 +115,9 @@ look_in(
 
 # Implementations of the constructors of `Predictions`.
 register_constructors(
-    arrays="calviz.data.making.arrays.from_arrays",
-    estimator="calviz.data.making.estimators.from_estimator",
-    frame="calviz.data.making.frames.from_frame",
+    arrays="calviz.data.from_objects.from_arrays",
+    estimator="calviz.data.from_objects.from_estimator",
+    frame="calviz.data.from_objects.from_frame",
 )
 
 

@@ -1,10 +1,13 @@
 """Every recalibrator on many data sets."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.ui.arena import arena_page
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, settings
+from calviz.app import navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import recalibrate_arena as arena_page
+from calviz.app import rows_shown as panel
 
 page_guard.enter()
 chosen = settings.current()

@@ -1,15 +1,20 @@
 """Which classes are miscalibrated, compared with what a calibrated model would show."""
 
+from __future__ import annotations
+
 import streamlit as st
 
+from calviz.app import diagnose_class_errors as confusion_matrix
+from calviz.app import diagnose_class_errors as errors
+from calviz.app import diagnose_classes as table
+from calviz.app import diagram, navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import rows_shown as panel
+from calviz.app import settings as results
+from calviz.app.settings import md
+from calviz.core.words import full_sentence
 from calviz.figures.class_bars import TITLES, headline
-from calviz.sample.slice_sums import FEWEST_CLUSTERS
-from calviz.text.words import full_sentence
-from calviz.ui.classwise import confusion_matrix, errors, table
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import diagram
-from calviz.ui.widgets.escape import md
+from calviz.sample.slices import FEWEST_CLUSTERS
 
 ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
 BY = {
@@ -102,7 +107,7 @@ with page_guard.boundary():
     frame = table.merged(chosen, class_errors)
     table.drill_down(frame, chosen)
     if chosen.whole.labels is not None:
-        panel.draw(
+        panel.draw_panel(
             chosen,
             hint="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
         )

@@ -1,12 +1,17 @@
 """Several models on the same rows."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.results.model_words import caution, headline
-from calviz.ui.compare_models import chosen_models, methods, tables_and_figures
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.widgets.escape import md
+from calviz.app import models_compared as chosen_models
+from calviz.app import models_compared as methods
+from calviz.app import models_compared as tables_and_figures
+from calviz.app import navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import rows_shown as panel
+from calviz.app.settings import md
+from calviz.comparison.study_results import caution, headline
 
 page_guard.enter()
 chosen = settings.current()

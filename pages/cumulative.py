@@ -1,15 +1,21 @@
 """How far the sums of scores and hits differ, without bins."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.figures.cumulative import Cumulative
-from calviz.text.words import keep_units_together
-from calviz.ui.pinned import on_page
-from calviz.ui.selection import overlay
-from calviz.ui.selection import panel as selected
-from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import cards, csv_download, diagram, reduction_choice
-from calviz.ui.widgets.escape import md
+from calviz.app import diagram, navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import pinned as on_page
+from calviz.app import rows_shown as selected
+from calviz.app import selection as overlay
+from calviz.app import settings as results
+from calviz.app import sidebar as reduction_choice
+from calviz.app import tables_and_cards as cards
+from calviz.app import tables_and_cards as csv_download
+from calviz.app.settings import md
+from calviz.core.words import keep_units_together
+from calviz.figures.cumulative_plot import Cumulative
 
 #: Width of a panel in pixels; two fit in a row on a large screen.
 PANEL = 472
@@ -61,7 +67,7 @@ with page_guard.boundary():
         keys = ("ks", "ks_signed", "kuiper")
         evaluation = results.metrics(chosen, keys, error_bars=True)
     cards.metric_line(evaluation, keys, verdict=verdict, pinned=on_page.values(chosen, keys))
-    selected.draw(chosen, rows=False)
+    selected.draw_panel(chosen, rows=False)
     st.caption(
         f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
         "first. From the lowest score upwards, the scores and the hits are summed up. For a "

@@ -1,13 +1,16 @@
 """What was read from the file, and whether it was read right."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.text.words import file_size
-from calviz.ui.data import recognition
-from calviz.ui.data.example_files import TEMPLATES
-from calviz.ui.session import navigation, open_files, page_guard, settings
-from calviz.ui.widgets import cards, sidebar, upload
-from calviz.ui.widgets.escape import md
+from calviz.app import navigation, open_files, settings, sidebar, upload
+from calviz.app import navigation as page_guard
+from calviz.app import tables_and_cards as cards
+from calviz.app import upload as recognition
+from calviz.app.settings import md
+from calviz.app.upload import TEMPLATES
+from calviz.core.words import file_size
 
 page_guard.enter()
 chosen = settings.current()

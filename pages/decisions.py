@@ -1,18 +1,25 @@
 """Decisions for or against a class by a cutoff on its probability."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import streamlit as st
 
-from calviz.analysis import VALIDATION_METRICS
+from calviz.app import decide_cutoff as cutoff
+from calviz.app import decide_cutoff as grade_table
+from calviz.app import diagram, navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import rows_shown as panel
+from calviz.app import settings as recalibration_choice
+from calviz.app import settings as results
+from calviz.app import sidebar as reduction_choice
+from calviz.app import tables_and_cards as cards
+from calviz.app.settings import md
 from calviz.core.errors import NotAvailable
-from calviz.figures.outcome_histogram import OutcomeHistogram
-from calviz.sample.cutoff import decidable
-from calviz.ui.decisions import cutoff, grade_table
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import cards, diagram, recalibration_choice, reduction_choice
-from calviz.ui.widgets.escape import md
+from calviz.figures.roc import OutcomeHistogram
+from calviz.sample.cutoff_and_grades import decidable
+from calviz.verdicts.analysis import VALIDATION_METRICS
 
 page_guard.enter()
 chosen = settings.current()
@@ -34,8 +41,8 @@ with page_guard.boundary():
         raise NotAvailable("a decision is for or against one class: choose it above.")
     sample = decidable(chosen.sample)
     method = recalibration_choice.choose_method(chosen)
-    cutoff.explore(chosen, method)
-    panel.draw(chosen)
+    cutoff.explore_cutoff(chosen, method)
+    panel.draw_panel(chosen)
 
     st.subheader("Where are hits and misses?", anchor=False)
     with results.sample_with_spinner(chosen, "Counting …"):
@@ -54,4 +61,4 @@ with page_guard.boundary():
     cards.metric_line(evaluation, VALIDATION_METRICS)
     st.caption("Before recalibration; the flexible calibration curve is on the page Reliability.")
 
-    grade_table.explore(sample)
+    grade_table.explore_grade_table(sample)

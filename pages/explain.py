@@ -1,13 +1,17 @@
 """The verdict for readers who do not know the terms: five sentences and a picture."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz import analysis
+from calviz.app import diagram, navigation, settings
+from calviz.app import diagram as clipboard
+from calviz.app import navigation as page_guard
+from calviz.app import rows_shown as panel
+from calviz.app import settings as results
+from calviz.app.settings import md
 from calviz.figures.hundred_squares import HundredSquares
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import clipboard, diagram
-from calviz.ui.widgets.escape import md
+from calviz.verdicts import analysis
 
 page_guard.enter()
 chosen = settings.current()

@@ -1,10 +1,13 @@
 """Chosen figures beside each other, as in a paper."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.ui.figures import builder
-from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.widgets.escape import md
+from calviz.app import exporting as builder
+from calviz.app import navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app.settings import md
 
 page_guard.enter()
 chosen = settings.current()
@@ -14,4 +17,4 @@ with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words} · {chosen.bins_words}")
 
 with page_guard.boundary():
-    builder.explore(chosen)
+    builder.explore_builder(chosen)

@@ -1,9 +1,13 @@
 """What the numbers mean: entries, which metric to use when, glossary, limits, references."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.ui.learn import learn_page, learn_picture
-from calviz.ui.session import navigation, page_guard
+from calviz.app import learn as learn_page
+from calviz.app import learn as learn_picture
+from calviz.app import navigation
+from calviz.app import navigation as page_guard
 
 page_guard.enter()
 

@@ -1,11 +1,14 @@
 """How many labels a recalibrator needs."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.ui.learning_curve import learning_curve_page
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.widgets.escape import md
+from calviz.app import navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import recalibrate_learning_curve as learning_curve_page
+from calviz.app import rows_shown as panel
+from calviz.app.settings import md
 
 page_guard.enter()
 chosen = settings.current()

@@ -1,14 +1,18 @@
 """Every metric with its interval, its noise floor and its meaning."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.results.metric_words import alone
-from calviz.ui.metrics import conventions, table
-from calviz.ui.metrics import export as metric_export
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.session import results as cached
-from calviz.ui.widgets.escape import md
+from calviz.app import diagnose_metrics as conventions
+from calviz.app import diagnose_metrics as metric_export
+from calviz.app import diagnose_metrics as table
+from calviz.app import navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import rows_shown as panel
+from calviz.app import settings as cached
+from calviz.app.settings import md
+from calviz.verdicts.evaluation import alone
 
 page_guard.enter()
 chosen = settings.current()
@@ -19,7 +23,7 @@ with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
 
 with page_guard.boundary():
-    panel.draw(chosen, rows=False)
+    panel.draw_panel(chosen, rows=False)
 
 with page_guard.boundary():
     small = table.is_small(chosen)
@@ -43,7 +47,7 @@ with page_guard.boundary():
         export = st.container(width="content")
     if chosen.sample.data.rows == 1:
         st.caption("n = 1: the values are not meaningful, and there are no intervals.")
-    results = table.explore(chosen, family or table.ALL, error_bars=error_bars)
+    results = table.explore_table(chosen, family or table.ALL, error_bars=error_bars)
     noise, p_values = "", ""
     if error_bars and chosen.sample.data.rows > 1:
         noise = "Noise: what the metric would be if the model were perfectly calibrated, with the same number of rows. "
@@ -55,4 +59,4 @@ with page_guard.boundary():
     with export.popover("Export", icon=":material/download:"):
         metric_export.draw(results, chosen, chosen.file_stem)
 
-conventions.explore(chosen, chosen.file_stem, at_once=small)
+conventions.explore_conventions(chosen, chosen.file_stem, at_once=small)

@@ -1,11 +1,14 @@
 """Whether the probabilities stay right over time."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.ui.over_time import over_time_page
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.widgets.escape import md
+from calviz.app import diagnose_groups as over_time_page
+from calviz.app import navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import rows_shown as panel
+from calviz.app.settings import md
 
 page_guard.enter()
 chosen = settings.current()
@@ -15,7 +18,7 @@ with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
 
 with page_guard.boundary():
-    panel.draw(chosen, rows=False)
+    panel.draw_panel(chosen, rows=False)
 
 with page_guard.boundary():
     if chosen.whole.times is None:

@@ -1,13 +1,19 @@
 """Whether these probabilities can be trusted."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.analysis import first_metrics
-from calviz.ui.pinned import on_page
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import cards, interactive_reliability, next_steps, reduction_choice, sidebar
-from calviz.ui.widgets.escape import md
+from calviz.app import interactive_reliability, navigation, settings, sidebar
+from calviz.app import navigation as next_steps
+from calviz.app import navigation as page_guard
+from calviz.app import pinned as on_page
+from calviz.app import rows_shown as panel
+from calviz.app import settings as results
+from calviz.app import sidebar as reduction_choice
+from calviz.app import tables_and_cards as cards
+from calviz.app.settings import md
+from calviz.verdicts.analysis import first_metrics
 
 page_guard.enter()
 chosen = settings.current()
@@ -46,4 +52,4 @@ with words, page_guard.boundary():
     next_steps.draw("overview", chosen, evaluation)
 
 with page_guard.boundary():
-    panel.draw(chosen)
+    panel.draw_panel(chosen)

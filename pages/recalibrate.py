@@ -1,22 +1,23 @@
 """Recalibrators fitted on some rows and compared on others; the chosen one can be downloaded."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.comparison import guideline
-from calviz.text.words import keep_units_together
-from calviz.ui.recalibrate import (
-    calibrated_rows,
-    comparison_job,
-    downloads,
-    figures_shown,
-    plan_choice,
-    selected_rows,
-    table,
-)
-from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.widgets import long_work
-from calviz.ui.widgets.escape import md
-from calviz.ui.widgets.long_work import Button, LongWork, StateWords
+from calviz.app import jobs as long_work
+from calviz.app import navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import recalibrate_comparison as comparison_job
+from calviz.app import recalibrate_comparison as plan_choice
+from calviz.app import recalibrate_downloads as downloads
+from calviz.app import recalibrate_results as calibrated_rows
+from calviz.app import recalibrate_results as figures_shown
+from calviz.app import recalibrate_results as selected_rows
+from calviz.app import recalibrate_results as table
+from calviz.app.jobs import Button, LongWork, StateWords
+from calviz.app.settings import md
+from calviz.comparison.advice import guideline
+from calviz.core.words import keep_units_together
 
 OUT_OF_DATE = "The results below belong to other choices. Compare again to bring them up to date."
 
@@ -73,14 +74,14 @@ with page_guard.boundary():
                     f"- {md(keep_units_together(reason), 1_000)}" for reason in advice.reasons
                 )
             )
-        table.draw(outcome)
+        table.draw_table(outcome)
         selected_place = st.container()
         st.subheader("Take it home", anchor=False)
         method = downloads.choose(outcome, advice.method)
         with selected_place:
-            selected_rows.draw(outcome, method, chosen)
+            selected_rows.draw_selected_rows(outcome, method, chosen)
         downloads.draw(outcome, method, chosen)
-        calibrated_rows.draw(outcome, method, chosen)
+        calibrated_rows.draw_calibrated_rows(outcome, method, chosen)
         figures_shown.diagrams(outcome, chosen)
         figures_shown.maps(outcome, chosen)
         figures_shown.before_and_after(outcome, method, chosen)

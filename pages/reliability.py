@@ -1,23 +1,23 @@
 """Where the probabilities are off, bin by bin."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.figures.calibration_curve import NAMES
-from calviz.specs.check import CHECKS
-from calviz.text.words import capitalised, full_sentence, keep_units_together
-from calviz.ui.pinned import on_page
-from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import (
-    cards,
-    csv_download,
-    diagram,
-    interactive_reliability,
-    link_choice,
-    notable_rows,
-    recalibrated_diagram,
-    reduction_choice,
-)
-from calviz.ui.widgets.escape import md
+from calviz.app import before_after as recalibrated_diagram
+from calviz.app import diagram, interactive_reliability, navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import pinned as on_page
+from calviz.app import rows_shown as notable_rows
+from calviz.app import settings as link_choice
+from calviz.app import settings as results
+from calviz.app import sidebar as reduction_choice
+from calviz.app import tables_and_cards as cards
+from calviz.app import tables_and_cards as csv_download
+from calviz.app.settings import md
+from calviz.core.entry_specs import CHECKS
+from calviz.core.words import capitalised, full_sentence, keep_units_together
+from calviz.figures.calibration_map import NAMES
 
 page_guard.enter()
 chosen = settings.current()
@@ -43,7 +43,7 @@ with page_guard.boundary():
     cards.metric_line(errors, keys, verdict=evaluation.verdict, pinned=on_page.values(chosen, keys))
 
 interactive_reliability.explore(chosen)
-notable_rows.explore(chosen)
+notable_rows.explore_notable_rows(chosen)
 recalibrated_diagram.explore(chosen)
 
 with page_guard.boundary():

@@ -1,11 +1,14 @@
 """A report to file: one offline page, a model card, and all tables."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.ui.report import report_page
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.widgets.escape import md
+from calviz.app import exporting as report_page
+from calviz.app import navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import rows_shown as panel
+from calviz.app.settings import md
 
 page_guard.enter()
 chosen = settings.current()
@@ -17,4 +20,4 @@ with page_guard.boundary():
     panel.not_followed(chosen, "The report covers all rows")
 
 with page_guard.boundary():
-    report_page.explore(chosen)
+    report_page.explore_report_page(chosen)

@@ -1,12 +1,20 @@
 """What happens when doubtful predictions are left to an expert."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from calviz.ui.risk_coverage import decision_costs, prediction_sets, threshold, trust_by_group
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import cards, recalibration_choice
-from calviz.ui.widgets.escape import md
+from calviz.app import decide_costs as decision_costs
+from calviz.app import decide_costs as prediction_sets
+from calviz.app import decide_costs as trust_by_group
+from calviz.app import decide_coverage as threshold
+from calviz.app import navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import rows_shown as panel
+from calviz.app import settings as recalibration_choice
+from calviz.app import settings as results
+from calviz.app import tables_and_cards as cards
+from calviz.app.settings import md
 
 page_guard.enter()
 chosen = settings.current()
@@ -23,7 +31,7 @@ with page_guard.boundary():
 with page_guard.boundary():
     method = recalibration_choice.choose_method(chosen)
     threshold.explore(chosen, method)
-    panel.draw(
+    panel.draw_panel(
         chosen,
         hint="Click a point of the curve to select the rows that are kept there, on every page.",
     )
@@ -44,12 +52,12 @@ with page_guard.boundary():
 with page_guard.boundary():
     if columns := trust_by_group.offered(chosen):
         st.subheader("Where can it be believed?", anchor=False)
-        trust_by_group.explore(chosen, columns)
+        trust_by_group.explore_trust_by_group(chosen, columns)
 
 with page_guard.boundary():
     st.subheader("What do decisions cost?", anchor=False)
-    decision_costs.explore(chosen, method)
+    decision_costs.explore_decision_costs(chosen, method)
 
 with page_guard.boundary():
     st.subheader("Which classes are plausible?", anchor=False)
-    prediction_sets.explore(chosen)
+    prediction_sets.explore_prediction_sets(chosen)

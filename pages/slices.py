@@ -1,13 +1,16 @@
 """For which groups of rows the probabilities are wrong."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import streamlit as st
 
-from calviz.ui.selection import panel
-from calviz.ui.session import navigation, page_guard, settings
-from calviz.ui.slices import tested_slices
-from calviz.ui.widgets.escape import md
+from calviz.app import diagnose_groups as tested_slices
+from calviz.app import navigation, settings
+from calviz.app import navigation as page_guard
+from calviz.app import rows_shown as panel
+from calviz.app.settings import md
 
 page_guard.enter()
 of_other_pages = settings.current()
@@ -38,4 +41,4 @@ with page_guard.boundary():
             pinned = tested_slices.pinned(chosen, question, tested)
             tested_slices.answer(tested, pinned)
             tested_slices.table(tested, chosen, pinned)
-            panel.draw(chosen)
+            panel.draw_panel(chosen)

@@ -37,8 +37,8 @@ settings.load_profile("calviz")
 @pytest.fixture(scope="module")
 def few_candidates() -> Iterator[None]:
     """`auto` mixes two methods only: what holds for every recalibrator does not need ten fits on each fold to be seen."""
+    from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED
     from calviz.recalibrators.auto import AutomaticRecalibrator
-    from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 
     few = [RECALIBRATORS[key] for key in (UNCALIBRATED, "temperature", "isotonic")]
     with pytest.MonkeyPatch.context() as patch:
@@ -49,22 +49,22 @@ def few_candidates() -> Iterator[None]:
 @contextmanager
 def _resampling(resamples: int, redraws: int) -> Iterator[None]:
     """So many resamples of error bars and verdicts where nobody says how many, and so many redraws of the conventions."""
-    from calviz import analysis
-    from calviz.cli.commands import audit
-    from calviz.cli.commands import compare_models as compare_models_command
+    from calviz.cli import audit
+    from calviz.cli import compare_commands as compare_models_command
     from calviz.comparison.compare import compare
     from calviz.comparison.compare_models import compare_models
-    from calviz.comparison.plan import Plan
-    from calviz.peers import _measure
-    from calviz.report.sections import provenance
+    from calviz.comparison.rows import Plan
+    from calviz.metrics import other_libraries as _measure
+    from calviz.report.sections import summary as provenance
     from calviz.sample.sample import Sample
+    from calviz.verdicts import analysis
 
     with pytest.MonkeyPatch.context() as patch:
         for takes in (Sample.__init__, Plan.__init__, compare, compare_models):
             defaults = takes.__kwdefaults__
             assert defaults is not None
             patch.setitem(defaults, "resamples", resamples)
-        for command in (audit.command, compare_models_command.command):
+        for command in (audit.command, compare_models_command.compare_models):
             option = next(p for p in command.params if p.name == "resamples")
             patch.setattr(option, "default", resamples)
         for module in (analysis, provenance):
@@ -79,7 +79,7 @@ def few_resamples() -> Iterator[int]:
 
     A test whose numbers need more asks for `usual_resamples`.
     """
-    from calviz.peers._measure import LEAST_REDRAWS, REDRAWS
+    from calviz.metrics.other_libraries import LEAST_REDRAWS, REDRAWS
 
     with _resampling(200, LEAST_REDRAWS):
         yield REDRAWS
@@ -88,7 +88,7 @@ def few_resamples() -> Iterator[int]:
 @pytest.fixture
 def usual_resamples(few_resamples: int) -> Iterator[None]:
     """As many resamples as users have."""
-    from calviz.sample.error_bars import RESAMPLES
+    from calviz.sample.results import RESAMPLES
 
     with _resampling(RESAMPLES, few_resamples):
         yield

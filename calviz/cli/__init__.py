@@ -1,8 +1,6 @@
-"""The command line: ``calviz`` and ``python -m calviz``.
+"""Options, the commands (a table name -> module and function in `command_group`), and results as text for a terminal."""
 
-Each command is one file in ``calviz/cli/commands``. The files beside that folder hold the options that several commands share and
-the text that commands print. Nothing is computed here. Only ``calviz app`` needs streamlit; only the app and reports need plotly.
-"""
+from __future__ import annotations
 
 from calviz.cli.command_group import main
 

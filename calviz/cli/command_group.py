@@ -1,4 +1,4 @@
-"""The group of commands: finds them, and turns every error into one sentence."""
+"""The group, errors as one sentence, text and files out."""
 
 from __future__ import annotations
 
@@ -6,21 +6,272 @@ import contextlib
 import importlib
 import io
 import os
-import pkgutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from calviz.cli import commands
-from calviz.cli.text import say, sentence
-from calviz.core.errors import CalvizError
-from calviz.core.extra_packages import PURPOSES, MissingPackage
+from calviz.core.blocks import watching
+from calviz.core.errors import (
+    PURPOSES,
+    CalvizError,
+    InputError,
+    MissingPackage,
+    NotAvailable,
+    OptionError,
+)
+from calviz.core.limits import FULL, check_place, real_path, write_output
 from calviz.core.version import __version__
+from calviz.core.words import shorten, terminal_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_COMMANDS = {
+    "app": ("calviz.cli.service_commands", "app"),
+    "apply": ("calviz.cli.recalibrate_commands", "apply"),
+    "arena": ("calviz.cli.compare_commands", "arena"),
+    "audit": ("calviz.cli.audit", "command"),
+    "compare": ("calviz.cli.compare_commands", "compare"),
+    "compare-models": ("calviz.cli.compare_commands", "compare_models"),
+    "formats": ("calviz.cli.service_commands", "formats"),
+    "merge": ("calviz.cli.service_commands", "merge"),
+    "methods": ("calviz.cli.service_commands", "methods"),
+    "metrics": ("calviz.cli.service_commands", "metrics"),
+    "over-time": ("calviz.cli.compare_commands", "over_time"),
+    "profile": ("calviz.cli.service_commands", "profile"),
+    "recalibrate": ("calviz.cli.recalibrate_commands", "recalibrate"),
+    "sets": ("calviz.cli.recalibrate_commands", "sets"),
+}
+
+
+# ---- Progress of long work, on one line of a terminal.
+
+
+@contextmanager
+def showing_progress() -> Iterator[None]:
+    """Show the current step on standard error while the context lasts, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+
+    def show(doing: str) -> None:
+        if doing:
+            click.echo(f"\r\x1b[K{terminal_text(doing)}", nl=False, err=True)
+
+    try:
+        with watching(show):
+            yield
+    finally:
+        click.echo("\r\x1b[K", nl=False, err=True)
+
+
+# ---- Options that write a file: they are checked before the work starts, and ``-`` is standard output.
+
+
+#: Options for which ``-`` is standard output.
+_TO_STDOUT = ("--json", "--markdown")
+
+
+class OutputOption(click.Option):
+    """An option whose value is the path of a file that the command writes."""
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--json``."""
+    return click.option(
+        "--json",
+        "json_path",
+        cls=OutputOption,
+        metavar="PATH",
+        help="Write JSON; with - it goes to standard output, and nothing else does.",
+    )(command)
+
+
+def check_output(option: str, path: str | None) -> None:
+    """Raise OptionError if no file can be written to the path, or it would replace one that is read or another output; nothing is touched.
+
+    None is fine, and ``-`` for the options that write to standard output.
+    """
+    _refuse_stdout(option, path)
+    if path is not None and path != "-":
+        check_place(path, f"{option} {path}")
+        target = real_path(path)
+        if target in _paths_read():
+            raise OptionError(f"{option} {path} would replace the file that is read; give another.")
+        if target.exists() and not target.is_file():
+            return  # a device such as /dev/null takes several outputs
+        for other, other_path in _outputs():
+            if other != option and real_path(other_path) == target:
+                raise OptionError(f"{option} and {other} name the same file, {path}; give two.")
+
+
+def check_folder(option: str, path: str) -> None:
+    """Raise OptionError if the path cannot be a folder of output files, or be made; nothing is touched."""
+    _refuse_stdout(option, path)
+    absolute = Path(path).absolute()
+    there = next(place for place in (absolute, *absolute.parents) if place.exists())
+    if not there.is_dir():
+        where = "" if there == absolute else f"'{there.name}' "
+        raise OptionError(f"{option} {path} must be a folder, and {where}is a file.")
+    if not os.access(there, os.W_OK):
+        raise OptionError(f"{option} {path} cannot be written to; give another folder.")
+
+
+def _refuse_stdout(option: str, path: str | None) -> None:
+    if path == "-" and option not in _TO_STDOUT:
+        raise OptionError(
+            f"{option} - is not a file; only {' and '.join(_TO_STDOUT)} write to standard output."
+        )
+
+
+def _outputs() -> list[tuple[str, str]]:
+    """Options of the running command that write files, with their paths."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
+    values = {
+        option.opts[0]: context.params.get(option.name or "")
+        for option in context.command.params
+        if isinstance(option, OutputOption)
+    }
+    return [(option, path) for option, path in values.items() if path not in (None, "-")]
+
+
+def _paths_read() -> set[Path]:
+    """The files and folders that are arguments of the running command, and the files of ``--labels`` and ``--map``."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return set()
+    read = (context.params.get(name) for name in ("label_file", "map_path"))
+    values: list[str] = [path for path in read if path]
+    for argument in context.command.params:
+        if isinstance(argument, click.Argument):
+            value = context.params.get(argument.name or "") or ()
+            values += [value] if isinstance(value, str) else value
+    return {real_path(value) for value in values}
+
+
+def write_json(value: Any, path: str) -> None:
+    """Write a record as JSON."""
+    from calviz.report.json_results import to_json
+
+    write_text(to_json(value), path)
+
+
+def write_text(text: str, path: str) -> None:
+    """Write text to a file or, for ``-``, to standard output."""
+    if path == "-":
+        click.echo(text, nl=False)
+    else:
+        write_output(path, text)
+
+
+def writes_files() -> bool:
+    """Whether the running command also writes files."""
+    return bool(_outputs())
+
+
+# ---- Text for a terminal; markup and control characters in names from files have no effect.
+
+
+#: Width of tables written to a file or a pipe, in characters.
+WIDE = 240
+LONGEST_NAME = 60
+
+
+def short_name(name: str) -> str:
+    """Return a name for a table, shortened if it is very long."""
+    return shorten(terminal_text(name), LONGEST_NAME)
+
+
+def sentence(error: CalvizError | OSError) -> str:
+    """Describe an error in one sentence, with the option that would help."""
+    if isinstance(error, InputError) and error.repairs:
+        repairs = " or ".join(f"--repair {repair.key}" for repair in error.repairs)
+        return f"{str(error).rstrip('.')} ({repairs})."
+    if isinstance(error, CalvizError):
+        return str(error)
+    unnamed = "the output: " if error.errno in FULL else ""
+    place = f"{os.fspath(error.filename)}: " if error.filename else unnamed
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{place}{reason[:1].lower()}{reason[1:]}."
+
+
+def sentence_on(error: CalvizError | OSError, file: str) -> str:
+    """Describe an error about a file in one sentence, which names the file."""
+    if isinstance(error, InputError):
+        return sentence(error.in_file(Path(file).name))
+    is_named = isinstance(error, OSError) or getattr(error, "file", None) is not None
+    if is_named or str(error).startswith((file, Path(file).name)):
+        return sentence(error)
+    return f"{file}: {sentence(error)}"
+
+
+@contextlib.contextmanager
+def naming(file: str, *, options: bool = True) -> Iterator[None]:
+    """Name the file in errors about what it holds.
+
+    Parameters
+    ----------
+    file : str
+    options : bool
+        Whether an `OptionError` is about what the file holds too: an option names something that is not in it. Options that are wrong for
+        every file should be refused before it is read.
+    """
+    try:
+        yield
+    except InputError as error:
+        raise error.in_file(Path(file).name) from error.__cause__
+    except (OptionError, NotAvailable) as error:
+        if isinstance(error, OptionError) and not options:
+            raise
+        raise type(error)(sentence_on(error, file)) from error.__cause__
+
+
+def named_twice(files: Sequence[str]) -> str | None:
+    """Return the first file that is the same as one before it."""
+    paths = [real_path(file) for file in files]
+    return next((file for at, file in enumerate(files) if paths[at] in paths[:at]), None)
+
+
+def say(text: str) -> None:
+    """Write one line to standard error."""
+    with contextlib.suppress(BrokenPipeError):
+        click.echo(f"calviz: {terminal_text(text)}", err=True)
+
+
+def cell(value: Any, style: str = "") -> Text:
+    """Make a table cell that shows its text literally (no markup, no control characters)."""
+    from rich.text import Text
+
+    return Text(terminal_text(str(value)), style=style)
+
+
+def console() -> Console:
+    """Make a console on standard output; tables keep their full width if it is not a terminal."""
+    from rich.console import Console
+
+    class Literal(Console):
+        def on_broken_pipe(self) -> None:
+            # rich would exit with 1, the code of a crossed threshold.
+            if not writes_files():
+                raise BrokenPipeError
+            # The reader of the table has closed the pipe, but the files still have to be written.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    width = None if sys.stdout.isatty() else WIDE
+    return Literal(width=width, highlight=False, markup=False, emoji=False)
+
+
+# ---- The group of commands: finds them, and turns every error into one sentence.
+
 
 #: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.
 FINE, CROSSED, WRONG = 0, 1, 2
@@ -29,19 +280,18 @@ INTERRUPTED, PIPE_CLOSED, ENDED = 130, 141, 143
 
 
 class CommandGroup(click.Group):
-    """A click group whose commands are the files of `calviz.cli.commands`."""
+    """A click group whose commands are the files of `calviz.cli.command_group`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the commands, in alphabetical order."""
-        return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(commands.__path__))
+        return sorted(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command only when it is called, so that the others cost no time."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        command: click.Command = importlib.import_module(
-            f"{commands.__name__}.{cmd_name.replace('-', '_')}"
-        ).command
+        module, name = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

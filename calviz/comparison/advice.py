@@ -1,15 +1,219 @@
-"""Advice on a recalibrator: what wins on similar data in published experiments, combined with the comparison at hand."""
+"""Which method, and why."""
 
 from __future__ import annotations
 
-from calviz.comparison.arena_evidence import evidence
-from calviz.comparison.methods_to_try import suggest
-from calviz.core.predictions import Dataset
-from calviz.results.advice import Advice, Guideline
-from calviz.results.comparison import Comparison, MethodResult
-from calviz.specs.metric import METRICS
-from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
-from calviz.text.words import decimal, decimals_for
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+from calviz.comparison.comparison_results import Advice, Comparison, Guideline, MethodResult
+from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, FitFacts
+from calviz.core.metric_spec import METRICS
+from calviz.core.predictions import Dataset, Predictions
+from calviz.core.words import decimal, decimals_for
+
+# ---- Evidence from experiments on many data sets: which recalibrator wins on similar data, and how often it makes the score worse.
+
+
+#: Written by ``benchmarks/record_arena.py``; the first group that matches the data is used.
+_FILE = "arena_evidence.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """Record of one method in a group of experiments.
+
+    Attributes
+    ----------
+    brier, nll : float
+        Winrates: mean share of the other methods with a strictly larger score.
+    worse_brier, worse_nll : float
+        Share of the experiments in which the score is larger (worse) than without calibration.
+    gain : float
+        Mean gain in the Brier score over no calibration.
+    """
+
+    brier: float
+    nll: float
+    worse_brier: float
+    worse_nll: float
+    gain: float
+
+    @property
+    def winrate(self) -> float:
+        """Mean of the two winrates."""
+        return (self.brier + self.nll) / 2
+
+
+@dataclass(frozen=True)
+class ExperimentGroup:
+    """Experiments with similar numbers of classes and calibration rows.
+
+    Attributes
+    ----------
+    source : str
+        Source of the experiments, in words.
+    experiments : int
+    classes, rows : (int, int or None)
+        Range: from the first number up to, but not including, the second; None for no upper end.
+    like : str
+        The two ranges in words ("2 classes, 1,000 to 4,999 calibration rows").
+    records : mapping of str to Record
+        By the key of the method.
+    """
+
+    source: str
+    experiments: int
+    classes: tuple[int, int | None]
+    rows: tuple[int, int | None]
+    like: str
+    records: Mapping[str, Record]
+
+    def holds(self, classes: int, rows: int) -> bool:
+        """Whether data with these numbers belong to the group."""
+        return all(
+            low <= value and (high is None or value < high)
+            for value, (low, high) in ((classes, self.classes), (rows, self.rows))
+        )
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """Keys of the methods, highest mean winrate first, without the uncalibrated model."""
+        keys = [key for key in self.records if key != UNCALIBRATED]
+        return tuple(sorted(keys, key=lambda key: (-self.records[key].winrate, key)))
+
+    def keeping(self) -> tuple[str, ...]:
+        """Return the methods of the ranking that keep every predicted class."""
+        return tuple(key for key in self.ranking if RECALIBRATORS[key].accuracy_preserving)
+
+    def record_words(self, key: str) -> str:
+        """Return the winrates of a method, and how often it does harm, in words."""
+        record = self.records[key]
+        share = round(100 * record.worse_brier)
+        often = (
+            f"in {share} %"
+            if share
+            else "in none of them"
+            if not record.worse_brier
+            else "in less than 1 %"
+        )
+        return (
+            f"winrate {record.brier:.2f} by Brier score and {record.nll:.2f} by log loss, Brier score worse than without "
+            f"calibration {often}"
+        )
+
+
+def evidence(classes: int, rows: int) -> ExperimentGroup:
+    """Return the experiments that are most similar to the data.
+
+    Parameters
+    ----------
+    classes : int
+    rows : int
+        Number of calibration rows.
+    """
+    return next(group for group in _groups() if group.holds(classes, rows))
+
+
+@cache
+def _groups() -> tuple[ExperimentGroup, ...]:
+    record = json.loads(files(__package__).joinpath(_FILE).read_text(encoding="utf-8"))
+    return tuple(
+        ExperimentGroup(
+            source=group["source"],
+            experiments=group["experiments"],
+            classes=(group["classes"][0], group["classes"][1]),
+            rows=(group["rows"][0], group["rows"][1]),
+            like=group["like"],
+            records={
+                key: Record(**values)
+                for key, values in group["methods"].items()
+                if key in RECALIBRATORS
+            },
+        )
+        for group in record["groups"]
+    )
+
+
+# ---- Which recalibrators to try first on given data, and why the others are left out.
+
+
+#: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
+BEST = 5
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A set of recalibrators to start with.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Keys, in the order of the registry.
+    usual : tuple of str
+        Those to start with if each method is fitted many times (`RecalibratorSpec.preselected`).
+    left_out : mapping of str to str
+        Reason for each method that works on these data but is not suggested.
+    impossible : mapping of str to str
+        Reason for each method that is not defined for these data.
+    """
+
+    methods: tuple[str, ...]
+    usual: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    impossible: Mapping[str, str] = field(default_factory=dict)
+
+
+def suggest(data: Dataset, fit_rows: int) -> Suggestion:
+    """Choose methods by the kind of data, and by what wins on data with similar numbers of classes and calibration rows.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    fit_rows : int
+        Number of rows that the methods will be fitted on.
+    """
+    confidence = data.kind == "confidence"
+    facts = FitFacts(
+        rows=fit_rows,
+        classes=2 if confidence else data.n_classes,
+        logits=isinstance(data, Predictions) and data.logits is not None,
+    )
+    possible: list[str] = []
+    left_out: dict[str, str] = {}
+    impossible: dict[str, str] = {}
+    for spec in RECALIBRATORS:
+        if spec.key == UNCALIBRATED:
+            continue
+        if confidence and not spec.confidence_only:
+            impossible[spec.key] = "it needs the scores of all classes, and the file has one."
+        elif reason := spec.left_out(facts):
+            left_out[spec.key] = reason
+        else:
+            possible.append(spec.key)
+    group = evidence(facts.classes, fit_rows)
+    winning = [key for key in group.ranking if key in possible][:BEST]
+    specs = [RECALIBRATORS[key] for key in possible]
+    winning += [s.key for s in specs if s.preselected and s.accuracy_preserving]
+    winning += [s.key for s in specs if s.family == "Automatic"]
+    # Methods that the experiments do not include are suggested.
+    methods = [key for key in possible if key in winning or key not in group.records]
+    left_out |= {key: _rank(key, group) for key in possible if key not in methods}
+    usual = tuple(key for key in methods if RECALIBRATORS[key].preselected)
+    return Suggestion(tuple(methods), usual, left_out, impossible)
+
+
+def _rank(key: str, group: ExperimentGroup) -> str:
+    return (
+        f"it wins less often on such data: number {group.ranking.index(key) + 1} of {len(group.ranking)} methods in "
+        f"{group.experiments:,} experiments ({group.source}; {group.like})."
+    )
+
+
+# ---- Advice on a recalibrator: what wins on similar data in published experiments, combined with the comparison at hand.
+
 
 #: Number of classes of a complex task: for Zhang et al. those of CIFAR-100 and ImageNet are complex, that of CIFAR-10 is not.
 MANY_CLASSES = 100

@@ -13,11 +13,11 @@ from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError, shortened
-from calviz.core.options import check_choice, check_whole
-from calviz.data.making.estimators import name_of, responses
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.limits import check_choice, check_whole
+from calviz.data.from_objects import name_of, responses
 
 
 class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]

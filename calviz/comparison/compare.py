@@ -10,26 +10,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calviz.analysis import evaluate
 from calviz.comparison.advice import advise
+from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.fitting import Fitted, fit_and_apply
 from calviz.comparison.paired_differences import pair, squares
-from calviz.comparison.plan import Plan
-from calviz.comparison.rows import Division, Rows
-from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
-from calviz.core.blocks import available_cores
+from calviz.comparison.rows import Division, Plan, Rows
+from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
+from calviz.core.entry_specs import UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError, reason_of
+from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
+from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.progress import Stopped, checkpoint, watching
-from calviz.core.reduction import Reduction
-from calviz.data.sampling.sample import FIT, JUDGED, RowSample
-from calviz.profiles.profile import Profile, dataset_of
-from calviz.results.comparison import Comparison, MethodResult
-from calviz.sample.error_bars import RESAMPLES
-from calviz.sample.reduce import predicted_classes
-from calviz.specs.metric import METRICS
-from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
+from calviz.core.profile import Profile, dataset_of
+from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
+from calviz.sample.results import RESAMPLES
+from calviz.sample.sample import predicted_classes
+from calviz.verdicts.analysis import evaluate
 
 CompareProgress = Callable[[MethodResult, int, int], object]
 Activity = Callable[[str, str], object]

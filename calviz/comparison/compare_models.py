@@ -1,4 +1,4 @@
-"""Compare models on the same rows."""
+"""compare_models(): rows and classes matched."""
 
 from __future__ import annotations
 
@@ -8,30 +8,271 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from calviz.analysis import evaluate
 from calviz.comparison.compare import carry_out
-from calviz.comparison.matched_rows import align
+from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.paired_differences import pair
-from calviz.comparison.plan import Plan
-from calviz.comparison.rows import Division
-from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
+from calviz.comparison.rows import Division, Plan
+from calviz.comparison.study_results import Alignment, ModelComparison, ModelResult, ModelsByMethods
+from calviz.core.blocks import IntArray, Stopped, checkpoint
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.predictions import Dataset
-from calviz.core.progress import Stopped, checkpoint
-from calviz.core.reduction import Reduction
-from calviz.profiles.profile import Profile, dataset_of
-from calviz.results.comparison import Comparison, MethodResult
-from calviz.results.model_comparison import (
-    Alignment,
-    ModelComparison,
-    ModelResult,
-    ModelsByMethods,
-)
-from calviz.results.slices import Where, rows_where
-from calviz.sample.error_bars import RESAMPLES
+from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
+from calviz.core.metric_spec import METRICS
+from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
+from calviz.core.profile import Profile, dataset_of
+from calviz.core.words import counted, listed, shorten
+from calviz.sample.results import RESAMPLES, Where, rows_where
 from calviz.sample.sample import Sample
-from calviz.specs.metric import METRICS
+from calviz.verdicts.analysis import evaluate
+
+# ---- Bring compared models to the same classes in the same order.
+
+
+def same_classes(models: Mapping[str, Dataset]) -> tuple[dict[str, Dataset], list[str]]:
+    """Reorder the classes of all models like those of the first model with class names; return notes on assumptions, too.
+
+    Raises
+    ------
+    InputError
+        If models do not have the same classes.
+    """
+    named = {name: m.class_names for name, m in models.items() if m.class_names}
+    first = next((n for n, c in named.items() if not _numbered(c)), next(iter(named), None))
+    if first is None:
+        return dict(models), []
+    classes, notes = named[first], []
+    result: dict[str, Dataset] = {}
+    for name, model in models.items():
+        own = model.class_names
+        if not own or own == classes:
+            result[name] = model
+        elif set(own) == set(classes):
+            result[name] = _reordered(model, classes)
+        elif len(own) == len(classes) and _numbered(own):
+            result[name] = _renamed(model, classes)
+            notes.append(
+                f"The classes of '{shorten(name)}' have no names: they are taken in the order of "
+                f"'{shorten(first)}'."
+            )
+        else:
+            only = [c for c in own if c not in classes] or [c for c in classes if c not in own]
+            raise InputError(
+                f"'{shorten(name)}' and '{shorten(first)}' have {len(own):,} and {len(classes):,} "
+                f"classes that are not the same ({listed(only)} only in one of them)",
+                remedy="choose models of one task",
+            )
+    return result, notes
+
+
+def _numbered(names: tuple[str, ...]) -> bool:
+    return names == tuple(str(j) for j in range(len(names)))
+
+
+def _reordered(model: Dataset, classes: tuple[str, ...]) -> Dataset:
+    column_of = {name: j for j, name in enumerate(model.class_names)}
+    columns = np.array([column_of[name] for name in classes])
+    place = np.empty_like(columns)
+    place[columns] = np.arange(columns.size)
+
+    def relabelled(labels: IntArray | None) -> IntArray | None:
+        return None if labels is None else place[labels]
+
+    if not isinstance(model, Predictions):
+        return replace(
+            model,
+            labels=relabelled(model.labels),
+            predicted=relabelled(model.predicted),
+            class_names=classes,
+        )
+    scores = _original_scores(model)
+    reordered = {key: array[:, columns] for key, array in scores.items() if array is not None}
+    return replace(model, **(scores | reordered), labels=place[model.labels], class_names=classes)
+
+
+def _renamed(model: Dataset, classes: tuple[str, ...]) -> Dataset:
+    if not isinstance(model, Predictions):
+        return replace(model, class_names=classes)
+    return replace(model, **_original_scores(model), class_names=classes)
+
+
+def _original_scores(model: Predictions) -> dict[str, Any]:
+    """Return the original scores, without probabilities that are the softmax of the logits."""
+    probs = None if model.kind == "logits" else model.probs
+    return {"probs": probs, "logits": model.logits}
+
+
+# ---- Match the rows of several models by identifier, or by order if the labels agree.
+
+
+NamedModels = Mapping[str, Dataset]
+
+
+def align(models: NamedModels) -> Alignment:
+    """Align models to the same rows, in the order of the first one.
+
+    Rows are matched by identifier if every model has identifiers; those that occur more than once in
+    a model are left out, as are rows whose true labels differ. Without identifiers, rows are matched
+    by their order, provided that the labels agree in every row.
+
+    Parameters
+    ----------
+    models : mapping of str to Predictions or ConfidencePredictions
+        Models by name. Splits and groups are taken from the first one that has them.
+
+    Raises
+    ------
+    InputError
+        If rows or classes cannot be matched; the sentence says why.
+    """
+    if not models:
+        raise InputError("there are no models to compare", remedy="give at least one")
+    models, notes = same_classes(models)
+    ids = {
+        name: np.array(identifier_texts(m.ids)) for name, m in models.items() if m.ids is not None
+    }
+    if len(ids) < len(models):
+        notes.append(_check_order(models))
+        return Alignment(_same_columns(models), "order", tuple(notes))
+    first, *others = ids.values()
+    if all(np.array_equal(first, other) for other in others):
+        notes.append(f"The identifiers of all {counted(first.size, 'row')} are the same.")
+    else:
+        rows, notes_on_rows = _by_identifier(ids)
+        models = {name: m.take(rows[name]) for name, m in models.items()}
+        notes += notes_on_rows
+    models, notes_on_labels = _same_labels(models)
+    return Alignment(_same_columns(models), "identifier", tuple(notes + notes_on_labels))
+
+
+def _check_order(models: NamedModels) -> str:
+    """Return a sentence on why rows may be matched by their order; raises InputError if they may not."""
+    (name, first), *others = models.items()
+    remedy = "add a column with identifiers to every file"
+    for other_name, other in others:
+        both = f"'{shorten(name)}' and '{shorten(other_name)}'"
+        if first.n != other.n:
+            raise InputError(
+                f"{both} cannot be matched: they have {first.n:,} and {counted(other.n, 'row')}, "
+                "and not both have identifiers",
+                remedy=remedy,
+            )
+        if first.labels is None or other.labels is None:
+            raise InputError(
+                f"{both} cannot be matched: without identifiers and true labels nothing says that "
+                "their rows are the same",
+                remedy=remedy,
+            )
+        differ = np.flatnonzero(first.labels != other.labels)
+        if differ.size:
+            raise InputError(
+                f"{both} cannot be matched by the order of their rows: the true labels differ in "
+                f"{counted(differ.size, 'row')}, first in row {differ[0] + 1:,}",
+                remedy=remedy,
+            )
+    if not others:
+        return f"There is one model, with {counted(first.n, 'row')}."
+    note = (
+        "The rows are matched by their order: there are no identifiers, and the true labels agree "
+        f"in all {counted(first.n, 'row')}."
+    )
+    assert first.labels is not None
+    if np.all(first.labels == first.labels[0]):
+        note += " All labels are the same class, so their agreement is weak evidence."
+    return note
+
+
+def _by_identifier(
+    ids: Mapping[str, npt.NDArray[Any]],
+) -> tuple[dict[str, IntArray], list[str]]:
+    """Return the matched rows of each model, in the order of the first, and notes on what did not match."""
+    notes: list[str] = []
+    once: dict[str, npt.NDArray[Any]] = {}
+    place: dict[str, IntArray] = {}
+    for name, column in ids.items():
+        values, at, counts = np.unique(column, return_index=True, return_counts=True)
+        absent = values == NO_IDENTIFIER
+        if absent.any():
+            rows = counted(int(counts[absent].sum()), "row")
+            notes.append(f"{rows} of '{shorten(name)}' left out: there is no identifier.")
+            values, at, counts = values[~absent], at[~absent], counts[~absent]
+        single = counts == 1
+        once[name], place[name] = values[single], at[single]
+        if not single.all():
+            rows = counted(int(counts[~single].sum()), "row")
+            notes.append(
+                f"{rows} of '{shorten(name)}' left out: their identifiers occur more than once there."
+            )
+    names = list(ids)
+    common = once[names[0]]
+    for name in names[1:]:
+        common = np.intersect1d(common, once[name], assume_unique=True)
+    if common.size == 0:
+        raise InputError(
+            f"no identifier is in all of {', '.join(repr(shorten(n)) for n in names)}",
+            remedy="choose files of the same rows, or read them without identifiers to match by order",
+        )
+    rows_of = {name: place[name][np.searchsorted(once[name], common)] for name in names}
+    order = np.argsort(rows_of[names[0]])
+    for name in names:
+        missing = once[name].size - common.size
+        if missing:
+            notes.append(
+                f"{counted(missing, 'row')} of '{shorten(name)}' left out: not every other model has "
+                "their identifiers."
+            )
+    matched = f"{counted(common.size, 'row')} matched by identifier."
+    return {name: rows[order] for name, rows in rows_of.items()}, [matched, *notes]
+
+
+def _same_labels(models: NamedModels) -> tuple[NamedModels, list[str]]:
+    """Leave out the rows whose true label differs between the models that have labels."""
+    labels_of = {name: m.labels for name, m in models.items() if m.labels is not None}
+    if len(labels_of) < 2:
+        return models, []
+    (name, first), *others = labels_of.items()
+    differ = np.zeros(first.shape, dtype=np.bool_)
+    for _, labels in others:
+        differ |= labels != first
+    if not differ.any():
+        return models, []
+    if differ.all():
+        raise InputError(
+            f"the true labels of '{shorten(name)}' and the other models differ in every row",
+            remedy="choose files with the same labels",
+        )
+    rows = counted(int(differ.sum()), "row")
+    keep = np.flatnonzero(~differ)
+    return {key: m.take(keep) for key, m in models.items()}, [
+        f"{rows} left out: their true labels are not the same in every model."
+    ]
+
+
+def _same_columns(models: NamedModels) -> NamedModels:
+    """Give all models the splits, groups, clusters, weights and times of the first model that has them, and the ids of the first."""
+    splits = next((m.splits for m in models.values() if m.splits is not None), None)
+    groups = next((m.groups for m in models.values() if m.groups), {})
+    clusters = next((m.clusters for m in models.values() if m.clusters is not None), None)
+    weights = next((m.weights for m in models.values() if m.weights is not None), None)
+    times = next((m.times for m in models.values() if m.times is not None), None)
+    first = next(iter(models.values()))
+    names: dict[str, str] = {}
+    for m in reversed(list(models.values())):
+        names |= {k: v for k, v in m.column_names.items() if getattr(m, k) is not None}
+    return {
+        name: with_rows(
+            m.with_columns(splits=splits, groups=groups, ids=first.ids),
+            clusters=clusters,
+            weights=weights,
+            times=times,
+            names=names,
+        )
+        for name, m in models.items()
+    }
+
+
+# ---- Compare models on the same rows.
+
 
 Models = Mapping[str, Dataset | Profile] | Sequence[Dataset | Profile]
 Progress = Callable[[str, int, int], object]

@@ -1,4 +1,4 @@
-"""Fit a recalibrator on some rows and apply it to others."""
+"""A method fitted on some rows, applied to others."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from calviz.comparison.rows import Division, Rows
-from calviz.core.arrays import FloatArray, IntArray, read_only
+from calviz.comparison.comparison_results import RowsUsed
+from calviz.comparison.rows import Division, Rows, judged_within
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, read_only
 from calviz.core.cells import cells_after_map
-from calviz.core.errors import NotAvailable
-from calviz.core.factor import Factor
+from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
+from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
-from calviz.core.progress import checkpoint
-from calviz.profiles.profile import Profile, dataset_of
-from calviz.recalibrators.base import check_two_classes
-from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
+from calviz.core.profile import Profile, dataset_of
+from calviz.core.row_columns import Factor
+from calviz.data.loaded import ReadingForMap, ReadingOptions, classes_agree
+from calviz.recalibrators.base import check_two_classes, load_map
+
+# ---- Fit a recalibrator on some rows and apply it to others.
 
 
 def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> Any:
@@ -262,3 +265,136 @@ def _marked(data: Dataset, fit: IntArray) -> Dataset:
     names = np.full(data.n, "evaluation", dtype=object)
     names[fit] = "calibration"
     return replace(data, splits=Factor.of(names))
+
+
+# ---- Apply saved maps to other predictions.
+
+
+def reading_for_map(record: Any, options: ReadingOptions) -> ReadingOptions:
+    """Return the options for reading files to which a saved map is applied, which need no labels.
+
+    Raises
+    ------
+    InputError
+        If the map is damaged or of another version.
+    """
+    load_map(record)
+    return ReadingForMap.of(options, record.get("class_names", ()))
+
+
+def apply_map(data: Dataset, record: Any) -> Dataset:
+    """Calibrate predictions by a map saved with `to_dict`.
+
+    Raises
+    ------
+    InputError
+        If the map is damaged or of another version, or does not match the classes or the kind of scores.
+    """
+    recalibrator = load_map(record)
+    names = tuple(record.get("class_names", ()))
+    scores, _ = scores_of(data)
+    k = recalibrator.classes_.size
+    if scores.shape[1] != k:
+        raise InputError(
+            f"the map is for {k} classes, these data have {scores.shape[1]}",
+            remedy="apply it to scores of the classes that it was fitted on",
+        )
+    if isinstance(data, Predictions):
+        if not classes_agree(data.class_names, names):
+            raise InputError(
+                "the map is for other classes, or for another order of them: "
+                f"{_first(names)} against {_first(data.class_names)}",
+                remedy="give the score columns in the order of the map (--scores, scores=), name its classes if these have other names "
+                "for them (--class-names, class_names=), or fit a map on these data",
+            )
+        if recalibrator.input == "logits" and data.logits is None:
+            raise InputError(
+                "the map needs logits, and these data have probabilities only",
+                remedy="apply it to the logits, or fit a map on probabilities",
+            )
+        if recalibrator.input == "probabilities":
+            scores = data.probs
+    return calibrated_by(recalibrator, data, scores)
+
+
+def _first(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+# ---- The same rows before and after recalibration, excluding those that the map was fitted on.
+
+
+@dataclass(frozen=True, eq=False)
+class BeforeAfter:
+    """A model before and after recalibration.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (m,)
+        Row numbers of the judged rows.
+    before, after : Predictions or ConfidencePredictions
+        The judged rows.
+    fit_before, fit_after : Predictions or ConfidencePredictions
+        The rows that the map was fitted on, for choosing a threshold, never for judging it.
+    fit, evaluation : RowsUsed
+        Descriptions of the fitting rows and the judged rows.
+    warnings : tuple of str
+        Warnings of the fit.
+    """
+
+    rows: IntArray
+    before: Dataset
+    after: Dataset
+    fit_before: Dataset
+    fit_after: Dataset
+    fit: RowsUsed
+    evaluation: RowsUsed
+    warnings: tuple[str, ...]
+
+
+def before_and_after(
+    data: Dataset,
+    method: str,
+    *,
+    eval_split: str | None = None,
+    within: BoolArray | None = None,
+    seed: int = 0,
+) -> BeforeAfter:
+    """Fit a recalibrator on some rows, and return the others before and after recalibration.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    method : str
+        Key of a recalibrator, or ``first+second``.
+    eval_split : str, optional
+        The split to judge. The map is fitted on the split that `fit_split_for` names; without one, on a stratified
+        half of the rows, and the other half is judged.
+    within : ndarray of bool, shape (n,), optional
+        Judge only these rows (a slice).
+    seed : int
+        Of the random half.
+
+    Raises
+    ------
+    InputError
+        If there are too few rows to fit on, or none to judge.
+    NotAvailable
+        If the method is not defined for these data.
+    """
+    rows = Division.with_other_split(data, eval_split, seed=seed).rows(data)
+    fit, judged = rows.pairs[0]
+    judged = judged_within(judged, within, "the map was fitted on them")
+    spec = RECALIBRATORS[method]
+    both = np.concatenate([fit, judged])
+    fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, both),)), {})
+    return BeforeAfter(
+        rows=judged,
+        before=data.take(judged),
+        after=fitted.calibrated.take(np.arange(fit.size, both.size)),
+        fit_before=data.take(fit),
+        fit_after=fitted.calibrated.take(np.arange(fit.size)),
+        fit=rows.fit,
+        evaluation=replace(rows.evaluation, rows=judged.size),
+        warnings=fitted.warnings,
+    )

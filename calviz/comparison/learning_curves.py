@@ -8,24 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from calviz.analysis import evaluate
+from calviz.comparison.comparison_results import DifferenceVerdict
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.paired_differences import pair
-from calviz.comparison.plan import specs_of
-from calviz.comparison.rows import LEAST_ROWS, Division, Rows, strata
-from calviz.comparison.stratified_parts import stratified_sample
-from calviz.core.arrays import IntArray
-from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
+from calviz.comparison.rows import LEAST_ROWS, Division, Rows, specs_of, strata, stratified_sample
+from calviz.comparison.study_results import LearningCurve, LearningPoint
+from calviz.core.blocks import IntArray, Stopped
+from calviz.core.entry_specs import UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
+from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset
-from calviz.core.progress import Stopped
-from calviz.core.reduction import Reduction
-from calviz.profiles.profile import Profile, dataset_of
-from calviz.results.comparison import DifferenceVerdict
-from calviz.results.learning_curve import LearningCurve, LearningPoint
-from calviz.results.metric_result import MetricResult
-from calviz.specs.metric import METRICS
-from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
+from calviz.core.profile import Profile, dataset_of
+from calviz.sample.results import MetricResult
+from calviz.verdicts.analysis import evaluate
 
 #: Number of resamples of the evaluation rows for the verdict on one point.
 VERDICT_RESAMPLES = 300

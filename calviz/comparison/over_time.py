@@ -1,4 +1,4 @@
-"""A metric over time: each period with its error bars, changes beyond chance, and recalibration on past rows."""
+"""over_time(): period by period."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.analysis import evaluate
+from calviz.comparison.comparison_results import Difference, RowsUsed
+from calviz.comparison.difference_intervals import Weighted
 from calviz.comparison.fitting import fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
-from calviz.comparison.reweighted_metrics import Weighted
 from calviz.comparison.rows import LEAST_ROWS, Rows
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.comparison.study_results import EVERY, Every, OverTime, Period
+from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
-from calviz.core.options import check_choice, check_whole
+from calviz.core.events import Reduction
+from calviz.core.limits import check_choice, check_whole
+from calviz.core.metric_spec import METRICS, RANKED_BY
+from calviz.core.p_values import westfall_young
 from calviz.core.predictions import Dataset
-from calviz.core.progress import checkpoint
-from calviz.core.reduction import Reduction
-from calviz.numerics.min_p import westfall_young
-from calviz.numerics.threads import one_blas_thread
-from calviz.profiles.profile import Profile
-from calviz.results.comparison import Difference, RowsUsed
-from calviz.results.metric_result import MetricResult
-from calviz.results.over_time import EVERY, Every, OverTime, Period
+from calviz.core.profile import Profile
+from calviz.sample.results import MetricResult
 from calviz.sample.sample import Sample
-from calviz.specs.metric import METRICS, RANKED_BY
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.verdicts.analysis import evaluate
+
+# ---- A metric over time: each period with its error bars, changes beyond chance, and recalibration on past rows.
+
 
 #: Periods with fewer rows are only counted.
 MIN_ROWS = 30
@@ -410,3 +411,41 @@ def _difference(sample: Sample, before: Dataset, after: Dataset, metric: str) ->
         scheme=sample.scheme,
     )
     return paired.difference(metric, "after", "before") if metric in paired.metrics else None
+
+
+# ---- A metric over time for a subset of the rows, in the periods of all rows.
+
+
+def values_of(
+    sample: Sample, over_time: OverTime, rows: IntArray, *, parts: int = PARTS
+) -> FloatArray:
+    """Return the metric of a subset of the rows in each period of `over_time`, shape (P,); nan if rows are too few or it is undefined.
+
+    Parameters
+    ----------
+    sample : Sample
+        The sample that `over_time` was computed from.
+    over_time : OverTime
+    rows : ndarray of int, shape (M,)
+        Indices of the rows in the sample.
+    parts : int
+        Number of periods of equal counts, as in `over_time`.
+    """
+    if sample.data.times is None:
+        raise NotAvailable("these rows have no times.")
+    divided = periods(sample.data.times, over_time.every, parts=parts)
+    code = divided.code[rows]
+    values = []
+    for period in over_time.periods:
+        in_period = rows[code == divided.names.index(period.name)]
+        enough = in_period.size >= MIN_ROWS
+        values.append(_value(sample, in_period, over_time.metric) if enough else math.nan)
+    return np.array(values)
+
+
+def _value(sample: Sample, rows: IntArray, metric: str) -> float:
+    part = sample.with_data(sample.data.take(rows))
+    try:
+        return float(evaluate(part, [metric], findings=False, classes=False)[metric].value)
+    except CalvizError:
+        return math.nan

@@ -10,19 +10,17 @@ import numpy as np
 from scipy.special import ndtri
 
 from calviz.comparison.rows import Division, judged_within
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.core.blocks import row_blocks
+from calviz.comparison.study_results import PredictionSets, SetMethod, SetsOf
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_blocks
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
-from calviz.core.options import check_choice, check_level
+from calviz.core.limits import check_choice, check_level
+from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset, Predictions
-from calviz.numerics.effective_number import near_one
-from calviz.numerics.proportions import clopper_pearson
-from calviz.profiles.profile import Profile, dataset_of
-from calviz.results.metric_result import Interval
-from calviz.results.prediction_sets import PredictionSets, SetMethod, SetsOf
-from calviz.sample.grades import counts_as
-from calviz.sample.slice_sums import slice_sums
+from calviz.core.profile import Profile, dataset_of
+from calviz.sample.cutoff_and_grades import counts_as
+from calviz.sample.results import Interval
+from calviz.sample.slices import slice_sums
 
 #: Tolerance for rounding, so that a class whose nonconformity score equals the threshold is in the set.
 _ROUNDING = 1e-12
@@ -64,7 +62,7 @@ def prediction_sets(
     -----
     With weights the threshold is the weighted quantile, with a new row of mean weight in place of the n + 1; coverage and mean
     size are weighted. For weighted or clustered rows intervals use the effective sample size
-    (`calviz.sample.grades.counts_as`); with too few clusters for it they are the whole range.
+    (`calviz.sample.cutoff_and_grades.counts_as`); with too few clusters for it they are the whole range.
 
     Raises
     ------

@@ -1,27 +1,280 @@
-"""Recalibration of files of any size: fitted on a sample of the rows, applied to all."""
+"""recalibrate_files(), apply(): files of any size."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from calviz.comparison.apply_to_files import apply_to_files, target_names
-from calviz.comparison.fitting import check_fitting_rows, make, scores_of
+from calviz.comparison.fitting import (
+    apply_map,
+    check_fitting_rows,
+    make,
+    reading_for_map,
+    scores_of,
+)
 from calviz.comparison.rows import LEAST_ROWS
-from calviz.core.errors import InputError, OptionError
-from calviz.core.options import DEFAULT_SAMPLE_ROWS
+from calviz.core.blocks import checkpoint
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.errors import InputError, OptionError, needs, shortened
+from calviz.core.limits import DEFAULT_SAMPLE_ROWS, folder_for, real_path, replacing
+from calviz.core.predictions import Dataset, Predictions
+from calviz.core.profile import ProfileColumns
+from calviz.core.words import counted
+from calviz.data.any_size.blocks_of_rows import SampledBlock, predictions_of, rehashed, why_refused
+from calviz.data.any_size.file_sources import (
+    TableFiles,
+    error_of_path,
+    find,
+    no_panic,
+    profile_layout,
+    scan,
+)
+from calviz.data.any_size.sampling import FIT, JUDGED, RowSample, sample_rows
+from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of
-from calviz.data.sampling.blocks import SampledBlock
-from calviz.data.sampling.hashes import rehashed
-from calviz.data.sampling.sample import FIT, JUDGED, RowSample, sample_rows
-from calviz.profiles.layout import ProfileColumns
-from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.text.words import counted
+from calviz.data.refusals import check_columns
+
+# ---- Apply a saved map to files of any size, block by block.
+
+
+#: Size of a block in entries (rows x score columns).
+BLOCK = 4_000_000
+
+#: Rows whose Arrow types are restored at a time: texts of these fit into 2 GB, as types with short offsets need.
+_TYPED_ROWS = 100_000
+
+#: Function from a block and its layout to the rows to write, and to additional columns of these.
+RowMarks = Callable[[Any, ProfileColumns], tuple[Any, dict[str, Any]]]
+
+
+def apply_to_files(
+    sources: Sequence[str | os.PathLike[str]],
+    record: Any,
+    folder: str | os.PathLike[str],
+    *,
+    model: str | None = None,
+    options: ReadingOptions | None = None,
+    marks: RowMarks | None = None,
+) -> tuple[Path, ...]:
+    """Write each file as Parquet with calibrated scores; all other columns stay unchanged, and labels are not needed.
+
+    Logits are replaced by probabilities, ``p_CLASS``.
+
+    Parameters
+    ----------
+    sources : sequence of str or PathLike
+        Files, folders or patterns.
+    record : mapping
+        A map from `to_dict`.
+    folder : str or PathLike
+        Output folder; files keep their names, and each is written whole or not at all.
+    model : str, optional
+        Which model, if there are several.
+    options : ReadingOptions, optional
+    marks : callable, optional
+        Selects the rows of each block to write, and computes additional columns; the files need labels.
+
+    Returns
+    -------
+    tuple of Path
+
+    Raises
+    ------
+    InputError, OptionError
+        If the map does not fit the data or a row cannot be used; the sentence names the file.
+    """
+    needs("pyarrow")
+    import narwhals as nw
+
+    files, target = find(sources), Path(folder)
+    names = target_names(sources, folder)
+    options = options or ReadingOptions()
+    if marks is None:
+        options = reading_for_map(record, options)
+    if options.repair:
+        raise OptionError(
+            "files that are written to a folder are read block by block and not repaired: name one file, and a file to write "
+            "(--out calibrated.parquet)."
+        )
+    first = TableFiles(files.paths[:1], files.kind, files.hive)
+    try:
+        with no_panic():
+            layout = profile_layout(nw.from_native(scan(first, "polars")), options, model=model)
+    except Exception as error:
+        raise error_of_path(error, first.paths[0], options) from None
+    with folder_for(target):
+        for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
+            checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
+            _apply_to_file(TableFiles((path,), files.kind), layout, record, target / name, marks)
+    return tuple(target / name for name in names)
+
+
+def _apply_to_file(
+    file: TableFiles, layout: ProfileColumns, record: Any, out: Path, marks: RowMarks | None
+) -> None:
+    """Write one file; raises InputError, which names it and where possible the rows, if it cannot be used."""
+    (path,) = file.paths
+    try:
+        try:
+            _apply(file, layout, record, out, marks)
+        except _BlockRefused:
+            if file.kind not in ("csv", "ndjson"):
+                raise
+            _apply(file, layout, record, out, marks, careful=True)
+    except _BlockRefused as refused:
+        raise why_refused(file, layout, refused.reason).in_file(path.name) from None
+    except InputError as error:
+        raise error.in_file(path.name) from None
+
+
+def target_names(
+    sources: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str]
+) -> list[str]:
+    """Return the names of the output files; raises OptionError if two are equal, or if the folder is that of the sources."""
+    paths = find(sources).paths
+    names = [f"{path.stem}.parquet" for path in paths]
+    if len(set(names)) < len(names):
+        raise OptionError(
+            "two of the files have the same name and would overwrite each other in the folder."
+        )
+    sources_of = {*map(real_path, paths)}
+    targets = {real_path(Path(folder) / name) for name in names}
+    inside = any(p.parent == real_path(folder) for p in (*sources_of, *map(_place, paths)))
+    if inside or sources_of & targets:
+        raise OptionError("the folder holds the files themselves; give another one.")
+    return names
+
+
+def _place(path: Path) -> Path:
+    """The path without links in its folder; the file itself may be one."""
+    return real_path(path.parent) / path.name
+
+
+class _BlockRefused(Exception):
+    """Raised if a block cannot be read or its scores cannot be used; `reason` is the exception."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+def _apply(
+    file: TableFiles,
+    layout: ProfileColumns,
+    record: Any,
+    out: Path,
+    marks: RowMarks | None,
+    *,
+    careful: bool = False,
+) -> None:
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    with replacing(out) as temporary_path:
+        try:
+            for block, predictions in _blocks(file, layout, careful):
+                checkpoint()
+                calibrated = apply_map(predictions, record)
+                rows_out = _with_scores(block, calibrated, layout)
+                if marks is not None:
+                    chosen, columns = marks(block, layout)
+                    types = block.schema
+                    rows_out = rows_out[chosen].with_columns(
+                        pl.Series(name, values).cast(types[name])
+                        if name in types
+                        else pl.Series(name, values)
+                        for name, values in columns.items()
+                    )
+                slices = list(rows_out.iter_slices(_TYPED_ROWS)) or [rows_out]
+                parts = [part.to_arrow() for part in slices]
+                if writer is None:
+                    schema = _schema(parts[0], file, layout)
+                    writer = pq.ParquetWriter(temporary_path, schema)
+                writer.write_table(pa.concat_tables([part.cast(writer.schema) for part in parts]))
+        finally:
+            if writer is not None:
+                writer.close()
+        if writer is None:
+            raise InputError("there are no rows", remedy="give files with at least one")
+
+
+def _schema(table: Any, file: TableFiles, layout: ProfileColumns) -> Any:
+    """The schema of a table from polars, with the types of the file for columns that are kept, which polars has fewer of.
+
+    Dictionaries stay as they are: those of polars may have more entries than the indices of the file can count.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    schema = table.schema
+    if file.kind not in ("parquet", "ipc"):
+        return schema
+    own = ds.dataset(str(file.paths[0]), format=file.kind).schema
+    empty = table.slice(0, 0)
+    for place, column in enumerate(schema):
+        at = own.get_field_index(column.name)
+        if at < 0 or column.name in layout.scores or pa.types.is_dictionary(column.type):
+            continue
+        kind = own.field(at).type
+        try:
+            empty.column(place).cast(kind)
+        except pa.ArrowNotImplementedError:
+            continue
+        schema = schema.set(place, column.with_type(kind))
+    return schema
+
+
+def _blocks(
+    file: TableFiles, layout: ProfileColumns, careful: bool
+) -> Iterator[tuple[Any, Dataset]]:
+    """Yield the blocks of a file, and their scores as predictions, with dummy labels, which a map does not use."""
+    rows = max(1_000, BLOCK // len(layout.scores))
+    import polars as pl
+
+    try:
+        with no_panic():
+            frame = scan(file, "polars", floats=layout.columns, careful=careful)
+            check_columns(frame.collect_schema().names(), layout.columns, file.paths[0].name)
+            for block in frame.collect_batches(chunk_size=rows, maintain_order=True):
+                scores = block.select(layout.columns).to_numpy()
+                labels = np.zeros(len(scores), dtype=np.int32)
+                yield block, predictions_of(scores, labels, layout)
+    except (InputError, pl.exceptions.PolarsError, RuntimeError) as error:
+        raise _BlockRefused(error) from None
+
+
+def _with_scores(block: Any, calibrated: Dataset, layout: ProfileColumns) -> Any:
+    """Return the block with calibrated scores in place of its own."""
+    import polars as pl
+
+    scores, names = _scores(calibrated, layout), layout.scores
+    if layout.logits:
+        # The same names as in `calviz.data.writing`.
+        names = tuple(f"p_{name}" for name in layout.class_names)
+        block = block.drop(layout.logits)
+        for name in names:
+            if name in block.columns:
+                raise InputError(
+                    f"the column '{shortened(name)}' exists already, and the probabilities of the logits need its name",
+                    remedy="rename it",
+                )
+    return block.with_columns(pl.Series(name, scores[:, k]) for k, name in enumerate(names))
+
+
+def _scores(data: Dataset, layout: ProfileColumns) -> np.ndarray[Any, Any]:
+    if not isinstance(data, Predictions):
+        return np.asarray(data.confidence)[:, None]
+    return np.asarray(data.probs[:, -1:] if len(layout.scores) == 1 else data.probs)
+
+
+# ---- Recalibration of files of any size: fitted on a sample of the rows, applied to all.
 
 
 @dataclass(frozen=True, eq=False)

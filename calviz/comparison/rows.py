@@ -1,19 +1,70 @@
-"""The division of rows into fitting rows, on which a recalibrator is fitted, and evaluation rows, on which it is judged."""
+"""Fitting rows and evaluation rows; the plan."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from calviz.comparison.stratified_parts import assign_parts, stratified_sample, whole_clusters
-from calviz.core.arrays import BoolArray, IntArray
+from calviz.comparison.comparison_results import RowsUsed
+from calviz.core.blocks import BoolArray, IntArray
+from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.events import DEFAULT_BINS, Reduction, Scheme
 from calviz.core.predictions import Dataset, Predictions, check_dataset
+from calviz.core.words import counted, percent
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
-from calviz.results.comparison import RowsUsed
-from calviz.text.words import counted, percent
+from calviz.sample.results import RESAMPLES
+
+# ---- Random division of rows that keeps the class proportions, or whole clusters.
+
+
+def assign_parts(labels: IntArray, parts: int, rng: np.random.Generator) -> IntArray:
+    """Assign each row to one of `parts` parts, shape (n,): rows of each class are shuffled and dealt out in turn."""
+    order = _shuffled_by_class(labels, rng)
+    part = np.empty(labels.size, dtype=np.intp)
+    part[order] = np.arange(labels.size) % parts
+    return part
+
+
+def stratified_sample(labels: IntArray, rows: int, rng: np.random.Generator) -> IntArray:
+    """Draw `rows` row indices, ascending, with class proportions kept to within one row."""
+    n = labels.size
+    order = _shuffled_by_class(labels, rng)
+    # Systematic sampling: evenly spaced along the rows sorted by class, from a random start.
+    at = np.floor((np.arange(rows) + rng.random()) * n / rows).astype(np.intp)
+    return np.sort(order[np.minimum(at, n - 1)])
+
+
+def _shuffled_by_class(labels: IntArray, rng: np.random.Generator) -> IntArray:
+    """Same as ``np.lexsort((rng.random(n), labels))``, in a third of the time: one sort of keys with the class above 53 random bits."""
+    random = rng.random(labels.size)
+    if labels.max(initial=0) >= 1 << 10:
+        return np.lexsort((random, labels))
+    random *= 1 << 53
+    keys = labels.astype(np.int64) << 53
+    keys |= random.astype(np.int64)
+    return np.argsort(keys)
+
+
+def whole_clusters(cluster: IntArray, rows: int, rng: np.random.Generator) -> IntArray:
+    """Draw about `rows` row indices, ascending, as whole clusters; at least one cluster is left out.
+
+    `cluster` has shape (n,), with codes from 0 up.
+    """
+    size = np.bincount(cluster)
+    order = rng.permutation(size.size)
+    upto = np.cumsum(size[order])
+    count = min(max(int(np.abs(upto - rows).argmin()) + 1, 1), size.size - 1)
+    chosen = np.zeros(size.size, dtype=np.bool_)
+    chosen[order[:count]] = True
+    return np.flatnonzero(chosen[cluster])
+
+
+# ---- The division of rows into fitting rows, on which a recalibrator is fitted, and evaluation rows, on which it is judged.
+
 
 #: Smallest number of fitting rows: with fewer, a map would follow single rows.
 LEAST_ROWS = 10
@@ -297,3 +348,102 @@ def _cross_fitted(data: Dataset, folds: int, seed: int) -> Rows:
         RowsUsed(None, pairs[0][0].size, how),
         RowsUsed(None, data.n, f"all rows, each by a map that never saw it ({how})"),
     )
+
+
+# ---- The plan of a comparison: a value that the app, the command line and `compare` make, and that one function carries out.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Which methods are compared, fitted on which rows, and judged how.
+
+    Attributes
+    ----------
+    methods : tuple of str or "all"
+        Keys of recalibrators; the uncalibrated model always comes first.
+    division : Division
+        Which are the fitting rows and the evaluation rows.
+    metrics : tuple of str, optional
+        Keys; if left out, all metrics, where `calviz.compare` has only those shown in the tables of a comparison.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair the calibration metrics use; if left out, the positive class of
+        two classes, otherwise the top label.
+    bins, scheme
+        Of the binned metrics, as in `calviz.evaluate`.
+    ci : bool
+        Whether to compute intervals, paired differences and shares of "best".
+    resamples : int
+    refits : int
+        Number of times each method is refitted, on fitting rows drawn with replacement. Without refits, intervals hold for
+        the fitted map; with refits (such as 20), differences and verdicts include the variation of the fit.
+    options : mapping of str to mapping
+        Parameters of single methods.
+    """
+
+    methods: tuple[str, ...] | str = "all"
+    division: Division = field(default_factory=Division)
+    metrics: tuple[str, ...] | None = None
+    reduction: Reduction | str | None = None
+    bins: int = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
+    ci: bool = True
+    resamples: int = RESAMPLES
+    refits: int = 0
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.refits < 0 or self.refits == 1:
+            raise OptionError(f"'refits' must be 0, or 2 or more, got {self.refits}.")
+
+    @property
+    def specs(self) -> list[RecalibratorSpec]:
+        """Specs of the planned methods, the uncalibrated model first."""
+        return specs_of(self.methods, self.options)
+
+
+def specs_of(
+    methods: Iterable[str] | str, options: Mapping[str, Mapping[str, Any]]
+) -> list[RecalibratorSpec]:
+    """Return the specs of the named methods, the uncalibrated model first.
+
+    Raises
+    ------
+    OptionError
+        If there are options of other methods, or one has a value that is not allowed.
+    """
+    if methods == "all":
+        specs = list(RECALIBRATORS)
+    else:
+        names = [methods] if isinstance(methods, str) else list(methods)
+        specs = [RECALIBRATORS[name] for name in dict.fromkeys([UNCALIBRATED, *names])]
+    keys = [spec.key for spec in specs]
+    check_options(options, keys if methods == "all" or len(keys) == 1 else keys[1:])
+    return specs
+
+
+def check_options(
+    options: Mapping[str, Mapping[str, Any]], methods: Sequence[str], name: str = "'options'"
+) -> None:
+    """Raise OptionError if there are parameters of a method that is not used, or one has a value that is not allowed.
+
+    Parameters
+    ----------
+    options : mapping of str to mapping
+        Parameters of single methods.
+    methods : sequence of str
+        The methods that are used.
+    name : str
+        What the message calls the parameters.
+    """
+    if others := [method for method in options if method not in methods]:
+        used = (
+            f"method is '{methods[0]}'"
+            if len(methods) == 1
+            else f"methods are {', '.join(methods)}"
+        )
+        raise OptionError(f"{name} names '{others[0]}', but the {used}.")
+    for method, values in options.items():
+        try:
+            RECALIBRATORS[method].check(values)
+        except OptionError as error:
+            raise OptionError(f"{name} of '{method}': {error}") from None

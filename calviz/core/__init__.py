@@ -1,5 +1,5 @@
-"""The types that all other rooms build on: predictions, reductions, events, errors, limits, and progress of long work.
+"""What all rooms build on, and nothing that knows how a number is judged: predictions and their columns, events and reductions, arrays in blocks, words for people, errors, limits, the specs and registries, kernels on plain arrays that two rooms share, the type `Profile`.
 
-Nothing here computes a metric, knows the registries, or imports another room. Code that only one room needs does not
-belong here, however small it is.
+Not here: reading, resampling, anything that only one room uses. `errors`, `registry`, `version`
+import no numpy (`import calviz` stays cheap); `table_export` imports pandas and stays alone.
 """

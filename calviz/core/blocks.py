@@ -1,17 +1,123 @@
-"""Processing a large array in blocks of rows that fit the cache, on all available cores."""
+"""Arrays: types, safe quotients, runs, blocks of rows on all cores, progress and cancellation."""
 
 from __future__ import annotations
 
+import math
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from functools import cache
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.progress import checkpoint, watched
+from calviz.core.errors import CalvizError
+
+# ---- Array types, and two helpers that all packages share.
+
+
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+
+def element_type(array: npt.NDArray[Any]) -> str:
+    """Describe the element type of an array for a message: "text", "objects", "float64"."""
+    return {"U": "text", "S": "text", "O": "objects", "M": "dates"}.get(
+        array.dtype.kind, str(array.dtype)
+    )
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a read-only view of `array`, without copying."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+# ---- Progress reports and cancellation of long computations.
+#
+# Kernels call `checkpoint` wherever they may be interrupted; a caller that wants progress runs them inside `watching`. No
+# argument has to be passed between the two; only work on other threads must be wrapped by `watched`.
+
+
+#: Called with what is being done ("" if unchanged); raises `Stopped` to end the work.
+Watcher = Callable[[str], object]
+
+R = TypeVar("R")
+
+_WATCHER: ContextVar[Watcher | None] = ContextVar("calviz.watcher", default=None)
+
+
+class Stopped(CalvizError):
+    """The work was cancelled."""
+
+    def __init__(self, text: str = "stopped before it was finished.") -> None:
+        super().__init__(text)
+
+
+@contextmanager
+def watching(watcher: Watcher | None) -> Iterator[None]:
+    """Context in which every `checkpoint` of this thread calls the watcher; with None, none is called.
+
+    Examples
+    --------
+    >>> messages = []
+    >>> with watching(messages.append):
+    ...     checkpoint("first half")
+    >>> messages
+    ['first half']
+    """
+    token = _WATCHER.set(watcher)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)
+
+
+def checkpoint(doing: str = "") -> None:
+    """Mark a point at which long work may be stopped; costs almost nothing without a watcher.
+
+    Parameters
+    ----------
+    doing : str
+        What is done next, in a few words; "" if unchanged.
+    """
+    watcher = _WATCHER.get()
+    if watcher is not None:
+        watcher(doing)
+
+
+def watched(work: Callable[..., R]) -> Callable[..., R]:
+    """Wrap `work` for other threads, so that its checkpoints call the watcher of the current thread.
+
+    Examples
+    --------
+    >>> from threading import Thread
+    >>> messages = []
+    >>> with watching(messages.append):
+    ...     helper = Thread(target=watched(checkpoint), args=["elsewhere"])
+    >>> helper.start()
+    >>> helper.join()
+    >>> messages
+    ['elsewhere']
+    """
+    context = copy_context()
+
+    def run(*args: object) -> R:
+        # A copy for each call, because a context cannot be entered twice at the same time.
+        return context.copy().run(work, *args)
+
+    return run
+
+
+# ---- Processing a large array in blocks of rows that fit the cache, on all available cores.
+
 
 #: Block size in bytes for passes over rows; blocks of this size stay in the CPU cache.
 BLOCK_BYTES = 1 << 19
@@ -20,7 +126,7 @@ THREADED_BYTES = 1 << 22
 #: One core cannot use the whole memory bandwidth, a few cores can.
 MAX_THREADS = 4
 
-R = TypeVar("R")
+
 T = TypeVar("T")
 
 
@@ -153,3 +259,163 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+# ---- Whole numbers in proportion to others, which add up to a given total.
+
+
+def proportional(counts: IntArray | FloatArray, rows: int) -> IntArray:
+    """Divide `rows` among classes in proportion to `counts`, same shape, by largest remainders; the first class wins ties."""
+    exact = counts * (rows / counts.sum())
+    shares: IntArray = np.minimum(np.floor(exact), counts).astype(np.intp)
+    order = np.argsort(-(exact - shares), axis=None, kind="stable")
+    has_room = (counts.ravel()[order] - shares.ravel()[order]) > 0
+    shares.ravel()[order[has_room][: rows - int(shares.sum())]] += 1
+    return shares
+
+
+# ---- Quotients whose denominators may be 0: those of empty bins, classes without rows, and weights that are all 0.
+
+
+def quotient(
+    a: FloatArray | IntArray,
+    b: FloatArray | IntArray,
+    *,
+    otherwise: float | FloatArray = math.nan,
+) -> FloatArray:
+    """``a / b`` where b is above 0, and `otherwise` elsewhere, for shapes that broadcast."""
+    out = np.full(np.broadcast_shapes(np.shape(a), np.shape(b)), otherwise)
+    np.divide(a, b, out=out, where=np.asarray(b) > 0)
+    return out
+
+
+def denominators(counts: FloatArray | IntArray) -> FloatArray:
+    """Counts as denominators, of any shape: 1 where the count is 0."""
+    return np.where(counts > 0, counts, 1.0)
+
+
+# ---- Runs of neighbouring entries of one-dimensional arrays: passes, sums and groups of equal scores.
+
+
+#: Number of rows of a run: temporaries of this length stay in the cache.
+RUN = 1 << 13
+#: Number of entries that are summed at a time: NumPy would convert all of them to float64 at once.
+BLOCK = 1 << 15
+
+
+def runs(start: int, stop: int, length: int = RUN) -> Iterator[slice]:
+    """Yield short runs of rows, in order, for passes without large temporaries."""
+    for first in range(start, stop, length):
+        yield slice(first, min(first + length, stop))
+
+
+def ends_of_ties(ordered: FloatArray) -> IntArray:
+    """Return the ranks, from 1 to n, at which groups of equal scores (n,) end, shape (G,); all ranks if no two are equal."""
+    changed = np.append(ordered[1:] != ordered[:-1], True)
+    ends = np.empty(int(np.count_nonzero(changed)), dtype=np.int32)
+    done = 0
+    for rows in runs(0, ordered.size):
+        run_ends = np.flatnonzero(changed[rows])
+        ends[done : done + run_ends.size] = run_ends + rows.start + 1
+        done += run_ends.size
+    return ends
+
+
+def run_totals(values: FloatArray, starts: IntArray) -> FloatArray:
+    """``np.add.reduceat(values, starts, dtype=np.float64)`` without a copy in double precision.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+    starts : ndarray of int, shape (M,)
+        Where the runs start, ascending; the first is 0, and none is empty.
+    """
+    totals = np.zeros(starts.size)
+    for start in range(0, values.size, BLOCK):
+        block = values[start : start + BLOCK].astype(np.float64)
+        first, last = np.searchsorted(starts, [start, start + block.size - 1], side="right") - 1
+        inside = np.maximum(starts[first : last + 1] - start, 0)
+        totals[first : last + 1] += np.add.reduceat(block, inside)
+    return totals
+
+
+# ---- Kish's effective sample size of weighted rows: ``(sum w)^2 / sum w^2`` (Kish 1965).
+
+
+def effective_number(weights: FloatArray) -> float:
+    """Effective sample size of weights, shape (n,), not all 0; n if they are equal."""
+    weights = near_one(weights)
+    return float(weights.sum() ** 2 / (weights @ weights))
+
+
+def with_mean_one(weights: FloatArray) -> FloatArray:
+    """Divide weights, shape (n,), not all 0, by their mean."""
+    weights = near_one(weights)
+    return np.asarray(weights / weights.mean())
+
+
+def near_one(weights: FloatArray) -> FloatArray:
+    """Divide weights, shape (n,), by a power of two near the largest one: no digit changes, and no sum or square of them overflows."""
+    return np.asarray(np.ldexp(weights, -np.frexp(weights.max())[1]))
+
+
+def effective_numbers(group: IntArray, weights: FloatArray, groups: int) -> FloatArray:
+    """Effective sample size of each group of rows, shape (groups,); `group` and `weights` have shape (n,)."""
+    total, squares = (np.bincount(group, w, minlength=groups) for w in (weights, weights**2))
+    return effective_numbers_of_sums(total, squares)
+
+
+def effective_numbers_of_sums(
+    total: FloatArray | IntArray, squares: FloatArray | IntArray
+) -> FloatArray:
+    """Effective sample size from the sums of weights and of their squares, of one shape; 0 where these are 0."""
+    return quotient(total**2, squares, otherwise=0.0)
+
+
+# ---- Limit on the threads of the linear algebra library.
+
+
+_lock = threading.Lock()
+_inside = 0
+#: BLAS libraries with their number of threads before the limit.
+_before: list[tuple[Any, int]] = []
+
+
+@cache
+def _libraries() -> list[Any]:
+    from threadpoolctl import ThreadpoolController
+
+    libraries: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return libraries
+
+
+def _set(library: Any, threads: int) -> None:
+    library.set_num_threads(threads)
+    # threadpoolctl ignores every other thread until the one that has set a number gives up control.
+    if give_up := getattr(library, "clear_controlling_thread", None):
+        give_up()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit matrix products to one thread inside this context.
+
+    The products of resampling and of blocks of rows are small: threads that wait for a busy core cost up to
+    ten times what they save. The limit belongs to the whole process: the first context to be entered sets it,
+    and the last one to be left lifts it, whichever threads they are in.
+    """
+    global _inside, _before
+    with _lock:
+        if _inside == 0:
+            _before = [(library, library.num_threads) for library in _libraries()]
+            for library, _ in _before:
+                _set(library, 1)
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                for library, threads in _before:
+                    _set(library, threads)

@@ -1,10 +1,13 @@
-"""The errors that calviz raises: each is one actionable sentence."""
+"""The errors that calviz raises, missing packages, findings (imports no numpy)."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
+
+# ---- The errors that calviz raises: each is one actionable sentence.
 
 
 @dataclass(frozen=True)
@@ -172,3 +175,85 @@ class NotAvailable(CalvizError):
 
     It is an answer, not a failure: results carry it as ``reason`` beside a ``nan``.
     """
+
+
+# ---- Optional packages: what each is needed for, and the error if one is missing.
+
+
+#: What each optional package is needed for, by module name; `pyproject.toml` lists them as extras.
+PURPOSES = {
+    "duckdb": "the DuckDB engine needs",
+    "jinja2": "HTML reports need",
+    "latex2mathml": "HTML reports need",
+    "mlflow": "logging to MLflow needs",
+    "pandas": "tables, reports and written files need",
+    "plotly": "figures and reports need",
+    "pyarrow": "Parquet, Arrow and JSON Lines need",
+    "streamlit": "the dashboard needs",
+    "wandb": "logging to Weights & Biases needs",
+}
+#: All packages that a report needs.
+REPORT = ("pandas", "plotly", "jinja2", "latex2mathml")
+
+
+class MissingPackage(CalvizError, ImportError):
+    """The request needs packages that are not installed."""
+
+    def __init__(self, *packages: str) -> None:
+        *others, last = packages
+        named, verb = (f"{', '.join(others)} and {last}", "are") if others else (last, "is")
+        super().__init__(
+            f"{PURPOSES.get(packages[0], 'this needs')} {named}, which {verb} not installed; "
+            f"run: pip install {' '.join(packages)}."
+        )
+
+
+def needs(*packages: str) -> None:
+    """Check that packages can be imported.
+
+    Raises
+    ------
+    MissingPackage
+        If one of them cannot; the sentence says what to install.
+
+    Examples
+    --------
+    >>> needs("pandas")
+    """
+    missing = [package for package in packages if importlib.util.find_spec(package) is None]
+    if missing:
+        raise MissingPackage(*missing)
+
+
+# ---- Findings: short sentences about data and results, each with a stable code.
+
+
+Severity = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding, in plain words.
+
+    Attributes
+    ----------
+    code : str
+        Stable code: ``CAL...`` for calibration findings, ``DATA...`` for reading notices.
+    severity : {"info", "warning", "error"}
+        How much it matters.
+    message : str
+        One sentence.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Sort findings by severity: errors, then warnings, then the others; equal ones keep their order.
+
+    >>> [f.code for f in worst_first([Finding("A", "info", ""), Finding("B", "error", ""), Finding("C", "info", "")])]
+    ['B', 'A', 'C']
+    """
+    return tuple(sorted(findings, key=lambda f: -get_args(Severity).index(f.severity)))

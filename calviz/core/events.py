@@ -1,15 +1,30 @@
-"""Binary events (score, hit), which every calibration metric and diagram is computed from."""
+"""Binary events (score, hit), the reductions that make them, edges of bins."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, overload
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
-from calviz.core.errors import InputError
+from calviz.core.blocks import (
+    BLOCK_BYTES,
+    THREADED_BYTES,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    checkpoint,
+    map_threads,
+    read_only,
+    runs,
+)
+from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.predictions import Dataset
+
+# ---- Binary events (score, hit), which every calibration metric and diagram is computed from.
+
 
 #: Sorted rows are cached for up to this many events; larger data are sorted on each request.
 CACHED_ROWS = 1 << 18
@@ -132,7 +147,7 @@ class BinaryEvents:
         return Ordered(read_only(score), read_only(hit))
 
     def by_hit(self) -> tuple[FloatArray, FloatArray]:
-        """Scores of the misses and scores of the hits, each ascending; sorted on every call.
+        """Scores of the misses and scores of the hits, shape (misses,) and (hits,), each ascending; sorted on every call.
 
         Same as ``np.sort(score[~hit]), np.sort(score[hit])``, but with a single sort and no masks (see `_bits`).
         """
@@ -259,3 +274,417 @@ def _any_close(score: FloatArray) -> bool:
         if close.any():
             return True
     return False
+
+
+# ---- Reductions of a multiclass problem to one score and one binary event per row.
+
+
+ReductionKind = Literal["top-label", "top-r", "within-top-r", "class", "positive"]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The (score, hit) pair that every binary calibration metric is computed from.
+
+    ============== ============================== ===================================
+    kind           score                          hit
+    ============== ============================== ===================================
+    top-label      largest p                      label is the argmax
+    top-r          r-th largest p                 label is the class holding it
+    within-top-r   sum of the r largest p         label is among the r largest
+    class          p of the class (one-vs-rest)   label is the class
+    positive       p of class 1 (K = 2)           label is class 1
+    ============== ============================== ===================================
+
+    Attributes
+    ----------
+    kind : {"top-label", "top-r", "within-top-r", "class", "positive"}
+    r : int
+        1-based rank (``top-r`` and ``within-top-r``).
+    class_name : str
+        The class (``class``).
+
+    References
+    ----------
+    Guo et al. 2017, eq. 1 (top-label) and section 4.1 (positive class); Gupta et al. 2021,
+    eq. 2-5 and 17 (class k, top-r, within-top-r).
+    """
+
+    kind: ReductionKind = "top-label"
+    r: int = 1
+    class_name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(ReductionKind):
+            raise OptionError(
+                f"the reduction '{self.kind!s:.40}' is unknown; known: {', '.join(get_args(ReductionKind))}."
+            )
+
+    @overload
+    @classmethod
+    def of(cls, value: Reduction | str, /) -> Reduction: ...
+
+    @overload
+    @classmethod
+    def of(cls, value: Reduction | str | None, data: Dataset, /, *others: Dataset) -> Reduction: ...
+
+    @classmethod
+    def of(cls, value: Reduction | str | None, /, *data: Dataset) -> Reduction:
+        """Parse the written form: ``top-label``, ``top-2``, ``within-top-2``, ``class:NAME``, ``positive``.
+
+        None stands for the default reduction of the data (see `default`).
+        """
+        if value is None:
+            return cls.default(*data)
+        if isinstance(value, Reduction):
+            return value
+        text = value.strip()
+        if text in ("top-label", "top-1", "confidence"):
+            return cls()
+        if text == "positive":
+            return cls(kind="positive")
+        if text.startswith("class:") and len(text) > len("class:"):
+            return cls(kind="class", class_name=text.removeprefix("class:"))
+        match = re.fullmatch(r"(within-)?top-([1-9][0-9]*)", text)
+        if match:
+            kind: ReductionKind = "within-top-r" if match[1] else "top-r"
+            r = int(match[2])
+            # "within-top-1" is the top label, too.
+            return cls() if r == 1 else cls(kind=kind, r=r)
+        raise OptionError(
+            f"the reduction '{value}' is unknown; write top-label, top-2, within-top-2, "
+            "class:NAME or positive."
+        )
+
+    @classmethod
+    def default(cls, *data: Dataset) -> Reduction:
+        """Return the default reduction of one data set, or of several that are compared.
+
+        With two classes it is the positive class: the top label folds the score at 1/2, so that errors above
+        and below it cancel. With more classes, or if any of the data have confidences only, it is the top label.
+        """
+        two = all(d.kind != "confidence" and d.n_classes == 2 for d in data)
+        return cls(kind="positive") if data and two else cls()
+
+    @property
+    def key(self) -> str:
+        """The written form that `of` parses."""
+        if self.kind == "class":
+            return f"class:{self.class_name}"
+        if self.kind in ("top-r", "within-top-r"):
+            return f"{self.kind[:-1]}{self.r}"
+        return self.kind
+
+    @property
+    def label(self) -> str:
+        """Name on screen."""
+        return {
+            "top-label": "top label",
+            "top-r": f"top {self.r}",
+            "within-top-r": f"within top {self.r}",
+            "class": f"class '{self.class_name}' against the rest",
+            "positive": "positive class",
+        }[self.kind]
+
+    @property
+    def score_label(self) -> str:
+        """Axis label of the score."""
+        return {
+            "top-label": "Confidence (largest probability)",
+            "top-r": f"Probability of the class ranked {self.r}",
+            "within-top-r": f"Sum of the {self.r} largest probabilities",
+            "class": f"Probability of '{self.class_name}'",
+            "positive": "Probability of the positive class",
+        }[self.kind]
+
+    @property
+    def hit_label(self) -> str:
+        """Axis label of the observed frequency."""
+        return {
+            "top-label": "Accuracy",
+            "top-r": f"Frequency of the class ranked {self.r}",
+            "within-top-r": f"Frequency of a label within the top {self.r}",
+            "class": f"Frequency of '{self.class_name}'",
+            "positive": "Frequency of the positive class",
+        }[self.kind]
+
+    def class_index(self, data: Dataset) -> int:
+        """Index of the class of the ``class`` and ``positive`` reductions."""
+        if self.kind == "positive":
+            return 1
+        if self.class_name in data.class_names:
+            return data.class_names.index(self.class_name)
+        names = ", ".join(data.class_names[:10]) + (", ..." if data.n_classes > 10 else "")
+        raise OptionError(f"there is no class '{self.class_name}'; known: {names}.")
+
+    def other_of_two(self, data: Dataset) -> Reduction | None:
+        """The other usual reduction of two-class data: top label for positive class and vice versa; otherwise None."""
+        if data.kind == "confidence" or data.n_classes != 2:
+            return None
+        if self.kind == "top-label":
+            return Reduction("positive")
+        return Reduction() if self.kind == "positive" else None
+
+    def check(self, data: Dataset) -> None:
+        """Raise NotAvailable or OptionError, with the reason, if these data do not allow the reduction."""
+        if data.kind == "confidence":
+            if self.kind != "top-label":
+                raise NotAvailable(
+                    "not available for confidence-only data: it needs the probabilities "
+                    "of all classes."
+                )
+            return
+        if self.kind == "positive" and data.n_classes != 2:
+            raise OptionError(
+                f"the positive-class reduction needs two classes, these data have {data.n_classes}."
+            )
+        if self.kind in ("top-r", "within-top-r") and self.r > data.n_classes:
+            raise OptionError(f"'{self.key}' needs {self.r} classes, there are {data.n_classes}.")
+        if self.kind == "class":
+            self.class_index(data)
+
+
+# ---- Binning schemes and the number of bins.
+
+
+Scheme = Literal["equal-width", "equal-mass", "sturges"]
+
+#: Default number of bins.
+DEFAULT_BINS = 15
+
+
+def sturges_bins(n: int) -> int:
+    """Sturges' data-dependent number of bins, ceil(log2 n) + 1 (Zhang 2020, section 5.1)."""
+    # Exact for every n, where a floating-point logarithm may round across a whole number.
+    return max(n - 1, 0).bit_length() + 1
+
+
+def bins_used(n: int, bins: int, scheme: Scheme) -> int:
+    """Number of bins for n rows: Sturges' rule for the scheme "sturges", otherwise the requested `bins`."""
+    return sturges_bins(n) if scheme == "sturges" else bins
+
+
+# ---- Edges of bins.
+
+
+#: Largest number of bins: more say nothing and slow everything down.
+MAX_BINS = 1_000
+
+
+def equal_width_edges(bins: int, dtype: np.dtype[Any] | type = np.float64) -> FloatArray:
+    """Return the edges 0, 1/M, ..., 1, rounded to the dtype of the scores, shape (M + 1,).
+
+    A score that was written as an edge lies on that edge, whatever its dtype: the float32 number
+    nearest to 0.3 is larger than the float64 number nearest to 0.3, so that against float64
+    edges it would fall into the next bin. (Edges as multiples of 1/M have the same flaw:
+    ``3 * 0.1`` is larger than ``0.3``, where ``3 / 10`` is not.)
+    """
+    return (np.arange(bins + 1) / bins).astype(dtype)
+
+
+def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -> FloatArray:
+    """Return edges between bins of (nearly) equal counts; ties stay together, no bin is empty.
+
+    Scores have shape (n,), edges (M + 1,). The sorted scores are cut as by ``np.array_split``: bin sizes differ by at most one, the
+    larger ones first. A cut inside a group of ties (equal up to rounding) moves to the end of that group, and cuts that coincide are
+    merged, so that there may be fewer bins than asked for. The edge is the last score below the cut.
+
+    Notes
+    -----
+    uncertainty-calibration cuts in the same places and puts the edge half-way to the next score; both put
+    every row of these data into the same bin. Implementations that split by rank (torch-uncertainty,
+    robustness_metrics, Mix-n-Match) tear ties apart, so that their value depends on the order of the rows.
+    """
+    ordered = score if is_sorted else np.sort(score)
+    n = ordered.shape[0]
+    size, larger = divmod(n, bins)
+    m = np.arange(1, bins)
+    cuts = m * size + np.minimum(m, larger)
+    cuts = cuts[(cuts > 0) & (cuts < n)]
+    # Looked up at the ends of their ties, as a copy with one score per tie would be large.
+    places = ends_of_near_ties(ordered, np.concatenate([[0], cuts - 1, [n - 1]]))
+    return _with_ends(ordered[places[1:-1]], ordered[places[[0, -1]]])
+
+
+def assign(score: FloatArray, edges: FloatArray) -> IntArray:
+    """Return the index of the right-closed bin ``(edges[m], edges[m + 1]]`` of each score; the first bin includes 0.
+
+    Scores of any shape, edges of shape (M + 1,); the result has the shape of the scores.
+    """
+    return np.searchsorted(edges[1:-1], score, side="left")
+
+
+def check_bins(bins: int) -> None:
+    """Raise OptionError if this number of bins is not allowed."""
+    if not 1 <= bins <= MAX_BINS:
+        raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
+
+
+def weighted_mass_edges(
+    score: FloatArray, weights: FloatArray, bins: int, *, counted: bool = False
+) -> FloatArray:
+    """Return edges between bins of (nearly) equal sums of weights, shape (M + 1,); ties stay together, no bin is empty.
+
+    Scores and weights have shape (n,). A cut follows the row at which the cumulative weight reaches its share. The bins are those of
+    `equal_mass_edges` for equal weights if M divides n, and always for weights that count rows (`counted`).
+    """
+    order = np.argsort(score, kind="stable")
+    ordered = tied_scores(score[order])
+    upto = np.cumsum(weights[order])
+    if counted:
+        size, larger = divmod(int(upto[-1]), bins)
+        m = np.arange(1, bins)
+        cut_weights = m * size + np.minimum(m, larger)
+        cut_weights = cut_weights[cut_weights > 0].astype(np.float64)
+    else:
+        # Sums of weights that should be equal may differ by rounding.
+        cut_weights = upto[-1] * np.arange(1, bins) / bins * (1 - 1e-12)
+    return _with_ends(ordered[np.searchsorted(upto, cut_weights)], ordered)
+
+
+def _with_ends(inner: FloatArray, ordered: FloatArray) -> FloatArray:
+    """Return distinct edges from the last scores of the bins but the last, with the ends 0 and 1; `ordered` are the scores, or their ends."""
+    inner = np.unique(inner)
+    inner = inner[inner < ordered[-1]]
+    # Rounding may leave scores a little outside [0, 1]; the edges still enclose them all.
+    ends = np.array([min(0, ordered[0]), max(1, ordered[-1])], dtype=ordered.dtype)
+    return np.concatenate([ends[:1], inner, ends[1:]])
+
+
+def make_edges(
+    events: BinaryEvents, bins: int, scheme: Scheme, weights: FloatArray | None = None
+) -> FloatArray:
+    """Return the edges of a binning scheme for these events, shape (M + 1,), in the dtype of the scores.
+
+    With `weights`, shape (n,), equal-mass bins have equal sums of weights. Raises OptionError for an unknown scheme.
+    """
+    if scheme not in get_args(Scheme):
+        raise OptionError(f"'scheme' must be one of {', '.join(get_args(Scheme))}; got {scheme!r}.")
+    check_bins(bins)
+    if scheme == "equal-mass" and weights is not None:
+        return weighted_mass_edges(events.score, weights, bins, counted=events.counted)
+    if scheme == "equal-mass":
+        return equal_mass_edges(events.rows.score, bins, is_sorted=True)
+    rows = int(weights.sum()) if events.counted and weights is not None else events.n
+    edges = equal_width_edges(bins_used(rows, bins, scheme), events.edge_type)
+    return edges.astype(events.score.dtype)
+
+
+# ---- Processing the columns of a large array in groups that fit the cache, on all available cores.
+
+
+#: Approximate number of entries of a group of columns, and of a wide group, which has at most a quarter of the columns.
+GROUP_ENTRIES, WIDE_ENTRIES = 1 << 20, 1 << 22
+#: Smallest number of rows that are copied at a time.
+COPIED_ROWS = 256
+
+
+def group_starts(array: FloatArray) -> range:
+    """Return the first column of each group of an array of shape (n, K)."""
+    n, k = array.shape
+    return range(0, k, max(1, GROUP_ENTRIES // n))
+
+
+def column_group(array: FloatArray, first: int, width: int | None = None) -> FloatArray:
+    """Copy the columns of the group that starts at `first`, shape (g, n)."""
+    n, k = array.shape
+    last = min(first + (width or group_starts(array).step), k)
+    out = np.empty((last - first, n), dtype=array.dtype)
+    # Some rows at a time: what was read for one column is still in the cache for the next.
+    for rows in _copied(array):
+        out[:, rows] = array[rows, first:last].T
+    return out
+
+
+def _copied(array: FloatArray) -> Iterator[slice]:
+    return runs(0, array.shape[0], max(COPIED_ROWS, BLOCK_BYTES // array[:1].nbytes))
+
+
+def for_columns(
+    array: FloatArray,
+    work: Callable[[int, FloatArray], FloatArray | None],
+    *,
+    start: int = 0,
+    out: FloatArray | None = None,
+    wide: bool = False,
+) -> None:
+    """Call ``work(k, column)`` for every column, on several threads where the array is large.
+
+    Parameters
+    ----------
+    array : ndarray, shape (n, K)
+    work : callable
+        It may overwrite the column, which is a contiguous copy, and writes to its own column's results only.
+    start : int
+        The first column.
+    out : ndarray, shape (n, K), optional
+        Receives the result of `work` for column k in its column k.
+    wide : bool
+        Whether to use wide groups, so that `out` is written in longer runs, and several threads for very long columns too.
+        If `work` needs memory for the order of a column, leave it off: very long columns are then processed one at a time.
+    """
+    n, k = array.shape
+    width = group_starts(array).step
+    if wide:
+        width = max(1, min(WIDE_ENTRIES // n, (k - start) // 4))
+
+    def group(first: int) -> None:
+        columns = column_group(array, first, width)
+        for k, column in enumerate(columns, start=first):
+            checkpoint()
+            result = work(k, column)
+            if result is not None:
+                column[:] = result
+        if out is not None:
+            for rows in _copied(array):
+                out[rows, first : first + columns.shape[0]] = columns[:, rows].T
+
+    threaded = array.nbytes >= THREADED_BYTES and (wide or n <= GROUP_ENTRIES // 2)
+    for _ in map_threads(group, range(start, k, width), threaded=threaded):
+        pass
+
+
+def rows_by_class(labels: IntArray, count: int) -> list[IntArray]:
+    """Return the rows of each of `count` classes, ascending, from labels (n,); one array of shape (rows,) per class."""
+    ends = np.cumsum(np.bincount(labels, minlength=count))
+    # int32 takes half the memory of the result of argsort.
+    order: IntArray = np.empty(
+        labels.size, dtype=np.int32 if labels.size <= np.iinfo(np.int32).max else np.intp
+    )
+    free = np.append(0, ends[:-1])
+    small = np.min_scalar_type(count)  # short integers are radix-sorted
+    for rows in runs(0, labels.size):
+        part = labels[rows].astype(small)
+        order_in_run = np.argsort(part, kind="stable")
+        counts = np.bincount(part, minlength=count)
+        # Each class continues where its rows of earlier runs ended.
+        place = np.repeat(free - (np.cumsum(counts) - counts), counts)
+        place += np.arange(part.size)
+        order[place] = order_in_run + rows.start
+        free += counts
+    return np.split(order, ends[:-1])
+
+
+def ordered_events(column: FloatArray, hit_rows: IntArray) -> Ordered:
+    """Sort the probabilities of a class in place, and return them with their hits.
+
+    Parameters
+    ----------
+    column : ndarray, shape (n,)
+        It is overwritten by the sorted probabilities, to save memory.
+    hit_rows : ndarray of int, shape (m,)
+        The rows with the label of the class.
+    """
+    hit = np.zeros(column.size, dtype=np.bool_)
+    hit[hit_rows] = True
+    ordered = BinaryEvents(column, hit).ordered
+    column[:] = ordered.score
+    return Ordered(column, ordered.hit)
+
+
+def ordered_rows(
+    score: FloatArray, hit: BoolArray, weights: FloatArray
+) -> tuple[Ordered, FloatArray]:
+    """Sort scores with their hits, near ties made equal, and return the weights in that order; all of shape (n,)."""
+    order = np.argsort(score, kind="stable")
+    return Ordered(tied_scores(score[order]), hit[order]), weights[order]

@@ -1,13 +1,27 @@
-"""All size limits in one place; each can be raised by an environment variable."""
+"""Size limits, checks of options, files written whole or not at all, batches of an engine."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from calviz.core.errors import InputError, OptionError
+import numpy as np
+
+from calviz.core.errors import CalvizError, InputError, OptionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+# ---- All size limits in one place; each can be raised by an environment variable.
 
 
 @dataclass(frozen=True)
@@ -121,3 +135,204 @@ def check_expansion(what: str, unpacked: int, packed: int) -> None:
             remedy=f"set the environment variable {MAX_EXPANSION.variable} to raise it",
         )
     MAX_ARRAY.check(unpacked, f"{what} unpacks to {size_text(unpacked)} or more")
+
+
+# ---- Checks of option values, and defaults that the command line shares with the library.
+
+
+#: Default number of rows that `calviz.sample_rows` draws for fitting.
+DEFAULT_SAMPLE_ROWS = 100_000
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise OptionError if the value is not one of the choices."""
+    if value not in choices:
+        allowed = ", ".join(str(choice) for choice in choices)
+        raise OptionError(f"'{name}' must be one of {allowed}; got {value!r}.")
+
+
+def check_whole(name: str, value: Any, *, least: int | None = None) -> None:
+    """Raise OptionError if the value is not a whole number, or is less than `least`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least):
+        rule = "a whole number" if least is None else f"a whole number, {least} or more"
+        raise OptionError(f"'{name}' must be {rule}, got {value!r}.")
+
+
+def check_level(level: float) -> None:
+    """Raise OptionError unless the level of an interval lies between 0 and 1."""
+    if not 0 < level < 1:
+        raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+
+
+def checked_cutoff(value: Any, name: str = "cutoff") -> float:
+    """Return the cutoff as a float; raises OptionError unless it lies between 0 and 1."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not 0 < value < 1:
+        raise OptionError(
+            f"'{name}' must be a number above 0 and below 1, because its odds are the cost ratio of the two kinds of wrong decision; got {value!r}."
+        )
+    return float(value)
+
+
+# ---- Atomic writing of files: whole or not at all.
+
+
+#: Error numbers for a full disk or quota.
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
+
+class OutputError(CalvizError):
+    """A file could not be written; an earlier file of that name is unchanged."""
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield the path of a temporary file in the same folder, and rename it to `path` at the end.
+
+    If anything fails, or the work is interrupted, the temporary file is removed and `path` stays unchanged.
+    Devices and pipes are written to directly.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written, for example on a full disk.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> with replacing(target) as temporary_path:
+    ...     _ = temporary_path.write_text("whole")
+    ...     target.exists()
+    False
+    >>> target.read_text()
+    'whole'
+    """
+    mode = _mode(path)
+    temporary_path: Path | None = None
+    try:
+        if _is_written_directly(path):
+            yield Path(path)
+            return
+        target = real_path(path)  # a link stays a link
+        temporary_path = _make_temporary_file(target)
+        yield temporary_path
+        temporary_path.chmod(_default_mode() if mode is None else stat.S_IMODE(mode))
+        temporary_path.replace(target)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        left = "nothing was written" if mode is None else "what was there before is unchanged"
+        raise OutputError(
+            f"{Path(path).name}: cannot be written ({reason[:1].lower()}{reason[1:]}); {left}."
+        ) from None
+    finally:
+        if temporary_path is not None:
+            with suppress(OSError):
+                temporary_path.unlink()
+
+
+def check_place(path: str | os.PathLike[str], name: str) -> Path:
+    """Return the path if a file can be put there; `name` is what messages call it.
+
+    Raises
+    ------
+    OptionError
+        If it is a directory, or its directory does not exist or cannot be written to.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise OptionError(f"{name} is a directory; give the name of a file.")
+    if not target.absolute().parent.is_dir():
+        raise OptionError(f"{name}: there is no such directory.")
+    if not _is_written_directly(target) and not os.access(_written_in(target), os.W_OK):
+        raise OptionError(f"{name}: its directory cannot be written to; give another.")
+    return target
+
+
+@contextmanager
+def folder_for(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make a folder, and those above it; if the block fails, the ones that were made and are still empty are removed."""
+    folder = Path(path)
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    except BaseException:
+        with suppress(OSError):
+            for place in made:
+                place.rmdir()
+        raise
+
+
+def real_path(path: str | os.PathLike[str]) -> Path:
+    """The absolute path without links; of a loop of links, where it begins (`Path.resolve` raises RuntimeError)."""
+    return Path(os.path.realpath(path))
+
+
+def write_output(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file (text as UTF-8) whole or not at all; raises OutputError."""
+    with replacing(path) as temporary_path:
+        temporary_path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def _mode(path: str | os.PathLike[str]) -> int | None:
+    try:
+        return Path(path).stat().st_mode
+    except OSError:
+        return None
+
+
+def _is_written_directly(path: str | os.PathLike[str]) -> bool:
+    mode = _mode(path)
+    return (mode is not None and not stat.S_ISREG(mode)) or _is_device(path)
+
+
+def _written_in(path: Path) -> Path:
+    """The directory of the file itself, if the path is a link to it."""
+    return real_path(path).parent
+
+
+def _is_device(path: str | os.PathLike[str]) -> bool:
+    # "/dev/stdout" may point to a regular file that other processes write to as well.
+    return str(Path(path).absolute()).startswith(("/dev/", "/proc/"))
+
+
+def _make_temporary_file(target: Path) -> Path:
+    # The suffix is kept, because formats are chosen by it.
+    number, name = tempfile.mkstemp(suffix=target.suffix, prefix=".calviz-", dir=target.parent)
+    os.close(number)
+    return Path(name)
+
+
+def _default_mode() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+# ---- Arrow batches of a table that an engine produces while it is read.
+
+
+def record_batches(table: Any, rows: int, library: object) -> pa.RecordBatchReader:
+    """Return a reader of Arrow batches.
+
+    Parameters
+    ----------
+    table : object
+        A DuckDB relation, an Ibis table, or anything else with one of their methods.
+    rows : int
+        Approximate number of rows per batch.
+    library : object
+        Name of the library, for the error message.
+
+    Raises
+    ------
+    InputError
+        If the table has no such method.
+    """
+    if hasattr(table, "to_arrow_reader"):
+        return table.to_arrow_reader(rows)
+    if hasattr(table, "to_pyarrow_batches"):
+        return table.to_pyarrow_batches(chunk_size=rows)
+    raise InputError(f"frames of {library} cannot be read in batches")

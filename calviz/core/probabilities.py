@@ -1,15 +1,18 @@
-"""Arrays of probabilities and logits: validation, row sums, softmax."""
+"""Arrays of probabilities and logits: validation, softmax, the zero floor, scores in the form that a method needs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import FloatArray, element_type
-from calviz.core.blocks import for_row_blocks, row_blocks
-from calviz.core.errors import InputError, Repair
+from calviz.core.blocks import FloatArray, IntArray, element_type, for_row_blocks, row_blocks
+from calviz.core.errors import InputError, OptionError, Repair
+
+# ---- Arrays of probabilities and logits: validation, row sums, softmax.
+
 
 #: Rows whose sum differs from 1 by more than this are refused; files with rounded numbers stay within it.
 ROW_SUM_TOLERANCE = 0.02
@@ -62,7 +65,7 @@ def as_float(values: npt.ArrayLike, what: str) -> FloatArray:
     raise InputError(f"'{what}' holds {element_type(array)}, expected numbers")
 
 
-def softmax(logits: FloatArray) -> FloatArray:
+def softmax_probabilities(logits: FloatArray) -> FloatArray:
     """Softmax of logits, shape (n, K), in the same dtype."""
     out = np.empty_like(logits)
 
@@ -205,3 +208,197 @@ def _sums_in_range(probs: FloatArray) -> FloatArray:
     if failures:
         raise failures[min(failures)]
     return sums
+
+
+# ---- The zero floor: the probability that an exact score of 0 counts as wherever its logarithm is taken.
+
+
+def smallest_normal(dtype: npt.DTypeLike) -> float:
+    """Smallest normal number of a dtype: its logarithm is -87 in float32, -708 in float64."""
+    return float(np.finfo(dtype).tiny)
+
+
+@dataclass(frozen=True)
+class ZeroFloor:
+    """How zeros, and very small scores, are replaced before logarithms are taken.
+
+    Attributes
+    ----------
+    value : float
+        The value that an exact 0 counts as; 0 stands for the smallest normal number of the dtype.
+    clips : bool
+        Whether positive scores below `value` are raised to it too, so that a score of 0 is never above a positive one.
+        Otherwise they stay as they are, and a 0 counts as at most half of the smallest positive score of its row.
+    """
+
+    value: float = 0.0
+    clips: bool = True
+
+    def least(self, dtype: npt.DTypeLike) -> float:
+        """Return the value that a 0 counts as in numbers of this dtype."""
+        return max(self.value, smallest_normal(dtype))
+
+    def raise_zeros(self, block: FloatArray) -> FloatArray:
+        """Apply the floor to the scores of some rows, shape (b, K), in place."""
+        least, normal = self.least(block.dtype), smallest_normal(block.dtype)
+        # Checking whether any score has to be raised takes a fraction of the time of raising.
+        lowest = block.min(initial=least)
+        if lowest >= least:
+            return block
+        if self.clips:
+            return np.maximum(block, block.dtype.type(least), out=block)
+        if lowest <= 0:
+            positive = block > 0
+            half = np.min(block, axis=1, where=positive, initial=1) / 2
+            value = np.minimum(half, least).astype(block.dtype)
+            np.copyto(block, value[:, None], where=~positive)
+        return np.maximum(block, block.dtype.type(normal), out=block) if lowest < normal else block
+
+    def source(self, name: str) -> str:
+        """Return Python source of the result of `raise_zeros` for a float64 array of the given name."""
+        least = self.least(np.float64)
+        if self.clips:
+            return f"np.maximum({name}, {least!r})"
+        half = f"np.where({name} > 0, {name}, 1).min(axis=1, keepdims=True) / 2"
+        return f"np.where({name} > 0, {name}, np.maximum(np.minimum({half}, {least!r}), 1e-300))"
+
+
+#: Zeros count as the smallest normal number.
+NO_FLOOR = ZeroFloor()
+
+
+def check_floor(given: object) -> None:
+    """Raise OptionError unless this is a valid floor."""
+    is_number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
+    if given is None or given == "auto" or (is_number and 0 < given < 1):  # type: ignore[operator]
+        return
+    raise OptionError(
+        f"'floor' must be \"auto\", None or a number that lies between 0 and 1, got {given!r}."
+    )
+
+
+# ---- The scores of a classifier in the form that a method needs, block by block.
+
+
+Form = Literal["probabilities", "logits", "log-probabilities"]
+
+
+def softmax(block: FloatArray) -> FloatArray:
+    """Softmax of each row of a block, shape (n, K), in place."""
+    block -= block.max(axis=1, keepdims=True)
+    # Smaller probabilities would be subnormal numbers, with which arithmetic is slow.
+    raise_to(-80 if block.dtype == np.float32 else -700, block)
+    np.exp(block, out=block)
+    block /= row_sums(block)[:, None]
+    return block
+
+
+def raise_to(least: float, block: FloatArray) -> None:
+    """Raise entries below `least` to it, in place, in a block of any shape; checking first is faster than always writing."""
+    if block.min(initial=least) < least:
+        np.maximum(block, least, out=block)
+
+
+def log_softmax(block: FloatArray) -> FloatArray:
+    """Logarithm of the softmax of each row of a block, shape (n, K), in place."""
+    block -= block.max(axis=1, keepdims=True)
+    block -= np.log(row_sums(np.exp(block)))[:, None]
+    return block
+
+
+def complement(probs: FloatArray) -> FloatArray:
+    """Return 1 - p for every entry of a block of probabilities, shape (n, K), exact even where p is nearly 1.
+
+    For the largest probability of a row, which may have been rounded to 1, it is the sum of the
+    others.
+    """
+    rest = 1 - probs
+    rows = np.arange(probs.shape[0])
+    top = probs.argmax(axis=1)
+    largest = probs[rows, top]
+    probs[rows, top] = 0
+    rest[rows, top] = row_sums(probs)
+    probs[rows, top] = largest
+    return rest
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of n rows and K classes, provided in the wanted form.
+
+    Attributes
+    ----------
+    array : ndarray of float32 or float64, shape (n, K)
+        The scores as they were given.
+    given : {"probabilities", "logits"}
+        What `array` holds.
+    wanted : {"probabilities", "logits", "log-probabilities"}
+        What blocks hold. If logits are wanted and probabilities given, they are replaced by their logarithms.
+    floor : ZeroFloor or float
+        Zero floor that is applied before taking logarithms of probabilities; a number is a floor that clips.
+    """
+
+    array: FloatArray
+    given: Form
+    wanted: Form
+    floor: ZeroFloor | float = NO_FLOOR
+
+    def raise_zeros(self, block: FloatArray) -> FloatArray:
+        """Apply the zero floor to the probabilities of a block, shape (b, K), in place."""
+        floor = self.floor if isinstance(self.floor, ZeroFloor) else ZeroFloor(self.floor)
+        return floor.raise_zeros(block)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        n, k = self.array.shape
+        return int(n), int(k)
+
+    @property
+    def as_given(self) -> bool:
+        """Whether `array` is already in the wanted form."""
+        return self.given == self.wanted
+
+    def block(self, rows: slice | IntArray, dtype: type | None = None) -> FloatArray:
+        """Return a block of rows in the wanted form, shape (b, K); a copy that may be written to."""
+        block: FloatArray = np.array(self.array[rows], dtype=dtype, order="C")
+        if self.given == "logits":
+            if self.wanted == "probabilities":
+                return softmax(block)
+            return log_softmax(block) if self.wanted == "log-probabilities" else block
+        if self.wanted == "probabilities":
+            return block
+        self.raise_zeros(block)
+        return np.log(block, out=block)
+
+    def read_only_block(self, rows: slice, dtype: type) -> FloatArray:
+        """Return a block of rows in the wanted form, shape (b, K), for reading only: no copy is made if form and dtype are as given."""
+        if self.as_given and self.array.dtype == dtype:
+            return self.array[rows]
+        return self.block(rows, dtype)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype in which a map is fitted: that of the array, or single precision for probabilities made from logits.
+
+        Equal scores may differ by rounding after a softmax. A map that was fitted in single precision and is applied in double
+        cannot jump between them: its points are further apart.
+        """
+        derived = self.wanted == "probabilities" and not self.as_given
+        return np.dtype(np.float32) if derived else self.array.dtype
+
+    def whole(self) -> FloatArray:
+        """Return all rows in the wanted form, shape (n, K), as `dtype`; `array` itself if nothing changes."""
+        if self.as_given:
+            return self.array
+        out = np.empty(self.array.shape, dtype=self.dtype)
+
+        def work(rows: slice) -> None:
+            out[rows] = self.block(rows)
+
+        for_row_blocks(self.array, work)
+        return out
+
+    def every(self, step: int) -> Scores:
+        """Return the scores of every `step`-th row."""
+        return replace(self, array=self.array[::step])

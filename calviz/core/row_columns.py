@@ -1,24 +1,256 @@
-"""The columns of predictions other than scores and labels: validation, selection of rows, hashing."""
+"""The columns of predictions beside scores and labels: levels, clusters, weights, times."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from html import escape
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type, read_only
 from calviz.core.cells import Cells
-from calviz.core.checked_columns import checked_clusters, checked_times, checked_weights
-from calviz.core.errors import InputError, shortened
-from calviz.core.factor import Factor
-from calviz.core.notebook import html_block
+from calviz.core.errors import InputError, shortened, visible
 from calviz.core.probabilities import as_float
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# ---- A categorical column, stored as codes and levels.
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A categorical column: ``levels[codes[i]]`` is the value of row i.
+
+    Attributes
+    ----------
+    codes : ndarray of int32, shape (n,)
+        Index into `levels`, one per row.
+    levels : tuple of str
+        The distinct values, in order of first appearance.
+    missing : ndarray of bool, shape (n,), optional
+        Rows with the level "" whose value is missing, if others are empty texts; None if the file has only one of the two, or cannot
+        tell them apart.
+    """
+
+    codes: IntArray
+    levels: tuple[str, ...]
+    missing: BoolArray | None = None
+
+    @classmethod
+    def of(cls, values: Factor | npt.ArrayLike) -> Factor:
+        """Make a factor of any one-dimensional column (text, numbers, booleans)."""
+        if isinstance(values, Factor):
+            return values
+        column = np.asarray(values)
+        if column.ndim != 1:
+            raise InputError(f"a column of categories must be 1-D, got shape {column.shape}")
+        if column.dtype == object:
+            # A fixed-width text array would make every row as long as the longest.
+            code_of: dict[str, int] = {}
+            codes = [code_of.setdefault(str(v), len(code_of)) for v in column.tolist()]
+            return cls(codes=read_only(np.array(codes, dtype=np.int32)), levels=tuple(code_of))
+        distinct, first, inverse = np.unique(column, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(order.size)
+        return cls(
+            codes=read_only(rank[inverse].astype(np.int32)),
+            levels=tuple(str(v) for v in distinct[order]),
+        )
+
+    @classmethod
+    def of_series(cls, series: pl.Series) -> Factor:
+        """Make a factor of a polars column of text; missing values become the level ""."""
+        import polars as pl
+
+        texts = series.cast(pl.String).fill_null("")
+        levels = texts.unique(maintain_order=True)
+        codes = texts.cast(pl.Enum(levels)).to_physical().to_numpy().astype(np.int32)
+        return cls(codes=codes, levels=tuple(levels.to_list()))
+
+    def __len__(self) -> int:
+        return int(self.codes.shape[0])
+
+    def counts(self) -> dict[str, int]:
+        """Number of rows per level, in the order of the levels."""
+        totals = np.bincount(self.codes, minlength=len(self.levels))
+        return dict(zip(self.levels, totals.tolist(), strict=True))
+
+    def mask(self, level: str) -> BoolArray:
+        """Mask of the rows with value `level`, shape (n,); raises InputError on an unknown level."""
+        if level not in self.levels:
+            levels = ", ".join(shortened(name) for name in self.levels[:10])
+            raise InputError(f"there is no '{shortened(level)}' here", remedy=f"known: {levels}")
+        mask: BoolArray = self.codes == self.levels.index(level)
+        return mask
+
+    def take(self, rows: npt.NDArray[Any]) -> Factor:
+        """Return the factor of the selected rows (mask or indices); levels without rows are dropped."""
+        codes = self.codes[rows]
+        used, inverse = np.unique(codes, return_inverse=True)
+        return Factor(
+            codes=read_only(inverse.astype(np.int32)),
+            levels=tuple(self.levels[int(k)] for k in used),
+            missing=None if self.missing is None else read_only(self.missing[rows]),
+        )
+
+    def values(self) -> npt.NDArray[Any]:
+        """The column as an object array of str, shape (n,)."""
+        return np.asarray(self.levels, dtype=object)[self.codes]
+
+    def optional_values(self) -> npt.NDArray[Any]:
+        """Return the column as `values`, with None in the rows that are `missing`."""
+        values = self.values()
+        if self.missing is not None:
+            values[self.missing] = None
+        return values
+
+
+# ---- Checks of columns with clusters, weights and times of the rows.
+
+
+#: Texts of missing values.
+_MISSING = ("", "nan", "NaN", "None", "NaT")
+
+
+def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
+    """Return a column of clusters; raises InputError if a value is missing, or if clusters do not group the rows."""
+    column = Factor.of(clusters)
+    levels, n = len(column.levels), len(column)
+    missing = [at for at, level in enumerate(column.levels) if level.strip() in _MISSING]
+    if missing:
+        raise InputError(
+            "the cluster is missing",
+            row=int(np.isin(column.codes, missing).argmax()) + 1,
+            remedy="fill it in, give the row a cluster of its own, or leave the row out",
+        )
+    if n > 1 and levels == 1:
+        raise InputError(
+            "the cluster column has one value for all rows, so there is nothing to resample",
+            remedy="name a column with several values, such as the patient or the site",
+        )
+    if n > 1 and levels == n:
+        raise InputError(
+            f"the cluster column has a different value in each of the {n:,} rows: no rows belong together",
+            remedy="leave it out, or name the column that repeats",
+        )
+    return column
+
+
+def checked_weights(weights: npt.ArrayLike) -> FloatArray:
+    """Return importance weights, shape (n,); raises InputError if one is missing, infinite or negative, or if all are 0."""
+    numbers = _numbers(weights)
+    if numbers.ndim != 1:
+        raise InputError(f"weights must be 1-D, got shape {numbers.shape}")
+    _check_each_weight(numbers)
+    return numbers
+
+
+def _check_each_weight(weights: FloatArray) -> None:
+    good = np.isfinite(weights) & (weights >= 0)
+    if not good.all():
+        row = int(np.argmin(good))
+        value = weights[row]
+        text = "missing" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:g}"
+        raise InputError(
+            f"the weight is {text}, expected a number from 0 up",
+            row=row + 1,
+            remedy="correct it, or leave the row out",
+        )
+    if weights.size and not weights.any():
+        raise InputError(
+            "all weights are zero, so no row counts",
+            remedy="give at least one row a weight above zero",
+        )
+
+
+def checked_times(times: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
+    """Return times in microseconds, shape (n,); raises InputError if one is missing."""
+    dates = np.asarray(times)
+    if dates.dtype.kind != "M":
+        raise InputError("the times are not dates", remedy="give them as datetime64")
+    dates = dates.astype("datetime64[us]")
+    if np.isnat(dates).any():
+        raise InputError(
+            "the time is missing",
+            row=int(np.isnat(dates).argmax()) + 1,
+            remedy="fill it in, or leave the row out",
+        )
+    return dates
+
+
+def _numbers(values: npt.ArrayLike) -> FloatArray:
+    array: npt.NDArray[Any] = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"the weights hold {element_type(array)}, expected numbers")
+    return array.astype(np.float64)
+
+
+# ---- HTML representation of objects in notebooks: tables of escaped text in the notebook's own style.
+
+
+def html_text(text: object) -> str:
+    """Return text escaped for HTML.
+
+    >>> html_text("a<b")
+    'a&lt;b'
+    """
+    return escape(visible(str(text)))
+
+
+def html_block(
+    title: object,
+    lines: Iterable[object] = (),
+    *,
+    header: Sequence[object] = (),
+    rows: Iterable[Sequence[object]] = (),
+    notes: Iterable[object] = (),
+) -> str:
+    """Return HTML with a title, lines of text, one table, and notes below it; all text is escaped.
+
+    Parameters
+    ----------
+    title : object
+        Shown in bold.
+    lines, notes : iterable of object
+        Paragraphs above and below the table.
+    header : sequence of object
+        Column names; the first column is left-aligned, the others right-aligned.
+    rows : iterable of sequence of object
+    """
+    parts = [f"<p><strong>{html_text(title)}</strong></p>"]
+    parts += [f"<p>{html_text(line)}</p>" for line in lines if line]
+    body = [_row("td", row) for row in rows]
+    if body:
+        head = f"<thead>{_row('th', header)}</thead>" if header else ""
+        parts.append(f"<table>{head}<tbody>{''.join(body)}</tbody></table>")
+    items = "".join(f"<li>{html_text(note)}</li>" for note in notes if note)
+    parts += [f"<ul>{items}</ul>"] * bool(items)
+    return f'<div class="calviz">{"".join(parts)}</div>'
+
+
+def _row(tag: str, cells: Sequence[object]) -> str:
+    sides = ["left"] + ["right"] * (len(cells) - 1)
+    return (
+        "<tr>"
+        + "".join(
+            f'<{tag} style="text-align:{side}">{html_text(cell)}</{tag}>'
+            for side, cell in zip(sides, cells, strict=True)
+        )
+        + "</tr>"
+    )
+
+
+# ---- The columns of predictions other than scores and labels: validation, selection of rows, hashing.
+
 
 Kind = Literal["probabilities", "logits", "confidence"]
 

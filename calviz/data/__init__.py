@@ -1,16 +1,15 @@
-"""Data: from files, arrays and estimators to `Predictions`, and back to calibrated files.
+"""From bytes or objects to `Predictions`, and back to a calibrated file: formats, recognition of columns, building, repairs, joining; `any_size/` sums and samples what does not fit into memory.
 
-`formats` turn a file into a table, `recognition` finds out what its columns are, `building` makes predictions from them;
-`reading` combines the three. `making` does without a file, `sampling` draws rows from files that are too large to load, `profiling` sums
-them. Writing calibrated files (`writing`), pictures of rows and the list of sample data sets (`samples`) belong here too.
-Nothing here computes a metric, and nothing in a file is ever executed or unpickled.
+Not here: what a score means. `arrow_tables`, `parquet_tables` import pyarrow and are imported when
+used; `formats/` is what the registry imports.
 """
 
-from calviz.data.folders import Together, are_logs
+from __future__ import annotations
+
 from calviz.data.format import FORMATS
 from calviz.data.joining import LabelFile
 from calviz.data.loaded import REPAIRS, Loaded, ReadingOptions, Recognition
-from calviz.data.reading import load, read
+from calviz.data.reading import Together, are_logs, load, read
 
 __all__ = [
     "FORMATS",

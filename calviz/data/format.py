@@ -1,18 +1,386 @@
-"""The description of a file format, and the registry of formats."""
+"""What a file format is: bytes in, a table of named columns out."""
 
 from __future__ import annotations
 
+import codecs
+import hashlib
+import io
+import os
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+import threading
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from gzip import BadGzipFile, GzipFile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Self, cast
 
-from calviz.core.errors import InputError
-from calviz.core.extra_packages import needs
-from calviz.data.file_bytes import Source, check_gzip
-from calviz.data.file_errors import damaged
-from calviz.data.table import Table
-from calviz.specs.registry import Registry
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.blocks import FloatArray
+from calviz.core.errors import Finding, InputError, needs
+from calviz.core.limits import (
+    EXPANSION_FLOOR,
+    MAX_ARRAY,
+    MAX_CLASSES,
+    MAX_FILE,
+    check_expansion,
+    size_text,
+)
+from calviz.core.probabilities import RowsInRange
+from calviz.core.registry import Registry
+from calviz.core.row_columns import Factor
+from calviz.data.loaded import damaged
+
+if TYPE_CHECKING:
+    from calviz.data.questions import Questions
+
+
+# ---- The bytes of a file, on disk or in memory.
+
+
+HEAD_BYTES = 1 << 20
+_HASH_BLOCK = 1 << 20
+
+
+class Source:
+    """A file on disk or bytes in memory; every `open` starts at the beginning.
+
+    Parameters
+    ----------
+    source : str, PathLike, bytes or binary file object
+    name : str, optional
+        Name in messages; the file's own name if left out.
+
+    Attributes
+    ----------
+    while_read : ExitStack
+        Resources that a format keeps open while the file is read; closed when the source, a context manager, exits.
+    """
+
+    def __init__(
+        self, source: str | os.PathLike[str] | bytes | BinaryIO, name: str | None = None
+    ) -> None:
+        self.path: Path | None = None
+        self.data: bytes | None = None
+        self.while_read = ExitStack()
+        if isinstance(source, bytes | bytearray | memoryview):
+            self.data = bytes(source)
+            self.name = name or "upload"
+        elif isinstance(source, str | os.PathLike):
+            self.path = Path(source)
+            self.name = name or self.path.name or str(self.path)
+            self._check_path(self.path)
+        elif not callable(getattr(source, "read", None)):
+            raise InputError(
+                f"got {type(source).__name__}, expected the path of a file",
+                remedy="data frames are taken by calviz.Predictions.from_frame(df), arrays by from_arrays(y_true, y_prob)",
+            )
+        else:
+            # getvalue of a BytesIO does not copy; other streams are read once.
+            content = source.getvalue() if isinstance(source, io.BytesIO) else source.read()
+            if not isinstance(content, bytes):
+                raise InputError("the file object gives text", remedy="open it in binary mode")
+            self.data = content
+            self.name = name or Path(str(getattr(source, "name", "upload"))).name
+        self.size = len(self.data) if self.data is not None else self._stat().st_size
+        try:
+            MAX_FILE.check(self.size, f"the file is {MAX_FILE.written(self.size)}")
+        except InputError as error:
+            raise error.in_file(self.name) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.while_read.close()
+
+    def _check_path(self, path: Path) -> None:
+        try:
+            if path.is_dir():
+                raise InputError("this is a folder", file=self.name, remedy="name a file in it")
+            if not path.exists():
+                raise InputError("there is no such file", file=self.name)
+            if not path.is_file():
+                raise InputError("this is not a regular file", file=self.name)
+            with path.open("rb"):
+                pass
+        except InputError:
+            raise
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"cannot be opened ({reason})", file=self.name) from None
+
+    def _stat(self) -> os.stat_result:
+        assert self.path is not None
+        return self.path.stat()
+
+    @cached_property
+    def compressed(self) -> bool:
+        """Whether the bytes are gzip-compressed."""
+        with self.open_raw() as stream:
+            return stream.read(2) == b"\x1f\x8b"
+
+    def open(self) -> BinaryIO:
+        """Return a new stream over all bytes, decompressed if they are gzip."""
+        if self.compressed:
+            return cast(BinaryIO, Gunzip(self.open_raw()))
+        return self.open_raw()
+
+    def open_raw(self) -> BinaryIO:
+        """Return a new, seekable stream over the raw bytes."""
+        if self.data is not None:
+            return io.BytesIO(self.data)
+        assert self.path is not None
+        return self.path.open("rb", buffering=0)  # blocks are large: a buffer would copy them
+
+    def head(self, size: int = HEAD_BYTES) -> bytes:
+        """Return the first `size` bytes, decompressed if they are gzip."""
+        with self.open() as stream:
+            return stream.read(size)
+
+    def hasher(self) -> Callable[[], str]:
+        """Return a function that computes the BLAKE2b-256 hash of the bytes.
+
+        Bytes in memory are hashed in a thread during reading, so that they need not be kept; a file is
+        hashed when the digest is first requested, and must not have changed by then.
+        """
+        if self.data is not None:
+            return _hash_beside(self.data)
+        path, name = self.path, self.name
+        assert path is not None
+        opened = path.stat()
+
+        def digest() -> str:
+            current = path.stat()
+            if (current.st_mtime_ns, current.st_size) != (opened.st_mtime_ns, opened.st_size):
+                raise InputError("the file has changed since it was read", file=name)
+            digester = hashlib.blake2b(digest_size=32)
+            with path.open("rb", buffering=0) as stream:
+                while block := stream.read(_HASH_BLOCK):
+                    digester.update(block)
+            return digester.hexdigest()
+
+        return digest
+
+
+def without_bom(text: bytes) -> bytes:
+    """Return text without the byte-order mark that some programs write before UTF-8."""
+    return text.removeprefix(codecs.BOM_UTF8)
+
+
+def check_gzip(source: Source) -> None:
+    """Decompress the beginning of a gzip file; raise InputError if it expands beyond the limits."""
+    left = EXPANSION_FLOOR + 1
+    with source.open() as stream:
+        while left > 0 and (block := stream.read(min(left, _HASH_BLOCK))):
+            left -= len(block)
+
+
+class Gunzip:
+    """A gzip stream that raises InputError once it expands beyond the limits."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw, self._unpacked = raw, 0
+        self._file = GzipFile(fileobj=raw, mode="rb")
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; fewer than requested only at the end."""
+        step = size if size >= 0 else 1 << 24
+        try:
+            block = self._file.read(step)
+        except (EOFError, BadGzipFile, zlib.error):
+            raise damaged("the gzip stream breaks off") from None
+        self._unpacked += len(block)
+        # Compared with the compressed bytes read so far, so the check works before the end.
+        check_expansion("the file", self._unpacked, self._raw.tell())
+        return block if size >= 0 or not block else block + self.read()
+
+    def __enter__(self) -> Gunzip:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._raw.close()
+
+
+def _hash_beside(data: bytes) -> Callable[[], str]:
+    result: list[str] = []
+
+    def work(data: bytes) -> None:
+        result.append(hashlib.blake2b(data, digest_size=32).hexdigest())
+
+    thread = threading.Thread(target=work, args=(data,), daemon=True)
+    thread.start()
+
+    def digest() -> str:
+        thread.join()
+        return result[0]
+
+    return digest
+
+
+# ---- The common interface of all formats: named columns, which are inspected first and fetched once.
+
+
+ElementType = Literal["number", "integer", "boolean", "text", "other"]
+
+#: Number of first rows that recognition inspects.
+SAMPLE_ROWS = 1_000
+#: Missing value in a column of text.
+MISSING = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of a table, or one array of an array file.
+
+    Attributes
+    ----------
+    name : str
+    type : {"number", "integer", "boolean", "text", "other"}
+        Type of the elements, judging by the sample.
+    sample : ndarray or callable
+        The first rows, or a function that returns them; see `head`.
+    width : int or None
+        The number of elements per row if each row holds a list (a 2-D array, a list column).
+    fields : tuple of str
+        The names of these elements, if the file names them.
+    note : str
+        Why a column of type "other" cannot be used ("it holds lists of string").
+    """
+
+    name: str
+    type: ElementType
+    sample: npt.NDArray[Any] | Callable[[], npt.NDArray[Any]]
+    width: int | None = None
+    fields: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def head(self) -> npt.NDArray[Any]:
+        """The first rows: text as objects, missing numbers as nan, missing text as ""."""
+        return self._called if callable(self.sample) else self.sample
+
+    @cached_property
+    def _called(self) -> npt.NDArray[Any]:
+        assert callable(self.sample)
+        return self.sample()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it holds numbers."""
+        return self.type in ("number", "integer")
+
+
+@dataclass(frozen=True, eq=False)
+class Fetched:
+    """The requested values.
+
+    Attributes
+    ----------
+    scores : tuple of ndarray, each of shape (n, K)
+    columns : mapping of str to ndarray or Factor
+        Numbers as arrays (missing values are nan), text as factors (missing values are the level "").
+    in_range : tuple of RowsInRange
+        Of the scores that were looked at while they were read.
+    """
+
+    scores: tuple[FloatArray, ...]
+    columns: Mapping[str, npt.NDArray[Any] | Factor]
+    in_range: tuple[RowsInRange, ...] = ()
+
+    def filled(self, scores: FloatArray) -> RowsInRange | None:
+        """What was found while an array of `scores`, shape (n, K), was read; None if nothing was looked for."""
+        return next((found for found in self.in_range if found.probs is scores), None)
+
+
+@dataclass(eq=False)
+class Table(ABC):
+    """A file as columns. Looking at `columns` is cheap; `fetch` reads the file once.
+
+    Attributes
+    ----------
+    format : str
+        Description of the format ("CSV separated by ';'").
+    columns : tuple of Column
+    named : bool
+        Whether the column names come from the file.
+    arrays : bool
+        Whether the columns are arrays of an array file.
+    class_names : tuple of str
+        Names of the classes, if the file stores them separately.
+    notices : list of Finding
+    questions : Questions or None
+        The questions with choices from which the rows were made, if other rows can be made from them.
+    """
+
+    format: str
+    columns: tuple[Column, ...]
+    named: bool = True
+    arrays: bool = False
+    class_names: tuple[str, ...] = ()
+    notices: list[Finding] = field(default_factory=list)
+    questions: Questions | None = None
+    #: What messages call the source of the columns.
+    holder: ClassVar[str] = "file"
+
+    def __post_init__(self) -> None:
+        self._by_name = {c.name: c for c in self.columns}
+        self._names = tuple(c.name for c in self.columns)
+        if len(self._by_name) != len(self.columns):
+            seen: set[str] = set()
+            for column in self.columns:
+                if column.name in seen:
+                    raise InputError(
+                        f"there are two columns called '{column.name[:80]}'",
+                        remedy="give each column a name of its own",
+                    )
+                seen.add(column.name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return self._names
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """The Arrow field of each column by name, if the file declares types; nullable are those with missing values, once fetched."""
+        return {}
+
+    def for_map(self) -> Table:
+        """Return the table with the rows to which a map is applied, which need no labels."""
+        return self
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The 0-based index of each column by name."""
+        return {name: j for j, name in enumerate(self._names)}
+
+    def __getitem__(self, name: str) -> Column:
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    @abstractmethod
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read groups of score columns, each into one (n, K) array, and single columns, in one pass."""
+
+    def line(self, row: int) -> int | None:
+        """The 1-based line of 0-based data row `row`, for text files."""
+        return None
+
+    def is_empty(self, row: int, name: str) -> bool:
+        """Whether a missing number is an empty cell (rather than a written NaN)."""
+        return False
+
+
+# ---- The description of a file format, and the registry of formats.
 
 
 @dataclass(frozen=True)
@@ -38,10 +406,10 @@ class Format:
     special : bool
         Whether it is a special case of another format; special formats are tried first.
     answers : callable, optional
-        ``answers(source)`` returns the answers in a log of a language model (`calviz.data.formats.answers`), so that several logs
+        ``answers(source)`` returns the answers in a log of a language model (`calviz.data.questions`), so that several logs
         can be read together.
     package : str
-        The optional package that it needs, if any (`calviz.core.extra_packages`).
+        The optional package that it needs, if any (`calviz.core.errors`).
     """
 
     key: str
@@ -130,3 +498,62 @@ def _recognised_format(source: Source) -> Format:
             remedy="save the arrays as NPZ, Parquet or CSV",
         )
     return FORMATS["csv"]
+
+
+# ---- An (n, K) array that grows by blocks of rows while n is not yet known.
+
+
+_TILE = 2_048
+
+
+class Growing:
+    """An array to which rows are appended; memory that is reserved but not written to never becomes resident.
+
+    Parameters
+    ----------
+    k : int
+        Columns.
+    dtype : numpy float type
+    expected : int
+        Approximate number of rows to come.
+    """
+
+    def __init__(self, k: int, dtype: npt.DTypeLike, expected: int) -> None:
+        self._array: FloatArray = allocate(min(max(expected, 16), 1 << 40), k, dtype, reserve=True)
+        self.rows = 0
+
+    def append(self, block: npt.NDArray[Any]) -> None:
+        """Append a block of rows, shape (m, K)."""
+        end = self.rows + block.shape[0]
+        capacity, k = self._array.shape
+        if end > capacity:
+            MAX_ARRAY.check(end * k * self._array.itemsize, "the scores need more memory")
+            # The operating system moves large arrays by remapping pages, without a copy.
+            self._array.resize((max(end, capacity + capacity // 2), k), refcheck=False)
+        for start in range(0, block.shape[0], _TILE):
+            part = block[start : start + _TILE]
+            self._array[self.rows + start : self.rows + start + part.shape[0]] = part
+        self.rows = end
+
+    def finish(self) -> FloatArray:
+        """Return the array of all rows, shape (n, K)."""
+        self._array.resize((self.rows, self._array.shape[1]), refcheck=False)
+        return self._array
+
+
+def allocate(n: int, k: int, dtype: npt.DTypeLike, *, reserve: bool = False) -> FloatArray:
+    """Return an uninitialised (n, k) array; raise InputError before allocating if it exceeds the limits.
+
+    With `reserve`, a too large n is reduced to the limit instead.
+    """
+    MAX_CLASSES.check(k, f"there are {k:,} score columns")
+    per_row = k * int(np.dtype(dtype).itemsize)
+    size = n * per_row
+    if reserve and size > MAX_ARRAY.value:
+        n = max(16, MAX_ARRAY.value // max(1, per_row))
+    elif size > MAX_ARRAY.value:
+        MAX_ARRAY.check(size, f"{n:,} rows x {k:,} columns need {size_text(size)}")
+    try:
+        return np.empty((n, k), dtype=dtype)
+    except MemoryError:
+        raise InputError(f"there is not enough memory for {size_text(size)}") from None

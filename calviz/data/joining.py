@@ -1,26 +1,26 @@
-"""Join predictions and labels from two files by an identifier."""
+"""Predictions and labels of two files joined by an identifier; unique names for the models of several files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import IntArray
+from calviz.core.blocks import IntArray
 from calviz.core.errors import InputError, OptionError
-from calviz.core.factor import Factor
-from calviz.core.identifiers import NO_IDENTIFIER, identifier_texts
-from calviz.data.file_bytes import Source
-from calviz.data.format import format_of
-from calviz.data.loaded import ReadingOptions, known_columns, short
-from calviz.data.notices import Notice
-from calviz.data.recognition import column_names
-from calviz.data.recognition.table_view import TableView
-from calviz.data.table import MISSING, SAMPLE_ROWS, Column, Fetched, Table
+from calviz.core.predictions import NO_IDENTIFIER, Dataset, identifier_texts
+from calviz.core.row_columns import Factor
+from calviz.data import loaded as column_names
+from calviz.data.format import MISSING, SAMPLE_ROWS, Column, Fetched, Source, Table, format_of
+from calviz.data.loaded import Notice, ReadingOptions, known_columns, short
+from calviz.data.score_columns import TableView
+
+# ---- Join predictions and labels from two files by an identifier.
 
 
 @dataclass(frozen=True)
@@ -239,3 +239,35 @@ def _column(column: Column, values: npt.NDArray[Any] | Factor) -> Column:
             column.name, "text", Factor(values.codes[:SAMPLE_ROWS], values.levels).values()
         )
     return Column(column.name, column.type, values[:SAMPLE_ROWS].astype(np.float64))
+
+
+# ---- Unique names for the models of several files.
+
+
+def named_models(
+    files: Sequence[tuple[str, Mapping[str, Dataset]]],
+) -> dict[str, Dataset]:
+    """Return all models of all files, each under a unique name.
+
+    Parameters
+    ----------
+    files : sequence of (str, mapping of str to Predictions)
+        The name of each file and its models.
+
+    Returns
+    -------
+    dict
+        For one file, the names of its models. For several, the file name without its suffix, followed by the
+        model's name if the file has several models; numbered if that is not unique.
+    """
+    named: dict[str, Dataset] = {}
+    for file, models in files:
+        stem = PurePath(file).stem or file
+        for model, data in models.items():
+            name = model if len(files) == 1 else stem if len(models) == 1 else f"{stem}: {model}"
+            count, base = 1, name
+            while name in named:
+                count += 1
+                name = f"{base} ({count})"
+            named[name] = data.renamed(name)
+    return named

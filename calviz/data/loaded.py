@@ -1,19 +1,269 @@
-"""Input and output of reading: options, what was recognised, and the loaded data."""
+"""Reading options, what was recognised, notices, usual names of columns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from enum import Enum, unique
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from calviz.core.errors import OptionError, Repair
-from calviz.core.finding import Finding
+from calviz.core.errors import Finding, InputError, OptionError, Repair, Severity
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import RENORMALISE
 from calviz.core.row_columns import Kind
-from calviz.data.recognition.column_names import is_of_first_class
+
+# ---- Every kind of notice about a file: its code, and what it is about.
+#
+# A new kind takes the number after the largest; codes are never reused. A notice that belongs to none of the kinds below needs a new one.
+
+
+@unique
+class Notice(Enum):
+    """Kinds of notices by what they are about; the value is the stable code.
+
+    Attributes
+    ----------
+    value : str
+        The code ("DATA001").
+    title : str
+        What its notices are about.
+    """
+
+    title: str
+
+    COMMENT_LINES = "DATA001", "Lines skipped at the top of a text file"
+    ENCODING = "DATA002", "Text that is not UTF-8"
+    SCORE_COLUMNS = "DATA003", "Columns that are taken as the scores, and similar ones that are not"
+    COMPLEMENT = "DATA004", "Two columns with complementary forecasts of one event"
+    LABEL_COLUMN = "DATA005", "A column that is taken as the label without being named like one"
+    ROW_SUMS = "DATA006", "Rows whose probabilities do not sum to 1"
+    LABEL_VALUES = "DATA007", "Values of the label that are not simply names or numbers of classes"
+    UNUSED_GROUPS = "DATA008", "Columns that are not used as groups"
+    HALF_PRECISION = "DATA009", "Scores stored in half precision"
+    REPAIRED = "DATA010", "Changes that were asked for"
+    CONVERTED = "DATA011", "Scores in percent, logarithms, and numbers kept in single precision"
+    LOGS_AND_HINTS = (
+        "DATA012",
+        "How logs of language models are read, and columns that may be clusters or weights",
+    )
+    UNUSED_VALUES = (
+        "DATA013",
+        "Labels without predictions, and columns that cannot be used as times",
+    )
+    WEIGHT_ZERO = "DATA014", "Rows of weight 0, which neither fit nor judge"
+    LEFT_OUT = "DATA015", "Columns and arrays that are left out"
+
+    def __new__(cls, code: str, title: str) -> Notice:
+        """Make a kind whose value is its code."""
+        kind = object.__new__(cls)
+        kind._value_ = code
+        kind.title = title
+        return kind
+
+    def finding(self, severity: Severity, message: str) -> Finding:
+        """Return a notice of this kind: one sentence."""
+        return Finding(self.value, severity, message)
+
+
+# ---- The notice about numbers that are stored in half precision, for all formats.
+
+
+def stored_in_half_precision(what: str) -> Finding:
+    """Return the notice about columns or an array; `what` ends with the verb ("2 columns are")."""
+    return Notice.HALF_PRECISION.finding(
+        "warning",
+        f"{what} stored in half precision (3 digits): calibration errors below 0.001 cannot be distinguished from rounding",
+    )
+
+
+# ---- Errors that the readers of several formats raise, in the same words.
+
+
+def damaged(how: str = "") -> InputError:
+    """Return the error about a file that cannot be read to its end; `how` says what is wrong with it, if that is known."""
+    detail = f": {how}" if how else ""
+    return InputError(f"the file is damaged or incomplete{detail}", remedy="save or copy it again")
+
+
+def no_rows(what: str = "there are no rows of data") -> InputError:
+    """Return the error about a file without rows; `what` is the beginning of its sentence."""
+    return InputError(what, remedy="save the file with at least one row of predictions")
+
+
+# ---- Words for rows and lines of a file in messages.
+
+
+#: How many places a message names.
+NAMED = 5
+
+
+def place(row: int, line: Callable[[int], int | None]) -> str:
+    """Return "row 4 (line 5)", or "row 4" if there is no line number."""
+    at = line(row)
+    return f"row {row + 1:,}" + (f" (line {at:,})" if at is not None else "")
+
+
+def join_places(places: list[str], total: int) -> str:
+    """Join the places, and add how many more there are."""
+    more = total - len(places)
+    return ", ".join(places) + (f" and {more:,} more" if more > 0 else "")
+
+
+# ---- Usual names of the columns in files of predictions.
+
+
+LABELS = (
+    "label", "labels", "y", "y_true", "ytrue", "true_label", "true_labels", "truelabel", "target",
+    "targets", "ground_truth", "groundtruth", "gt", "truth", "true", "true_class", "class",
+    "actual", "outcome", "y_test", "y_label", "label_true", "labels_true", "true_y", "gold",
+    "category", "class_label", "event", "observed",
+)  # fmt: skip
+#: Names of 0/1 columns after the event that they record, in credit and in medicine.
+EVENTS = (
+    "default", "defaulted", "default_flag", "is_default", "bad", "is_bad", "bad_flag", "fraud", "is_fraud",
+    "churn", "churned", "died", "death", "dead", "mortality", "deceased", "disease", "diseased", "diagnosis",
+    "readmitted", "readmission", "relapse", "recurrence", "case",
+)  # fmt: skip
+SPLITS = (
+    "split", "splits", "subset", "partition", "data_split", "dataset_split", "set", "fold", "phase",
+)  # fmt: skip
+IDS = (
+    "id", "ids", "index", "idx", "row", "row_id", "sample_id", "example_id", "image_id", "image",
+    "filename", "file_name", "file", "path", "uid", "uuid", "guid", "key", "", "unnamed:_0",
+    "record_id", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
+)  # fmt: skip
+#: Names of columns that may define clusters of rows if their values repeat.
+CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient", "subject", "site",
+            "user", "customer", "hospital", "household", "participant", "customer_id", "client_id",
+            "site_id", "hospital_id", "participant_id", "account_id", "loan_id")  # fmt: skip
+WEIGHTS = (
+    "weight", "weights", "sample_weight", "sample_weights", "survey_weight", "w", "wt", "freq",
+    "frequency", "n_rows",
+)  # fmt: skip
+TIMES = (
+    "date", "time", "datetime", "timestamp", "date_time", "day", "month", "created_at", "event_time",
+    "event_date", "game_date", "match_date", "forecast_date", "created", "period",
+)  # fmt: skip
+#: Words that mark other time columns, such as origination_date, and words that rule them out, such as date_of_birth.
+TIME_WORDS, NO_TIME_WORDS = (
+    frozenset({"date", "datetime", "timestamp"}),
+    frozenset({"birth", "dob", "death"}),
+)
+CONFIDENCES = (
+    "confidence", "confidences", "conf", "max_prob", "max_probability", "top1_prob", "top_prob",
+    "top1_confidence", "pred_prob", "predicted_prob", "predicted_probability", "msp", "pred_conf",
+)  # fmt: skip
+CORRECTS = (
+    "correct", "is_correct", "hit", "hits", "accuracy", "acc", "right", "correctness", "was_correct",
+)  # fmt: skip
+PREDICTED = (
+    "pred_label", "pred", "prediction", "predicted", "predicted_label", "y_pred", "ypred", "y_hat",
+    "yhat", "predicted_class", "pred_class", "top1", "label_pred", "preds", "predictions",
+    "pred_labels", "predicted_labels", "argmax", "decision",
+)  # fmt: skip
+#: Arrays and list columns that hold the scores of all classes.
+PROBABILITIES = (
+    "probs", "probabilities", "predictions", "y_prob", "prob", "proba", "probas", "y_proba",
+    "y_probs", "p", "probability", "softmax", "y_score", "y_scores", "scores", "preds", "p_hat",
+    "phat", "predict_proba", "pred_probs", "pred_proba", "posteriors", "confidences", "outputs",
+    "y_pred", "y_pred_proba", "score", "y_hat", "prob1", "p1", "p_1", "prob_1", "positive",
+    "probability_1", "output", "prediction", "pred_prob", "forecast", "risk", "prob_positive",
+    "p_positive", "test_probs", "arr_0", "probability_positive", "proba_1",
+    "predicted_probability", "predicted_prob", "pd", "predicted_risk", "pred_risk", "estimated_risk", "default_probability", "probability_of_default",
+)  # fmt: skip
+LOGITS = (
+    "logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds", "logprobs",
+    "log_probs", "log_probabilities", "log_likelihoods", "loglikelihoods",
+)  # fmt: skip
+#: Names of columns with the log-probability of the answer.
+LOG_CONFIDENCES = (
+    "logprob", "log_prob", "log_probability", "answer_logprob", "sequence_logprob", "loglik", "log_likelihood",
+)  # fmt: skip
+
+#: Prefixes of the names of score columns, in order of preference, and the kind of score they mean.
+PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.DOTALL), kind)
+    for pattern, kind in (
+        (r"(?:p|prob|proba|probs|probability|probabilities|y_prob|y_proba|softmax|predict_proba)"
+         r"[_.: ](?P<name>.+)", "probabilities"),
+        (r"(?:p|prob|proba|probability)\((?P<name>.+)\)", "probabilities"),
+        (r"(?:p|prob|proba|softmax|probability)(?P<name>\d+)", "probabilities"),
+        (r"(?:log_?probs?|log_?lik(?:elihood)?)[_.: ](?P<name>.+)", "logits"),
+        (r"(?:(?:y_)?logits?(?:[_.: ]|(?=\d))|(?:y_)?logit)(?P<name>.+)", "logits"),
+        (r"(?:score|scores|y_score|output)[_.: ](?P<name>.+)", ""),
+        (r"prob(?P<name>[^_].*)", "probabilities"),
+    )
+)  # fmt: skip
+
+#: What a column of one score is called, after its prefix, if it holds the probability of the event.
+EVENT = ("1", "positive")
+#: What it is called if it holds the probability that there is no event.
+NO_EVENT = ("0", "false", "no", "neg", "negative")
+
+#: Ending of the outcomes of complementary forecasts: prob1, prob2, prob1_outcome, prob2_outcome.
+OUTCOME = "_outcome"
+#: Endings of the name of a column with the outcome of the score column whose name comes before.
+OUTCOME_ENDINGS = (OUTCOME, "_label", "_true", "_actual", "_result", "_target")
+_ONE_HOT = ("y_{0}", "label_{0}", "labels_{0}", "true_{0}", "target_{0}", "is_{0}", "onehot_{0}",
+            "one_hot_{0}", "y_true_{0}", "gt_{0}", "outcome_{0}", "class_{0}", "actual_{0}")  # fmt: skip
+
+#: Words for a split at the beginning or the end of the key of an array.
+SPLIT_WORDS = (
+    "train", "training", "val", "valid", "validation", "cal", "calib", "calibration", "dev", "test",
+    "eval", "evaluation", "holdout",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 12)
+def plain(name: str) -> str:
+    """Normalise a name for comparison: lower case, words joined by underscores."""
+    return re.sub(r"[\s\-.]+", "_", name.strip().lower())
+
+
+def by_prefix(name: str) -> tuple[str, str]:
+    """Return the class and the kind of score given by the name of a score column; empty if it has no known prefix."""
+    for pattern, kind in PREFIXES:
+        if match := pattern.fullmatch(name):
+            return match["name"].strip(), kind
+    return "", ""
+
+
+def is_of_first_class(name: str, classes: tuple[str, ...]) -> bool:
+    """Whether the only score column is that of the first of two classes: it has its name, or that of no event.
+
+    >>> is_of_first_class("no", ("no", "yes")), is_of_first_class("0", ("no", "yes"))
+    (True, True)
+    >>> is_of_first_class("yes", ("no", "yes")), is_of_first_class("0", ("1", "0"))
+    (False, False)
+    """
+    word, (first, second) = name.casefold(), (c.casefold() for c in classes)
+    return word != second and (word == first or word in NO_EVENT)
+
+
+def one_hot_names(column: str, class_name: str) -> tuple[str, ...]:
+    """Possible names of the 0/1 column that belongs to a score column."""
+    return tuple(f"{column}{ending}" for ending in OUTCOME_ENDINGS) + tuple(
+        form.format(class_name) for form in _ONE_HOT
+    )
+
+
+_SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", re.IGNORECASE)
+
+
+def count_scores(columns: Iterable[str]) -> int:
+    """Count the names that begin like score columns; a quick check for very wide tables."""
+    return sum(_SCORE.match(name) is not None for name in columns)
+
+
+def is_score_name(name: str) -> bool:
+    """Whether a name is usual for a column of scores, and not for one of predicted classes."""
+    usual = {*PROBABILITIES, *LOGITS, *LOG_CONFIDENCES, *CONFIDENCES} - {*PREDICTED}
+    return plain(name) in usual or bool(by_prefix(name)[1])
+
+
+# ---- Input and output of reading: options, what was recognised, and the loaded data.
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,26 @@
-"""Questions with choices, as logs of language models hold them: the scores of all choices, and the right ones."""
+"""Questions with choices, as logs of language models hold them, as rows; a table over Arrow memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Literal
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.errors import Finding, InputError, OptionError
+from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_LINE, MAX_ROWS
+from calviz.core.probabilities import ROW_SUM_TOLERANCE
+from calviz.core.row_columns import Factor
+from calviz.data import loaded as column_names
+from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Source, Table, allocate, without_bom
+from calviz.data.loaded import Notice, ReadingOptions, no_rows
+
+# ---- Questions with choices, as logs of language models hold them: the scores of all choices, and the right ones.
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,3 +111,514 @@ def rows_of_others(table: Any, rows: IntArray) -> Any:
     """Take rows, shape (r,), of the other columns."""
     # pyarrow cannot take rows from a table without columns.
     return table.take(rows) if table.num_columns else table
+
+
+# ---- A table backed by an Arrow table in memory: for parsed JSON, logs and data frames.
+
+
+@dataclass(eq=False, kw_only=True)
+class ArrowRows(Table):
+    """Rows of an Arrow table; columns of lists or of objects of numbers hold several scores per row.
+
+    Attributes
+    ----------
+    data : pyarrow.Table
+    lines : ndarray of int, optional
+        Line number of each row in a text file, shape (n,).
+    """
+
+    data: Any
+    lines: npt.NDArray[np.int64] | None = None
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Copy the requested columns; see `Table.fetch`."""
+        from calviz.data import arrow_tables as arrow_columns
+
+        arrays = tuple(self._scores(group) for group in scores)
+        single_columns: dict[str, npt.NDArray[Any] | Factor] = {
+            name: arrow_columns.single(self.data.column(name), name) for name in columns
+        }
+        return Fetched(arrays, single_columns)
+
+    def _scores(self, group: tuple[str, ...]) -> Any:
+        from calviz.data import arrow_tables as arrow_columns
+
+        width = self[group[0]].width if len(group) == 1 else None
+        out = allocate(self.data.num_rows, width or len(group), np.float64)
+        if width is not None:
+            try:
+                arrow_columns.fill_block(out, self.data.column(group[0]), group[0], 0)
+            except InputError as error:
+                line = self.line(error.row - 1) if error.row else None
+                raise InputError(error.what, row=error.row, line=line, column=group[0]) from None
+        else:
+            arrow_columns.fill(out, [self.data.column(name) for name in group])
+        return out
+
+    def line(self, row: int) -> int | None:
+        """Line number of a row, counting blank lines."""
+        if self.lines is None:
+            return None
+        return int(self.lines[row])
+
+    def is_empty(self, row: int, name: str) -> bool:
+        """Whether a value is absent rather than a written NaN."""
+        outer, _, inner = name.partition("[")
+        if outer not in self:
+            return False
+        value = self.data.column(outer)[row].as_py()
+        if isinstance(value, dict):
+            value = value.get(inner.removesuffix("]"))
+        return value is None
+
+
+def columns_of(data: Any, what: str) -> tuple[Column, ...]:
+    """Describe the columns of an Arrow table; raise InputError if it has too many columns or no rows.
+
+    Parameters
+    ----------
+    data : pyarrow.Table
+    what : str
+        Beginning of the message about too many columns ("the objects have").
+    """
+    from calviz.data import arrow_tables as arrow_columns
+
+    MAX_COLUMNS.check(data.num_columns, f"{what} {data.num_columns:,} keys")
+    if not data.num_rows:
+        raise no_rows()
+    return tuple(
+        arrow_columns.describe(
+            name, data.column(name).type, partial(data.column(name).slice, 0, SAMPLE_ROWS)
+        )
+        for name in data.column_names
+    )
+
+
+# ---- Turn questions with choices into rows of predictions.
+#
+# If all questions have the same number of choices, a row holds the scores of all choices. Otherwise a row is either a question, with its
+# top choice and whether that is right; or a choice, with its probability and whether it is the right one; or only questions with one
+# given number of choices are read. Both logs of language models and JSON rows are converted here.
+
+
+#: How many distinct numbers of choices are listed in a message.
+_NAMED = 4
+_RIGHT = ("wrong", "right")
+#: Name of the cluster column if each choice is a row.
+_QUESTION = "question"
+#: Name of the column with the number of choices of the row's question.
+_CHOICES = "choices"
+
+
+def table_of(questions: Questions, tool: str, notices: Sequence[Finding] = ()) -> Table:
+    """Return the questions as rows: all scores if each question has the same number of choices, the top choice otherwise.
+
+    Parameters
+    ----------
+    questions : Questions
+    tool : str
+        Name of the program that wrote the log, or of the format.
+    notices : sequence of Finding
+        Findings of the reader so far.
+    """
+    if len(questions.numbers) == 1:
+        return _question_rows(questions, tool, notices)
+    numbers = ", ".join(f"{k}" for k in questions.numbers[:_NAMED])
+    numbers += ", …" if len(questions.numbers) > _NAMED else ""
+    text = (
+        f"the rows have different numbers of choices ({numbers}): the top choice of each row is judged; each choice by itself is judged "
+        f"by choices='each' (--choices each), the questions of one number alone by choices='{questions.numbers[-1]}'"
+    )
+    findings = [*notices, Notice.LOGS_AND_HINTS.finding("info", text)]
+    return _top_choice_rows(questions, tool, findings, next(iter(questions.scores)))
+
+
+def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOptions]:
+    """Apply `options.choices`: return the table of the requested rows, and the options to read it with.
+
+    Raises
+    ------
+    OptionError
+        If the file has no questions with choices, or none with the requested number.
+    """
+    questions, choice = table.questions, options.choices
+    if questions is None:
+        if choice is not None:
+            raise OptionError(
+                f"'choices' is for questions with choices: logs of language models, and rows with different numbers of scores; this "
+                f"is {table.format}, whose rows are read as they are."
+            )
+        return table, options
+    requested = options.scores[0] if options.scores and len(options.scores) == 1 else ""
+    name = requested if requested in questions.scores else next(iter(questions.scores))
+    if choice is None and (requested != name or requested in table):
+        return table, options
+    # Scores requested by name are selected here; they are not a column of the resulting table.
+    options = replace(options, choices=None, scores=None if requested == name else options.scores)
+    notices = [n for n in table.notices if "choices='each'" not in n.message]
+    if choice == "each":
+        cluster = options.cluster_column
+        result = _choice_rows(questions, table.format, notices, name)
+        return result, replace(options, cluster_column=_QUESTION if cluster is None else cluster)
+    if choice in (None, "top"):
+        return _top_choice_rows(questions, table.format, notices, name), options
+    rows = np.flatnonzero(questions.counts == int(choice))
+    if not rows.size:
+        numbers = ", ".join(f"{k}" for k in questions.numbers[:10])
+        raise OptionError(
+            f"no question has {choice} choices; the numbers of choices are {numbers}."
+        )
+    left_out = len(questions.counts) - rows.size
+    if left_out:
+        text = f"{left_out:,} of {len(questions.counts):,} questions do not have {choice} choices and are left out"
+        notices.append(Notice.LOGS_AND_HINTS.finding("info", text))
+    result = _question_rows(questions.take(rows), table.format, notices)
+    by_name = requested == name and name in result
+    return result, replace(options, scores=(name,)) if by_name else options
+
+
+def _question_rows(questions: Questions, tool: str, notices: Sequence[Finding]) -> Table:
+    """One row per question, with the scores of all choices."""
+    import pyarrow as pa
+
+    k = questions.numbers[0]
+    columns: dict[str, Any] = {
+        (name if questions.kind == "logits" else "probs"): pa.FixedSizeListArray.from_arrays(
+            pa.array(values), k
+        )
+        for name, values in questions.scores.items()
+    }
+    columns["label"] = pa.array(questions.right)
+    return _table(questions, columns, questions.others, tool, notices, _names(questions.texts, k))
+
+
+def _top_choice_rows(
+    questions: Questions, tool: str, notices: Sequence[Finding], name: str
+) -> Table:
+    """One row per question: the probability of its top choice, and whether that is right."""
+    import pyarrow as pa
+
+    confidence, correct = questions.top_choices(name)
+    columns: dict[str, Any] = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
+    if questions.count_is_informative:
+        columns[_CHOICES] = pa.array(questions.counts)
+    return _table(questions, columns, questions.others, tool, notices)
+
+
+def _choice_rows(questions: Questions, tool: str, notices: Sequence[Finding], name: str) -> Table:
+    """One row per choice: its probability, whether it is the right one, and its question."""
+    import pyarrow as pa
+
+    p, counts = questions.probabilities(name), questions.counts
+    MAX_ROWS.check(p.size, f"there are {p.size:,} choices")
+    rows = np.repeat(np.arange(len(counts)), counts)
+    place = np.arange(p.size) - questions.starts[:-1][rows]
+    others = questions.others
+    ids = (
+        others.column("id").to_pylist()
+        if "id" in others.column_names
+        else range(1, len(counts) + 1)
+    )
+    question_ids = np.array([str(one) for one in ids], dtype=object)[rows]
+    columns: dict[str, Any] = {
+        "probability": pa.array(np.minimum(p, 1.0)),
+        "label": pa.array((place == questions.right[rows]).astype(np.int8)),
+        _QUESTION: pa.array(question_ids).dictionary_encode(),
+        "id": pa.array(
+            [f"{one}#{j + 1}" for one, j in zip(question_ids, place.tolist(), strict=True)]
+        ),
+    }
+    if questions.count_is_informative:
+        columns[_CHOICES] = pa.array(counts[rows])
+    text = (
+        f"each choice is a row: its probability against whether it is the right one; {p.size:,} choices of {len(counts):,} questions, "
+        "which are the clusters; both add up to 1 in each question, so accuracy and mean gap of these rows mean nothing: look at the "
+        "diagram and the ECE"
+    )
+    findings = [*notices, Notice.LOGS_AND_HINTS.finding("info", text)]
+    return _table(questions, columns, rows_of_others(others, rows), tool, findings, _RIGHT)
+
+
+def _table(
+    questions: Questions,
+    columns: Mapping[str, Any],
+    others: Any,
+    tool: str,
+    notices: Sequence[Finding],
+    names: tuple[str, ...] = (),
+) -> Table:
+    import pyarrow as pa
+
+    rest = {name: others.column(name) for name in others.column_names if name not in columns}
+    # Columns of the file come before the number of choices among the groups.
+    last = {_CHOICES: columns[_CHOICES]} if _CHOICES in columns else {}
+    first = {name: values for name, values in columns.items() if name not in last}
+    data = pa.table(first | rest | last)
+    return ArrowRows(
+        format=tool,
+        columns=columns_of(data, "the log has"),
+        data=data,
+        class_names=names,
+        notices=list(notices),
+        questions=questions,
+    )
+
+
+def _names(texts: Sequence[tuple[str, ...]], k: int) -> tuple[str, ...]:
+    """The texts of the choices if all questions have the same ones; letters or numbers otherwise."""
+    if texts and len(set(texts[0])) == k and all(choices == texts[0] for choices in texts):
+        return texts[0]
+    return tuple(chr(ord("A") + j) if k <= 26 else str(j) for j in range(k))
+
+
+# ---- Convert answers of language models to multiple-choice questions to columns that recognition knows.
+#
+# The readers of log formats turn each row into an `Answer`; here the answers become questions with choices (`data/multiple_choice.py`), or
+# confidences if the choices have no scores.
+
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a model to one question.
+
+    Attributes
+    ----------
+    id : str
+        Identifier of the question.
+    scores : tuple of float
+        Log-likelihood of each choice; empty if only `confidence` is known.
+    lengths : tuple of int
+        Length of each choice in bytes; empty if the log does not hold the choices.
+    label : int
+        Index of the right choice.
+    confidence : float
+        Confidence of the answer, if there are no scores.
+    correct : bool
+        Whether the answer is right, if there are no scores.
+    choices : tuple of str
+        Texts of the choices, if the log holds them.
+    columns : mapping of str to str
+        Other columns: task, model, subject.
+    """
+
+    id: str
+    scores: tuple[float, ...] = ()
+    lengths: tuple[int, ...] = ()
+    label: int = -1
+    confidence: float = float("nan")
+    correct: bool = False
+    choices: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+def lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield the non-blank lines of a stream with their 1-based line numbers; reads block by block."""
+    rest, number, read = b"", 0, 0
+    while block := stream.read(_BLOCK):
+        block = block if read else without_bom(block)
+        read += len(block)
+        MAX_JSON.check(read, "there is more text")
+        MAX_LINE.check(len(rest), f"line {number + 1:,} is longer")
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            number += 1
+            if line.strip():
+                yield number, line
+    if rest.strip():
+        yield number + 1, rest
+
+
+def open_log(
+    answers_of: Callable[[Source], tuple[list[Answer], list[Finding]]], tool: str, source: Source
+) -> Table:
+    """Read the answers of a log as a table; see `Format.open`."""
+    answers, findings = answers_of(source)
+    return as_table(answers, tool, findings)
+
+
+def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = ()) -> Table:
+    """Return the answers as a table.
+
+    Parameters
+    ----------
+    answers : sequence of Answer
+    tool : str
+        Name of the log format.
+    notices : sequence of Finding
+        Findings of the reader so far.
+
+    Raises
+    ------
+    InputError
+        If there are no answers.
+    """
+    import pyarrow as pa
+
+    if not answers:
+        raise InputError("the log holds no answers", remedy="log at least one")
+    MAX_ROWS.check(len(answers), f"the log has {len(answers):,} rows")
+    columns: dict[str, Any] = {}
+    for key in dict.fromkeys(key for a in answers for key in a.columns):
+        values = [a.columns.get(key, "") for a in answers]
+        if len(set(values)) > 1:
+            columns[key] = pa.array(values).dictionary_encode()
+    identifiers = [a.id for a in answers]
+    if len(set(identifiers)) == len(identifiers):
+        columns["id"] = pa.array(identifiers)
+    counts = np.array([len(a.scores) for a in answers])
+    if counts.min() > 1:
+        return table_of(_questions(answers, counts, pa.table(columns)), tool, notices)
+    confidence = np.array([a.confidence for a in answers])
+    correct = np.array([a.correct for a in answers])
+    scored = counts > 0
+    if scored.any():
+        questions = _questions([a for a in answers if a.scores], counts[scored], pa.table({}))
+        confidence[scored], correct[scored] = questions.top_choices("logits")
+    judged = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
+    data = pa.table(judged | {key: column for key, column in columns.items() if key not in judged})
+    return ArrowRows(
+        format=tool, columns=columns_of(data, "the log has"), data=data, notices=list(notices)
+    )
+
+
+def _questions(answers: Sequence[Answer], counts: IntArray, others: Any) -> Questions:
+    scores = {"logits": np.array([one for a in answers for one in a.scores])}
+    if all(len(a.lengths) == len(a.scores) and min(a.lengths) > 0 for a in answers):
+        lengths = np.array([one for a in answers for one in a.lengths])
+        scores["logits_per_byte"] = scores["logits"] / lengths
+    return Questions(
+        scores=scores,
+        kind="logits",
+        starts=np.concatenate([[0], np.cumsum(counts)]),
+        right=np.array([a.label for a in answers]),
+        others=others,
+        texts=[a.choices for a in answers],
+    )
+
+
+# ---- JSON rows with different numbers of choices.
+#
+# Lists or objects of scores form one column per class only if all rows have the same classes. A mix of questions with two and with five
+# choices does not; `data/multiple_choice.py` turns these into rows that can be evaluated.
+
+
+#: Pairs of keys for class and score in list elements, as written by Hugging Face pipelines.
+_PAIRS = (("label", "score"), ("label", "probability"), ("class", "probability"))
+
+
+def paired(table: Any) -> Any:
+    """Replace all columns of lists ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``."""
+    for name in table.column_names:
+        table = _pairs_as_objects(table, name)
+    return table
+
+
+def questions_of(table: Any) -> Questions | None:
+    """Return rows with different classes as questions; None if all rows have the same classes, or some row has no distribution.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The result of `paired`.
+    """
+    import pyarrow as pa
+
+    plain = {column_names.plain(name): name for name in table.column_names}
+    scores = next((plain[n] for n in _SCORES if n in plain), None)
+    label = next((plain[n] for n in column_names.LABELS if n in plain), None)
+    if scores is None or label is None or "confidence" in plain or "correct" in plain:
+        return None
+    kind = table.schema.field(scores).type
+    if not (pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return None
+    if pa.types.is_nested(table.schema.field(label).type):
+        return None
+    if _even(table.column(scores)):
+        return None
+    logits = column_names.plain(scores) in column_names.LOGITS
+    rows = _choices(table.column(scores).to_pylist(), table.column(label).to_pylist(), logits)
+    if rows is None:
+        return None
+    return Questions(
+        scores={scores: np.array([value for values, _, _ in rows for value in values])},
+        kind="logits" if logits else "probabilities",
+        starts=np.concatenate([[0], np.cumsum([len(values) for values, _, _ in rows])]),
+        right=np.array([right for _, right, _ in rows]),
+        others=table.select([n for n in table.column_names if n not in (scores, label)]),
+        texts=[texts for _, _, texts in rows],
+    )
+
+
+_SCORES = (*column_names.PROBABILITIES, *column_names.LOGITS)
+
+
+def _pairs_as_objects(table: Any, name: str) -> Any:
+    """Replace one column of ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``."""
+    import pyarrow as pa
+
+    kind = table.schema.field(name).type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return table
+    if not pa.types.is_struct(kind.value_type):
+        return table
+    fields = {kind.value_type.field(j).name for j in range(kind.value_type.num_fields)}
+    pair = next((p for p in _PAIRS if set(p) == fields), None)
+    if pair is None:
+        return table
+    rows = [
+        None
+        if row is None
+        else {str(element[pair[0]]): element[pair[1]] for element in row if element is not None}
+        for row in table.column(name).to_pylist()
+    ]
+    if any(row is not None and len(row) == 0 for row in rows):
+        return table
+    try:
+        column = pa.array(rows)
+    except pa.ArrowException:
+        return table
+    return table.set_column(table.column_names.index(name), name, column)
+
+
+def _even(column: Any) -> bool:
+    """Whether all rows have the same classes, or some row is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        return True
+    if pa.types.is_struct(column.type):
+        return all(
+            pc.struct_field(column, [j]).null_count == 0 for j in range(column.type.num_fields)
+        )
+    return len(pc.unique(pc.list_value_length(column))) == 1
+
+
+def _choices(
+    rows: Sequence[Any], labels: Sequence[Any], logits: bool
+) -> list[tuple[list[float], int, tuple[str, ...]]] | None:
+    """Return scores, index of the right one, and names (if any) of each row; None if a row is not a distribution."""
+    choices: list[tuple[list[float], int, tuple[str, ...]]] = []
+    for row, label in zip(rows, labels, strict=True):
+        has_names = isinstance(row, Mapping)
+        scores: dict[Any, float] = (
+            {k: v for k, v in row.items() if v is not None} if has_names else dict(enumerate(row))
+        )
+        values = list(scores.values())
+        if len(values) < 2 or not all(_is_number(v) for v in values):
+            return None
+        # The true class must be among the classes of the row.
+        if (str(label) if has_names else label) not in scores:
+            return None
+        if not logits and (min(values) < 0 or abs(sum(values) - 1) > ROW_SUM_TOLERANCE):
+            return None
+        right = list(scores).index(str(label) if has_names else label)
+        choices.append((values, right, tuple(scores) if has_names else ()))
+    return choices
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,32 +1,317 @@
-"""From a file to predictions: find the format, recognise the columns, build the predictions, report what was done."""
+"""From a file or folder to predictions, step by step."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
-from calviz.core.errors import InputError, OptionError
-from calviz.core.finding import Finding
+from calviz.core.errors import Finding, InputError, OptionError, needs, shortened
+from calviz.core.limits import MAX_ARRAYS
 from calviz.core.predictions import Dataset
-from calviz.data.building.build import Built, build
-from calviz.data.file_bytes import Source
-from calviz.data.folders import Logs, Together
-from calviz.data.format import format_of
+from calviz.core.profile import (
+    KEY,
+    SUMS,
+    Profile,
+    columns_of,
+    group_names,
+    merge,
+    profile_from_columns,
+    read_facts,
+)
+from calviz.core.row_columns import Factor
+from calviz.data.building import Built, build
+from calviz.data.format import FORMATS, Format, Source, Table, format_of
 from calviz.data.joining import LabelFile, in_label_file, join
-from calviz.data.loaded import Loaded, ReadingForMap, ReadingOptions, Recognition
-from calviz.data.multiple_choice import by_choices
-from calviz.data.notices import Notice
-from calviz.data.profile_files import facts_in
-from calviz.data.profile_files import loaded as loaded_profile
-from calviz.data.profile_files import of_table as profile_of
-from calviz.data.recognition.layout import ColumnRoles
-from calviz.data.recognition.recognise import recognise, with_array_names
-from calviz.data.table import Table
+from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
+from calviz.data.questions import Answer, as_table, by_choices
+from calviz.data.recognition import recognise, with_array_names
+from calviz.data.score_columns import ColumnRoles
+
+# ---- Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups.
+
+
+_AROUND = re.compile(r"^samples_|(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?$", re.IGNORECASE)
+#: Several files given together, as pairs of name and bytes.
+Together = tuple[tuple[str, bytes], ...]
+
+
+class Logs:
+    """Several logs read as one.
+
+    Attributes
+    ----------
+    name : str
+    size : int
+        Total size of the logs in bytes.
+    others : tuple of str
+        Names of the given files that are not logs.
+    """
+
+    def __init__(self, name: str, sources: Sequence[Source], folders: Sequence[str] = ()) -> None:
+        formats = [(source, _log_format(source)) for source in sources]
+        self.name = name
+        self._logs = [(source, entry) for source, entry in formats if entry is not None]
+        self._folders = [f for f, (_, entry) in zip(folders, formats, strict=False) if entry]
+        self.others = tuple(source.name for source, entry in formats if entry is None)
+        if not self._logs:
+            raise InputError(
+                "this is a folder", file=self.name,
+                remedy="name a file in it (folders of lm-evaluation-harness samples or of Inspect logs are read as one)",
+            )  # fmt: skip
+        self.size = sum(source.size for source, _ in self._logs)
+
+    @classmethod
+    def of_folder(cls, path: Path, name: str | None = None) -> Self:
+        """Return all logs below a folder; raise InputError if there is none."""
+        files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+        MAX_ARRAYS.check(len(files), f"the folder has {len(files):,} files")
+        sources = [(source, file) for file in files if (source := _opened(file)) is not None]
+        return cls(
+            name or path.resolve().name,
+            [source for source, _ in sources],
+            [file.parent.name for _, file in sources],
+        )
+
+    @classmethod
+    def of_files(cls, files: Together, name: str | None = None) -> Self:
+        """Return the logs among files uploaded together; raise InputError if there is none."""
+        MAX_ARRAYS.check(len(files), f"there are {len(files):,} files")
+        # Sorted like the files of a folder, so that the digest equals that of the folder.
+        sources = [Source(content, title) for title, content in sorted(files)]
+        logs = cls(name or "several files", sources)
+        if name is None:
+            first, *rest = (source.name for source, _ in logs._logs)
+            # "samples_boolq_2026-11-20T10-00-00.000001.jsonl" is named after its task.
+            task = _AROUND.sub("", first) or first
+            logs.name = f"{task} and {len(rest)} more" if rest else first
+        return logs
+
+    def table(self) -> Table:
+        """Return all answers as one table; raise InputError, naming the log, if one cannot be read."""
+        runs: dict[tuple[str, ...], tuple[list[Answer], list[Finding]]] = {}
+        repeated = 0
+        several = len(set(self._folders)) > 1
+        for index, (source, entry) in enumerate(self._logs):
+            try:
+                assert entry.answers is not None
+                answers, findings = entry.answers(source)
+            except InputError as error:
+                raise error.in_file(source.name) from None
+            if several:
+                answers = [_of_model(a, self._folders[index]) for a in answers]
+            # Logs are sorted by date: if a task was run twice, the last run counts.
+            model_and_task = (
+                tuple(answers[0].columns.get(key, "") for key in ("model", "task"))
+                if answers
+                else ()
+            )
+            key = model_and_task if any(model_and_task) else (source.name,)
+            repeated += key in runs
+            runs[key] = answers, findings
+        notices = [finding for _, findings in runs.values() for finding in findings]
+        if repeated:
+            text = f"{repeated} log{'s' if repeated > 1 else ''} of a task that was run again later {'were' if repeated > 1 else 'was'} left out"
+            notices.append(Notice.LOGS_AND_HINTS.finding("info", text))
+        # lm-evaluation-harness writes its result files into the same folder.
+        left_out = [name for name in self.others if not name.startswith("results")]
+        if left_out:
+            text = f"left out, not {'logs' if len(left_out) > 1 else 'a log'}: {short(', '.join(left_out), 80)}"
+            notices.append(Notice.LOGS_AND_HINTS.finding("info", text))
+        formats = " and ".join(dict.fromkeys(entry.label.split(" (")[0] for _, entry in self._logs))
+        count = f"{len(runs)} log{'s' if len(runs) > 1 else ''} of {formats}"
+        all_answers = [answer for answers, _ in runs.values() for answer in answers]
+        return as_table(all_answers, count, list(dict.fromkeys(notices)))
+
+    def hasher(self) -> Callable[[], str]:
+        """Return a function that computes the BLAKE2b-256 hash of the digests of all logs."""
+        digests = [source.hasher() for source, _ in self._logs]
+
+        def digest() -> str:
+            digester = hashlib.blake2b(digest_size=32)
+            for log_digest in digests:
+                digester.update(log_digest().encode())
+            return digester.hexdigest()
+
+        return digest
+
+
+def _of_model(answer: Answer, folder: str) -> Answer:
+    """Add the model, which lm-evaluation-harness names only by the folder of the log."""
+    if "model" in answer.columns:
+        return answer
+    model = shortened(folder)
+    return replace(
+        answer, id=f"{model}/{answer.id}", columns={"model": model} | dict(answer.columns)
+    )
+
+
+def are_logs(files: Together) -> bool:
+    """Whether at least one of several files is a log of a language model."""
+    return any(_log_format(Source(content, name)) is not None for name, content in files)
+
+
+def _opened(file: Path) -> Source | None:
+    try:
+        return Source(file)
+    except (InputError, OSError):
+        return None
+
+
+def _log_format(source: Source) -> Format | None:
+    try:
+        head = source.head(8192)
+    except (InputError, OSError):
+        return None
+    logs = (entry for entry in FORMATS if entry.answers is not None)
+    return next((entry for entry in logs if entry.matches(head)), None)
+
+
+# ---- Read profiles from files, with the same checks as any other file.
+
+
+def facts_in(table: Table) -> bytes | None:
+    """The facts of a profile, from the metadata of a Parquet file; None if the table is not a profile."""
+    schema = getattr(table, "schema", None)
+    metadata = getattr(schema, "metadata", None) or {}
+    facts: bytes | None = metadata.get(KEY)
+    return facts
+
+
+def of_table_profile_files(table: Table, text: bytes) -> Profile:
+    """Return the profile stored in a table.
+
+    Raises
+    ------
+    InputError
+        If it has another version or is damaged.
+    """
+    facts, rows = read_facts(text)
+    names = columns_of(facts)
+    if set(names) != set(table.names):
+        raise InputError(
+            "the profile is damaged: it does not have the columns that its facts declare",
+            remedy="make it again",
+        )
+    timed = facts.every is not None
+    plain = [name for name in names if name != "time"]
+    fetched = dict(table.fetch((), plain).columns)
+    columns: dict[str, Any] = {}
+    for name in names:
+        if name == "time" and timed:
+            columns[name] = _times(table)
+        elif name == "split" or name in group_names(facts):
+            columns[name] = _texts(fetched[name])
+        else:
+            columns[name] = _numbers(fetched[name], name)
+    return profile_from_columns(facts, rows, columns)
+
+
+def _texts(column: Any) -> Any:
+    factor = Factor.of(column)
+    return np.array(factor.levels, dtype=object)[factor.codes].tolist()
+
+
+def _numbers(column: Any, name: str) -> Any:
+    if name == "hit":
+        return (
+            np.asarray([v in ("True", "true", "1") for v in _texts(column)])
+            if isinstance(column, Factor)
+            else np.asarray(column).astype(bool)
+        )
+    if isinstance(column, Factor):
+        raise InputError("the profile is damaged: a column of numbers holds text", column=name)
+    values = np.asarray(column, dtype=np.float64)
+    may_be_missing = name in SUMS[3:]
+    if not (np.isfinite(values) | (np.isnan(values) & may_be_missing)).all():
+        raise InputError("the profile is damaged: a number is missing", column=name)
+    if name in ("n", "clipped", "cell", "true", "class"):
+        return values.astype(np.int64 if name in ("n", "clipped") else np.int32)
+    return values
+
+
+def _times(table: Any) -> Any:
+    column = table._table(["time"]).column(0)
+    return column.to_numpy(zero_copy_only=False).astype("datetime64[us]")
+
+
+def read_profile(source: str | os.PathLike[str], *, name: str | None = None) -> Profile:
+    """Read a profile from its file.
+
+    Raises
+    ------
+    InputError
+        If the file is not a profile, has another version, or is damaged.
+    """
+    needs("pyarrow")
+    from calviz.data.format import format_of
+
+    with Source(source, name) as opened:
+        try:
+            table = format_of(opened).open(opened)
+            text = facts_in(table)
+            if text is None:
+                raise InputError(
+                    "this is not a profile",
+                    remedy="make one from it: calviz profile FILE --out NAME.parquet",
+                )
+            return of_table_profile_files(table, text)
+        except InputError as error:
+            raise error.in_file(opened.name) from None
+
+
+def merge_files(paths: Iterable[str | os.PathLike[str]]) -> Profile:
+    """Merge the profiles of several files.
+
+    Raises
+    ------
+    InputError
+        If one is not a profile, or two cannot be merged.
+    """
+    return merge([read_profile(path) for path in paths])
+
+
+def loaded_profile(profile: Profile, name: str) -> Loaded:
+    """Return a profile in the form of a file that was read."""
+    data: Dataset = profile.predictions().renamed(profile.facts.name or name)
+    weights = data.weights
+    counts: dict[str, int] = {}
+    if data.splits is not None and weights is not None:
+        rows = np.bincount(data.splits.codes, weights, minlength=len(data.splits.levels))
+        counts = dict(zip(data.splits.levels, rows.astype(int).tolist(), strict=True))
+    facts = profile.facts
+    return Loaded(
+        file=name,
+        size=0,
+        models={data.name: data},
+        recognition=Recognition(
+            format=f"calviz profile ({profile.cells.height:,} cells)",
+            kind=data.kind,
+            label=None,
+            label_form="",
+            scores=(),
+            split_column="split" if facts.split else None,
+            groups=facts.groups,
+            id_column=None,
+            class_names=data.class_names,
+            models=(data.name,),
+            columns=tuple(profile.cells.columns),
+            rows=profile.n,
+            time_column="time" if facts.every else None,
+            split_counts=counts,
+        ),
+        hash=lambda: "",
+    )
+
+
+# ---- From a file to predictions: find the format, recognise the columns, build the predictions, report what was done.
+
 
 _EMPTY = ReadingOptions()
 
@@ -94,7 +379,7 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
             table, options = join(table, opened.name, labels, options)
         facts = facts_in(table)
         if facts is not None:
-            loaded = loaded_profile(profile_of(table, facts), _stem(opened.name))
+            loaded = loaded_profile(of_table_profile_files(table, facts), _stem(opened.name))
         else:
             try:
                 loaded = of_table(table, options, name=_stem(opened.name))
@@ -237,3 +522,102 @@ def _notices(table: Table, layout: ColumnRoles, built: Built) -> tuple[Finding, 
         Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in built.repairs
     )
     return (*table.notices, *layout.notices, *built.notices, *repairs)
+
+
+# ---- The sample data sets that ship with calviz.
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """One file of ``sample_data``.
+
+    Attributes
+    ----------
+    key : str
+        Stable name.
+    title : str
+        Title on screen.
+    description : str
+        What the data set holds and shows, in two or three sentences.
+    file : str
+        File name.
+    """
+
+    key: str
+    title: str
+    description: str
+    file: str
+
+
+#: All sample sets; the app opens with the first one.
+SAMPLES: tuple[SampleSet, ...] = (
+    SampleSet(
+        "digits",
+        "Handwritten digits, 3 models",
+        "Ten classes, 6,000 held-out pictures, clean and degraded in four ways. An MLP trained to the "
+        "end on clean pictures is overconfident, a strongly regularised logistic regression is "
+        "underconfident, extra trees with a fitted temperature are well calibrated.",
+        "digits.parquet",
+    ),
+    SampleSet(
+        "breast_cancer",
+        "Breast cancer, 5 models",
+        "Two classes, 569 tumours, cross-validated predictions of naive Bayes, a support vector "
+        "machine's margin, a random forest, logistic regression and boosted trees; the size of the "
+        "tumour as a group.",
+        "breast_cancer.parquet",
+    ),
+    SampleSet(
+        "simulated_binary",
+        "Simulated, 2 classes",
+        "The two synthetic models of Zhang et al. 2020, appendix E. The true calibration error of "
+        "the positive class is 7.44 % (less calibrated) and 2.35 % (better calibrated).",
+        "simulated_binary.parquet",
+    ),
+    SampleSet(
+        "simulated_100_classes",
+        "Simulated, 100 classes",
+        "Labels drawn from known probabilities, which are then reported too sharp. The true "
+        "top-label calibration error is 10.97 %, and a temperature of 1.2 mends it exactly.",
+        "simulated_100_classes.parquet",
+    ),
+)
+
+
+def project_root() -> Path:
+    """Return the folder that holds ``app.py``, ``pages`` and ``sample_data``.
+
+    This is the root of the repository in a checkout, and ``calviz/_app`` in an installed wheel.
+    """
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "_app"
+    return inside if inside.is_dir() else package.parent
+
+
+def load_sample(key: str | None = None) -> Loaded:
+    """Read a sample set in the same way as a user's file.
+
+    Parameters
+    ----------
+    key : str, optional
+        Key of one of the `SAMPLES`; the first if left out.
+
+    Raises
+    ------
+    OptionError
+        If there is no such set.
+    InputError
+        If its file is missing.
+    """
+    samples = {sample.key: sample for sample in SAMPLES}
+    chosen = SAMPLES[0] if key is None else samples.get(key)
+    if chosen is None:
+        raise OptionError(f"there is no sample set '{key}'; known: {', '.join(samples)}.")
+    path = project_root() / "sample_data" / chosen.file
+    if not path.is_file():
+        raise InputError(
+            "the sample file is missing",
+            file=chosen.file,
+            remedy="make it again with 'python sample_data/make.py'",
+        )
+    return read(path)

@@ -1,8 +1,6 @@
-"""Figures, one file each; figures of predictions register themselves in `calviz.specs.figure.FIGURES`.
+"""One file per figure: computed, described and drawn; `marks` and `style` are shared.
 
-A file here computes what is drawn: a frozen dataclass of plain arrays that derives from `calviz.figures.base.Figure` and is
-computed from a sample, or from a finished result such as a learning curve. Drawing code is in ``drawing``; curves that only
-figures need are in ``kernels``. The page Figures offers all; other pages and the report choose theirs.
+The only room that draws with plotly. Not here: a computation that a metric needs.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ def _classes() -> dict[str, type[Any]]:
     from importlib import import_module
     from inspect import isabstract
 
-    from calviz.figures.base import Figure
+    from calviz.figures.figure import Figure
 
     modules = [m.name for m in pkgutil.iter_modules(__path__, f"{__name__}.") if not m.ispkg]
     kinds = (kind for module in modules for kind in vars(import_module(module)).values())
@@ -29,7 +27,7 @@ def _classes() -> dict[str, type[Any]]:
 def __getattr__(name: str) -> Any:
     # Importing a module of this folder imports this package first, so classes are looked up only on access.
     if name == "plot_config":
-        from calviz.figures.drawing.style import plot_config
+        from calviz.figures.style import plot_config
 
         return plot_config
     if name == "__all__":  # asked for by `from calviz.figures import *`

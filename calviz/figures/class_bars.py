@@ -8,29 +8,33 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.core.extra_packages import needs
-from calviz.core.options import check_choice, check_level
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.entry_specs import Theme, figure
+from calviz.core.errors import needs
+from calviz.core.limits import check_choice, check_level
 from calviz.core.predictions import Dataset
-from calviz.figures.base import NAME_LENGTH, Figure, ends_or_nan, facts, named
-from calviz.figures.kernels.overlaid_curves import Overlay
-from calviz.sample import error_bars
-from calviz.sample.class_gaps import class_gaps
-from calviz.sample.class_intervals_of_clusters import (
+from calviz.core.words import counted, listed, outside_range, shorten
+from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
+from calviz.figures.marks import Overlay
+from calviz.sample import results as error_bars
+from calviz.sample.class_gaps import (
+    ClassView,
+    beyond,
+    class_gaps,
+    class_ranges,
     one_vs_rest_intervals,
     predicted_class_intervals,
+    predicted_class_sums,
+    too_few,
 )
-from calviz.sample.class_ranges import ClassView, beyond, class_ranges, too_few
-from calviz.sample.error_bars import Redrawing
-from calviz.sample.predicted_classes import predicted_class_sums
+from calviz.sample.results import Redrawing
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors_of_sample
-from calviz.specs.figure import Theme, figure
-from calviz.text.words import counted, listed, outside_range, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+
 
 Mode = ClassView
 Order = Literal["value", "beyond", "class"]

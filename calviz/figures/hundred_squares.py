@@ -1,15 +1,26 @@
-"""Predicted and observed frequency, drawn as grids of 100 squares."""
+"""Frequencies as squares, a metric as a bullet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
+from urllib.parse import quote
 
-from calviz.core.reduction import Reduction
-from calviz.figures.base import Figure
-from calviz.results.verdict import Verdict
-from calviz.text.words import counted, percent, range_ends
+import numpy as np
+
+from calviz.core.blocks import IntArray
+from calviz.core.events import Reduction
+from calviz.core.metric_spec import METRICS
+from calviz.core.words import counted, percent, plotly_text, range_ends
+from calviz.figures.figure import Figure
+from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
+from calviz.figures.style import Palette
+from calviz.sample.results import MetricResult
+from calviz.verdicts.evaluation import Verdict, Written
+
+# ---- Predicted and observed frequency, drawn as grids of 100 squares.
+
 
 #: Squares per panel.
 HUNDRED = 100
@@ -108,3 +119,290 @@ class HundredSquares(Figure):
         return " ".join(
             f"{panel.title} ({counted(panel.rows, 'row')}): {panel.words}." for panel in self.panels
         )
+
+
+# ---- How grids of 100 squares are drawn: filled squares came true, framed ones were promised and did not.
+
+
+#: Squares per row; sizes of a panel and of a square, and margins of the panels, in pixels.
+_ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
+#: Space between panels side by side, and between stacked ones, as a share of the total.
+_BESIDE, _ABOVE = 0.08, 0.18
+
+
+def draw(figure: HundredSquares, sheet: Sheet) -> Picture:
+    """Draw one panel per promise, side by side or stacked."""
+    count = len(figure.panels)
+    stacked = sheet.narrow and count > 1
+    axes: dict[str, Any] = {}
+    traces: list[Trace] = []
+    titles: list[dict[str, Any]] = []
+    named: set[str] = set()
+    for number, panel in enumerate(figure.panels):
+        suffix = "" if number == 0 else str(number + 1)
+        room = _ABOVE if stacked else _BESIDE
+        size = (1 - room * (count - 1)) / count
+        start = number * (size + room)
+        across, up = (
+            ([0, 1], [max(0.0, 1 - start - size), 1 - start])
+            if stacked
+            else ([start, start + size], [0, 1])
+        )
+        bare = {"visible": False, "fixedrange": True, "range": [-0.6, _ROW - 0.4]}
+        axes[f"xaxis{suffix}"] = {
+            **bare,
+            "domain": across,
+            "anchor": f"y{suffix}",
+            "constrain": "domain",
+            "constraintoward": "left",
+        }
+        axes[f"yaxis{suffix}"] = {
+            **bare,
+            "domain": up,
+            "anchor": f"x{suffix}",
+            "scaleanchor": f"x{suffix}",
+            "constrain": "domain",
+            "constraintoward": "top",
+        }
+        traces += _squares(panel, sheet.palette, suffix, named)
+        # One line per number, because side by side both would not fit on one line.
+        numbers = plotly_text(panel.words).replace(", ", ",<br>")
+        title = f"<b>{plotly_text(panel.title)}</b><br>{numbers}"
+        titles.append(
+            heading(
+                title,
+                sheet.palette,
+                (f"x{suffix} domain", f"y{suffix} domain"),
+                font={"size": 14, "color": sheet.palette.ink},
+            )
+        )
+    tall = _PANEL * count + round(_PANEL * _ABOVE * count) if stacked else _PANEL
+    return sheet.picture(
+        traces, inner=tall, margins=_MARGINS, above=_MARGINS[2] - 8, annotations=titles, **axes
+    )
+
+
+def _squares(panel: Promise, palette: Palette, suffix: str, named: set[str]) -> Iterator[Trace]:
+    """Yield the squares grouped by outcome, filling the grid row by row."""
+    promised, happened = panel.squares
+    both, most = min(promised, happened), max(promised, happened)
+    over = promised > happened
+    kinds = (
+        ("came true", 0, both, palette.blue, "square", palette.blue),
+        (
+            "promised, did not come true" if over else "came true, not promised",
+            both,
+            most,
+            palette.vermillion if over else palette.purple,
+            "square-x-open" if over else "square-cross-open",
+            palette.vermillion if over else palette.purple,
+        ),
+        (
+            "neither",
+            most,
+            HUNDRED,
+            palette.neutral,
+            "square-open",
+            palette.neutral,
+        ),
+    )
+    for name, first, last, colour, symbol, edge in kinds:
+        at: IntArray = np.arange(first, last)
+        if not at.size:
+            continue
+        yield markers(
+            at % _ROW,
+            _ROW - 1 - at // _ROW,
+            colour,
+            size=_SQUARE,
+            symbol=symbol,
+            edge=edge,
+            edge_width=1.2,
+            name=name,
+            xaxis=f"x{suffix}",
+            yaxis=f"y{suffix}",
+            hoverinfo="skip",
+            showlegend=name not in named,
+            legendgroup=name,
+        )
+        named.add(name)
+
+
+# ---- Bullet graph of a metric: its value, its interval, and what a calibrated model would show, on one line.
+
+
+#: Size of the drawing in its own units; it is stretched to the available space, while lines keep their thickness.
+WIDTH, HEIGHT = 200.0, 22.0
+#: Legend of a drawing, in words.
+MARKS_WORDS = (
+    "Vertical mark: the value. Line: its 95 % interval. Grey: what a calibrated model would show."
+)
+#: Size of a drawing in a table cell, in pixels.
+CELL = (96, 22)
+#: Share of the width left free at each end.
+_PAD = 0.04
+
+Scale = tuple[float, float]
+#: Characters that must be escaped in a data URL, and quotes, so that it can stand between quotes itself.
+_SIGNS = str.maketrans({"#": "%23", "<": "%3C", ">": "%3E", " ": "%20", '"': "'"})
+_XMLNS = 'xmlns="http://www.w3.org/2000/svg"'
+#: Widths, in pixels, of the grey mark, of the interval and of the mark of the value: on a card, and in a table cell.
+_THICK, _THIN = (5, 3, 4), (4, 2.5, 3)
+
+
+@dataclass(frozen=True)
+class Bullet:
+    """The numbers that are drawn.
+
+    Attributes
+    ----------
+    value : float
+    interval : tuple of float, optional
+        Ends of the interval of the value.
+    usual : tuple of float, optional
+        Range of a calibrated model; drawn as a single mark if both ends are equal.
+    from_zero : bool
+        Whether this range begins at 0, which is then the left end of the drawing.
+    """
+
+    value: float
+    interval: Scale | None = None
+    usual: Scale | None = None
+    from_zero: bool = False
+
+    @classmethod
+    def of(cls, result: MetricResult) -> Bullet:
+        """Take the numbers of a metric that has a value.
+
+        For an error that noise makes larger, the grey range extends from 0 to the 95 % quantile of a calibrated model;
+        other metrics have a grey vertical mark at its mean.
+        """
+        floor, upper = result.noise_floor, METRICS[result.key].tail == "upper"
+        usual = None
+        if floor is not None:
+            usual = (0.0, floor.q95) if upper else (floor.mean, floor.mean)
+        low_high = result.interval
+        interval = None if low_high is None else (low_high.low, low_high.high)
+        return cls(result.value, interval, usual, upper)
+
+    @classmethod
+    def column(cls, results: Iterable[MetricResult | None]) -> list[Bullet | None]:
+        """Create one bullet per row of a table; None where there is no value."""
+        return [None if r is None or not r.available else cls.of(r) for r in results]
+
+    @property
+    def extent(self) -> list[float]:
+        """All values that the scale must contain."""
+        return [self.value, *(self.interval or ()), *(self.usual or ())]
+
+
+def words(result: MetricResult, noise: str) -> str:
+    """Describe the drawing in a sentence (alternative text)."""
+    written = Written(result)
+    parts = [f"{METRICS[result.key].label} {written.value}", written.interval(result.interval)]
+    return "; ".join(part for part in (*parts, noise) if part) + "."
+
+
+def shared_scale(bullets: Iterable[Bullet | None]) -> Scale:
+    """Return a common scale of all bullets that contains 0."""
+    values = [0.0, *(place for one in bullets if one is not None for place in one.extent)]
+    low, high = min(values), max(values)
+    room = _PAD * ((high - low) or 1.0)
+    return low - room, high + room
+
+
+def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None) -> str:
+    """Draw a bullet: a thick vertical mark for the value, a line for its 95 % interval, grey for a calibrated model.
+
+    Parameters
+    ----------
+    bullet : Bullet
+    palette : Palette
+    scale : tuple of float, optional
+        Ends of a scale shared with other bullets, on which 0 is marked; by default a scale of its own.
+    """
+    paths = _paths(bullet, palette, scale, (WIDTH, HEIGHT), _THICK)
+    marks = "".join(f'<path {path} vector-effect="non-scaling-stroke"/>' for path in paths)
+    return (
+        f'<svg {_XMLNS} viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none">{marks}</svg>'
+    )
+
+
+def _own_scale(bullet: Bullet) -> Scale:
+    low, high = min(bullet.extent), max(bullet.extent)
+    span = (high - low) or abs(high) or 1.0
+    return low - (0.0 if bullet.from_zero and low == 0 else _PAD * span), high + _PAD * span
+
+
+def _cell(bullet: Bullet, palette: Palette, scale: Scale | None, wide: int) -> str:
+    """Draw a bullet for a table cell as a data URL, in few characters, as there may be a thousand of them."""
+    tall = CELL[1]
+    marks = "".join(
+        f"<path {path}/>" for path in _paths(bullet, palette, scale, (wide, tall), _THIN)
+    )
+    size = f'width="{wide}" height="{tall}" viewBox="0 0 {wide} {tall}"'
+    return f"data:image/svg+xml,{f'<svg {_XMLNS} {size}>{marks}</svg>'.translate(_SIGNS)}"
+
+
+def _paths(
+    bullet: Bullet,
+    palette: Palette,
+    scale: Scale | None,
+    size: tuple[float, float],
+    widths: tuple[float, float, float],
+) -> Iterator[str]:
+    """Yield the attributes of each path, from back to front; `widths` are those of a grey mark, of the interval and of the value."""
+    start, end = scale or _own_scale(bullet)
+    wide, tall = size
+    grey, blue = palette.neutral, palette.blue
+    grey_width, interval_width, value_width = widths
+
+    def x(value: float) -> str:
+        return f"{(value - start) * wide / (end - start):.2f}"
+
+    def upright(value: float, margin: float) -> str:
+        return f"M{x(value)} {margin:g}V{tall - margin:g}"
+
+    yield f'd="M0 {tall / 2:g}H{wide:g}" stroke="{palette.grid}"'
+    if scale is not None:
+        yield f'd="{upright(0.0, 0)}" stroke="{palette.muted}"'
+    if bullet.usual is not None:
+        low, high = bullet.usual
+        if low == high:
+            yield f'd="{upright(low, 3)}" stroke="{grey}" stroke-width="{grey_width}"'
+        else:
+            # The edge has a contrast of 3:1 to the background; the area alone would not.
+            outline = f"{upright(low, 3)}H{x(high)}V3Z"
+            yield f'd="{outline}" fill="{grey}" fill-opacity=".45" stroke="{grey}"'
+    if bullet.interval is not None:
+        low, high = bullet.interval
+        line = f"M{x(low)} {tall / 2:g}H{x(high)}"
+        yield f'd="{line}" stroke="{blue}" stroke-width="{interval_width}"'
+    yield f'd="{upright(bullet.value, 1)}" stroke="{blue}" stroke-width="{value_width}"'
+
+
+def address(drawing: str) -> str:
+    """Return a drawing as a data URL."""
+    return f"data:image/svg+xml,{quote(drawing)}"
+
+
+def column(
+    bullets: Sequence[Bullet | None],
+    palette: Palette,
+    *,
+    shared: bool = True,
+    wide: int = CELL[0],
+) -> list[str | None]:
+    """Return the drawings of a column as data URLs, on one scale or each on its own.
+
+    Parameters
+    ----------
+    bullets : sequence of Bullet or None
+    palette : Palette
+    shared : bool
+        Whether all share one scale.
+    wide : int
+        Width of a drawing in pixels.
+    """
+    scale = shared_scale(bullets) if shared else None
+    return [None if one is None else _cell(one, palette, scale, wide) for one in bullets]

@@ -1,30 +1,45 @@
-"""Net benefit of acting on scores above a cutoff, against the cutoff: decision curve analysis."""
+"""Net benefit and loss by cutoff."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray
-from calviz.core.options import check_choice, check_level
+from calviz.core.blocks import BoolArray, FloatArray, checkpoint
+from calviz.core.curve_fits import isotonic_fits
+from calviz.core.entry_specs import Theme, figure
+from calviz.core.events import Reduction
+from calviz.core.limits import check_choice, check_level
 from calviz.core.predictions import Dataset
-from calviz.core.reduction import Reduction
-from calviz.figures.base import Figure, ends_or_nan, named, score_lines
-from calviz.figures.kernels.grouped_rows import resampled_between
-from calviz.figures.kernels.threshold_costs import kept_and_wrong
-from calviz.sample import error_bars
-from calviz.sample.cutoff import net_benefit_of
+from calviz.core.words import (
+    SINGLE_ROW,
+    counted,
+    decimal,
+    level_text,
+    percent,
+    plotly_text,
+    with_short_class,
+)
+from calviz.figures.curve_estimates import kept_and_wrong, resampled_between
+from calviz.figures.figure import Figure, ScoreFigure, ends_or_nan, named, score_lines
+from calviz.figures.marks import Picture, Sheet, Trace, area, label, line, vertical_mark
+from calviz.figures.style import DASHES, Palette, axis
+from calviz.sample import results as error_bars
+from calviz.sample.cutoff_and_grades import net_benefit_of
+from calviz.sample.results import resampled
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
-from calviz.specs.figure import Theme, figure
-from calviz.text.words import counted, decimal, level_text, percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+
+# ---- Net benefit of acting on scores above a cutoff, against the cutoff: decision curve analysis.
+
 
 #: Quantity drawn: net benefit, net benefit divided by the share of hits, or actions avoided per 100 rows compared with acting on everybody.
 Shown = Literal["net-benefit", "standardised", "avoided"]
@@ -234,3 +249,307 @@ def _all(view: Steps, cutoff: FloatArray) -> dict[Shown, FloatArray]:
     missed, spared = hits - tp, n - hits - fp
     avoided = 100 * (spared - missed * (1 - cutoff) / cutoff) / n
     return {"net-benefit": net, "standardised": share, "avoided": avoided}
+
+
+# ---- How net benefit is drawn.
+
+
+#: Margins of the panel in pixels.
+_MARGINS = (70, 28, 26, 54)
+_TITLES: dict[Shown, str] = {
+    "net-benefit": "Net benefit",
+    "standardised": "Net benefit / share of hits",
+    "avoided": "Actions avoided per 100 rows",
+}
+
+
+def draw(
+    figure: NetBenefit,
+    sheet: Sheet,
+    *,
+    shown: Shown,
+    at: float | None,
+    others: tuple[NetBenefit, ...],
+) -> Picture:
+    """Draw computed net benefits (see `NetBenefit.plot`)."""
+    drawing = _NetBenefitCurves(figure, sheet.palette, shown, at, others)
+    traces = list(drawing.traces())
+    return sheet.picture(
+        traces,
+        inner=sheet.panel_height,
+        margins=_MARGINS,
+        above=20,
+        annotations=drawing.cutoff_label(),
+        **drawing.axes(),
+    )
+
+
+@dataclass(frozen=True)
+class _NetBenefitCurves:
+    figure: NetBenefit
+    palette: Palette
+    shown: Shown
+    at: float | None
+    others: tuple[NetBenefit, ...]
+
+    def traces(self) -> Iterator[Trace]:
+        """Yield the traces from back to front."""
+        f, p, shown = self.figure, self.palette, self.shown
+        if shown in f.bands:
+            name = f"{level_text(f.level)} bootstrap range"
+            low, high = (np.clip(end, *self._up) for end in f.bands[shown])
+            yield area(f.cutoff, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
+        attributes = {"hoverinfo": "skip", "width": 1.5}
+        everybody = f.everybody[shown]
+        yield line(
+            f.cutoff,
+            everybody,
+            p.muted,
+            name="Act on everybody",
+            dash="dash",
+            legendrank=30,
+            **attributes,
+        )
+        if shown != "avoided":
+            ends = np.array([0.0, 1.0])
+            yield line(
+                ends,
+                0 * ends,
+                p.ink,
+                name="Act on nobody",
+                dash="2px,3px",
+                legendrank=31,
+                **attributes,
+            )
+        if self.at is not None:
+            yield vertical_mark(self.at, *self._up, p.ink)
+        # Acting on nobody is dotted.
+        colours, dashes = (p.vermillion, p.green), (DASHES[1], DASHES[3])
+        for i, other in enumerate(self.others):
+            name = plotly_text(other.name, 44)
+            yield self._one(other, colours[i % 2], name, dash=dashes[i % 2], legendrank=2 + i)
+        name = plotly_text(f.name, 30) if self.others else "Act by the scores"
+        yield self._one(f, p.blue, name, width=2.5, legendrank=1)
+
+    def _one(self, f: NetBenefit, colour: str, name: str, **attributes: Any) -> Trace:
+        hover = f"cutoff %{{x:.2f}}: %{{y:.3~f}}<extra>{name}</extra>"
+        return line(
+            f.cutoff, f.values[self.shown], colour, name=name, hovertemplate=hover, **attributes
+        )
+
+    def cutoff_label(self) -> Iterator[dict[str, Any]]:
+        """Label the marked cutoff above the panel."""
+        if self.at is not None:
+            anchor = "right" if self.at > 0.75 else "left" if self.at < 0.25 else "center"
+            place = {"x": self.at, "y": 1, "yref": "paper", "yshift": 2, "xanchor": anchor}
+            yield label(f"cutoff {self.at:.3g}", self.palette, **place, yanchor="bottom")
+
+    @property
+    def _up(self) -> tuple[float, float]:
+        """Range of the vertical axis; values far below 0 are cut off, as their size does not matter."""
+        every = [f.values[self.shown] for f in (self.figure, *self.others)]
+        band = self.figure.bands.get(self.shown)
+        tops = [*every, self.figure.everybody[self.shown], *([band.high] if band else [])]
+        high = max([float(np.nanmax(v)) for v in tops if np.isfinite(v).any()], default=1.0)
+        high = max(high, 1.0 if self.shown == "avoided" else 0.02)
+        lowest = min([float(np.nanmin(v)) for v in every if np.isfinite(v).any()], default=0.0)
+        return max(min(lowest, 0.0) - 0.03 * high, -0.25 * high), 1.06 * high
+
+    def axes(self) -> dict[str, Any]:
+        """Return the axes: cutoff across, net benefit up."""
+        p = self.palette
+        return {
+            "xaxis": axis(p, "Cutoff: act from this score on", range=[0, 1], nticks=11),
+            "yaxis": axis(p, _TITLES[self.shown], range=list(self._up), nticks=7),
+        }
+
+
+# ---- Loss of acting on miscalibrated scores at every cutoff, for users who do not know their costs.
+
+
+#: Cutoffs, in steps of 1 / 200.
+DECISION_LOSS_CUTOFFS = np.linspace(0, 1, 201)
+#: Height and margins of the panel, in pixels.
+_INNER, _DECISION_LOSS_MARGINS = 300, (64, 14, 12, 54)
+
+
+@figure(
+    key="decision-loss",
+    label="Decision loss",
+    summary="What acting on the scores costs compared with acting on the probabilities they stand for, at every cutoff, in percent of the "
+    "stake: the most that a decision can gain or lose.",
+    reference="Hu & Wu 2024 (calibration decision loss)",
+)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DecisionLoss(ScoreFigure):
+    """The decision loss as a function of the cutoff, computed; `plot` draws it.
+
+    A user who acts where the probability is above a cutoff mu gains ``(hit - mu) / max(mu, 1 - mu)`` by acting: at most 1
+    (the stake) in either direction. If score p and probability q of a row lie on different sides of mu, the decision is wrong
+    and costs ``|q - mu| / max(mu, 1 - mu)`` on average. The probability q is the isotonic estimate, so noise also shows
+    up as a loss; the range of a calibrated model shows how much.
+
+    Attributes
+    ----------
+    name, split, reduction, n, level
+        See `ScoreFigure`.
+    cutoff, loss : ndarray, shape (P,)
+        Cutoff, and mean loss per row as a share of the stake.
+    calibrated : (ndarray, ndarray), shape (P,) each
+        Mean and upper quantile of the loss of a calibrated model: labels are redrawn and the probability is refitted.
+    largest_calibrated : float
+        The same quantile of the largest loss over all cutoffs.
+    """
+
+    cutoff: FloatArray
+    loss: FloatArray
+    calibrated: tuple[FloatArray, FloatArray]
+    largest_calibrated: float
+
+    @classmethod
+    def _from_sample(cls, sample: Sample, *, level: float, **common_fields: Any) -> Self:
+        view = sample.view(steps)
+        redraws = resampled(view, "under_calibration", **sample.redrawing)
+        calibrated_loss = decision_loss(redraws.score, redraws.count, redraws.hits)
+        base = view.merged()
+        return cls(
+            level=level,
+            **common_fields,
+            cutoff=DECISION_LOSS_CUTOFFS,
+            # On the same (merged) steps as the resamples, so that the losses are comparable.
+            loss=decision_loss(base.score, base.count, base.hits),
+            calibrated=(calibrated_loss.mean(axis=0), np.quantile(calibrated_loss, level, axis=0)),
+            largest_calibrated=float(np.quantile(calibrated_loss.max(axis=1), level)),
+        )
+
+    @property
+    def worst(self) -> tuple[float, float]:
+        """Cutoff of the largest loss, and the loss there."""
+        at = int(np.argmax(self.loss))
+        return float(self.cutoff[at]), float(self.loss[at])
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether the largest loss exceeds `largest_calibrated`."""
+        return self.worst[1] > self.largest_calibrated + 1e-12
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per cutoff."""
+        mean, high = self.calibrated
+        return {
+            "cutoff": self.cutoff,
+            "loss": self.loss,
+            "calibrated_mean": mean,
+            "calibrated_high": high,
+        }
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; what is drawn; the largest loss: one line each."""
+        most = SINGLE_ROW if self.n == 1 else f"At most {self._largest()}"
+        return *score_lines(self.name, self.split, self.n, self.reduction), most
+
+    def _largest(self) -> str:
+        cutoff, loss = self.worst
+        return f"{percent(loss, 2)} of the stake per row, at the cutoff {decimal(cutoff)}"
+
+    def describe(self) -> str:
+        """Say in plain words what it shows."""
+        reduction = with_short_class(self.reduction).label
+        return (
+            f"Decision loss of {named(self.name, self.split)}: {reduction}, {counted(self.n, 'row')}. "
+            f"{self.reading()}"
+        )
+
+    def reading(self) -> str:
+        """Return the description without the name of the data."""
+        if self.n == 1:
+            return SINGLE_ROW
+        noise = "more than" if self.beyond_noise else "within"
+        return (
+            f"Acting on the scores instead of the probabilities they stand for costs at most {self._largest()}; that is {noise} what "
+            f"a calibrated model of this size shows ({percent(self.largest_calibrated, 2)} at most in {level_text(self.level)} of samples)."
+        )
+
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw the loss over the range of a calibrated model."""
+        p = sheet.palette
+        mean, high = self.calibrated
+        level = level_text(self.level)
+        traces = [
+            area(
+                self.cutoff,
+                np.zeros_like(high),
+                100 * high,
+                p.calibrated,
+                name=f"{level} range if calibrated",
+            ),
+            line(
+                self.cutoff,
+                100 * mean,
+                p.muted,
+                width=1.5,
+                dash="4px,3px",
+                name="Mean if calibrated",
+                hoverinfo="skip",
+            ),
+            line(
+                self.cutoff,
+                100 * self.loss,
+                p.purple,
+                width=2.5,
+                name="Decision loss",
+                hovertemplate="%{y:.2f} % of the stake at the cutoff %{x:.3f}<extra></extra>",
+            ),
+        ]
+        top = 108 * max(float(self.loss.max()), float(high.max()), 1e-6)
+        return sheet.picture(
+            traces,
+            inner=_INNER,
+            margins=_DECISION_LOSS_MARGINS,
+            xaxis=axis(p, "Cutoff: act where the score is above", size=13, range=[0, 1], nticks=6),
+            yaxis=axis(p, "Loss per row, % of the stake", size=13, range=[0, top], nticks=6),
+        )
+
+
+def decision_loss(
+    score: FloatArray,
+    count: FloatArray,
+    hits: FloatArray,
+    cutoffs: FloatArray = DECISION_LOSS_CUTOFFS,
+) -> FloatArray:
+    """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at the cutoffs mu, with isotonic q; shape (..., P).
+
+    Parameters
+    ----------
+    score : ndarray, shape (G,)
+        Ascending scores p.
+    count, hits : ndarray, shape (..., G)
+        Rows and hits per score, of one sample or of several.
+    cutoffs : ndarray, shape (P,)
+        Ascending, within [0, 1]. A score equal to the cutoff means not to act.
+    """
+    rows, right = np.atleast_2d(count), np.atleast_2d(hits)
+    loss = np.empty((len(right), cutoffs.size))
+    place_of_score = np.searchsorted(cutoffs, score, side="left")
+    wide = cutoffs.size + 1
+    for fits in isotonic_fits(rows, right):
+        checkpoint()
+        score_place = np.broadcast_to(place_of_score, fits.used.shape)[fits.used]
+        p = np.broadcast_to(score, fits.used.shape)[fits.used]
+        q = fits.per_step(fits.level)
+        fitted_place = fits.per_step(np.searchsorted(cutoffs, fits.level, side="left"))
+        # Rows with p <= mu < q should be acted on but are not; rows with q <= mu < p should not be but are.
+        weight = np.sign(q - p) * rows[fits.samples][fits.used]
+        first_cell = fits.per_step(fits.sample * wide)
+        size = len(fits.used) * wide
+        total = np.zeros((2, size))
+        for ends, sign in (
+            (np.minimum(score_place, fitted_place), 1),
+            (np.maximum(score_place, fitted_place), -1),
+        ):
+            for sums, value in zip(total, (weight * q, weight), strict=True):
+                sums += sign * np.bincount(first_cell + ends, value, minlength=size)
+        of_q, some = np.cumsum(total.reshape(2, -1, wide), axis=-1)[..., :-1]
+        loss[fits.samples] = (of_q - some * cutoffs) / rows[fits.samples].sum(axis=-1)[:, None]
+    loss = np.maximum(loss, 0) / np.maximum(cutoffs, 1 - cutoffs)
+    return np.asarray(loss.reshape(*np.shape(hits)[:-1], cutoffs.size))

@@ -1,31 +1,63 @@
-"""ROC and precision-recall curves with their areas."""
+"""ROC, precision-recall, scores by outcome."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
-from calviz.core.options import check_choice
-from calviz.figures.base import named, score_lines
-from calviz.figures.kernels.overlaid_curves import Overlay
-from calviz.figures.score_figure import ScoreFigure
-from calviz.results.metric_result import Interval
-from calviz.sample.cutoff import CutoffCounts
-from calviz.sample.error_bars import interval, resampled
-from calviz.sample.few_events import has_both_kinds, interval_of_area
-from calviz.sample.ranking import average_precision, chance_of_order, ranked
-from calviz.sample.sample import Sample
-from calviz.sample.step_views import steps
-from calviz.specs.figure import Theme, figure
-from calviz.text.words import counted, decimal, level_text, percent
+from calviz.core.blocks import FloatArray, quotient
+from calviz.core.entry_specs import Theme, figure
+from calviz.core.events import Reduction
+from calviz.core.limits import check_choice
+from calviz.core.predictions import Dataset
+from calviz.core.words import (
+    counted,
+    decimal,
+    level_text,
+    percent,
+    plotly_text,
+    shorten,
+    with_short_class,
+)
+from calviz.figures.figure import NAME_LENGTH, Figure, ScoreFigure, facts, named, score_lines
+from calviz.figures.marks import (
+    LINE,
+    Overlay,
+    Picture,
+    Sheet,
+    Trace,
+    diagonal,
+    hatched,
+    heading,
+    line,
+    markers,
+    outline,
+    square,
+)
+from calviz.figures.style import Palette, axis
+from calviz.sample.binning import BinSums
+from calviz.sample.cutoff_and_grades import CutoffCounts
+from calviz.sample.results import Interval, interval, resampled
+from calviz.sample.sample import Sample, bin_sums
+from calviz.sample.step_views import (
+    average_precision,
+    chance_of_order,
+    has_both_kinds,
+    interval_of_area,
+    ranked,
+    steps,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+
+# ---- ROC and precision-recall curves with their areas.
+
 
 RocPanel = Literal["roc", "precision-recall"]
 #: Maximum number of points drawn per curve.
@@ -57,7 +89,7 @@ class Roc(ScoreFigure):
     auroc, auprc : float
         Areas under the curves; ``nan`` where undefined.
     auroc_interval, auprc_interval : Interval or None
-        Percentile bootstrap intervals; of the AUROC of independent rows, the score interval (`calviz.sample.few_events`).
+        Percentile bootstrap intervals; of the AUROC of independent rows, the score interval (`calviz.sample.step_views`).
     """
 
     share: float
@@ -178,3 +210,236 @@ class Roc(ScoreFigure):
             f"ROC and precision-recall curves of {named(self.name, self.split)}, {counted(self.n, 'row')}, "
             f"{percent(self.share)} of them hits. {self.reading()}"
         )
+
+
+# ---- How ROC and precision-recall curves are drawn.
+
+
+#: Height of the square with its axes, and of the line of text above it, in pixels.
+_HEIGHT, _ABOVE = 350, 24
+
+
+def draw(
+    figure: Roc,
+    sheet: Sheet,
+    *,
+    panel: RocPanel,
+    at: CutoffCounts | None,
+    beside: tuple[Overlay[Roc], ...],
+) -> Picture:
+    """Draw a curve (see `Roc.plot`)."""
+    roc = panel == "roc"
+    x, y = (
+        ("False alarms (1 − specificity)", "Sensitivity")
+        if roc
+        else ("Sensitivity (recall)", "Precision")
+    )
+    picture = square(
+        list(_traces(figure, sheet.palette, roc, at, beside)),
+        sheet,
+        _HEIGHT,
+        x,
+        y,
+    )
+    layout = picture["layout"]
+    above = _ABOVE + LINE * len(beside)
+    layout["margin"]["t"] += above
+    layout["height"] += above
+    text = "<br>".join(
+        [
+            figure.area_words(panel),
+            # The role instead of the name, which may be wider than the square.
+            *(f"{o.role.capitalize()}: {o.content.area_words(panel)}" for o in beside),
+        ]
+    )
+    note = heading(
+        text, sheet.palette, ("x domain", "y domain"), font={"size": 12, "color": sheet.palette.ink}
+    )
+    layout["annotations"] = [*layout["annotations"], note]
+    return picture
+
+
+def _traces(
+    f: Roc, p: Palette, roc: bool, at: CutoffCounts | None, beside: tuple[Overlay[Roc], ...]
+) -> Iterator[Trace]:
+    if roc:
+        yield diagonal(p)
+    else:
+        ends = np.array([0.0, 1.0])
+        yield line(ends, 0 * ends + f.share, p.ink, width=1, dash="4px,3px", hoverinfo="skip")
+    for other in beside:
+        _, dash, colour = outline(other.role, p)
+        yield _curve(other.content, colour, roc, other.name, width=1.5, dash=dash)
+    yield _curve(f, p.blue, roc, width=2.5)
+    if at is not None:
+        yield from _mark(at, p, roc)
+
+
+def _curve(f: Roc, colour: str, roc: bool, name: str = "", **attributes: Any) -> Trace:
+    x, y = (f.false_alarms, f.sensitivity) if roc else (f.sensitivity, f.precision)
+    defined = np.isfinite(x) & np.isfinite(y)
+    shown = np.where(np.isfinite(f.cutoff), f.cutoff, 1.0)[defined]
+    # Precision must not be interpolated linearly between cutoffs, so it is drawn in steps.
+    trace = line(x[defined], y[defined], colour, shape="linear" if roc else "vh", **attributes)
+    extra = f"<extra>{plotly_text(name, 44)}</extra>"
+    return trace | {
+        "customdata": shown,
+        "hovertemplate": "cutoff %{customdata:.3f}<br>%{x:.3f}, %{y:.3f}" + extra,
+    }
+
+
+def _mark(at: CutoffCounts, p: Palette, roc: bool) -> Iterator[Trace]:
+    def share(part: FloatArray, rest: FloatArray) -> float:
+        whole = float(part + rest)
+        return float(part) / whole if whole else float("nan")
+
+    sensitivity = share(at.tp, at.fn)
+    x, y = (share(at.fp, at.tn), sensitivity) if roc else (sensitivity, share(at.tp, at.fp))
+    if np.isfinite([x, y]).all():
+        yield markers(
+            [x],
+            [y],
+            p.vermillion,
+            size=12,
+            edge=p.paper,
+            cliponaxis=False,
+            hovertemplate=f"cutoff {at.params['cutoff']:.3g}<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>",
+        )
+
+
+# ---- Distribution of the scores of hits and of misses.
+
+
+#: Number of bins of the histograms.
+BINS = 50
+#: Margins (left, right, above, below) and height of the panel, in pixels.
+_MARGINS, _TALL = (66, 20, 14, 54), 300
+
+
+@figure(
+    key="outcome-histogram",
+    label="Scores by outcome",
+    summary="Histograms of the scores of hits, upwards, and of misses, downwards, each as a share of its own rows: how far apart the "
+    "two are, and where decisions are made.",
+    reference="Van Calster et al. 2025",
+)
+@dataclass(frozen=True, eq=False)
+class OutcomeHistogram(Figure):
+    """Histograms of the scores by outcome.
+
+    Attributes
+    ----------
+    name : str
+    split : str or None
+    reduction : Reduction
+        Defines score and hit.
+    sums : BinSums
+        Rows, scores and hits in bins of equal width.
+    """
+
+    name: str
+    split: str | None
+    reduction: Reduction
+    sums: BinSums
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset | Sample,
+        *,
+        reduction: Reduction | str | None = None,
+        seed: int | None = None,
+        split: str | None = None,
+    ) -> Self:
+        """Count the rows per bin; parameters as for other figures, but nothing here is random."""
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+        sums = sample.view(bin_sums, bins=BINS, scheme="equal-width")
+        return cls(sample.data.name, sample.split, sample.reduction, sums)
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return one row per bin: its edges, hits and misses; rows with weights are rounded to whole numbers together."""
+        edges, outcomes = self.sums.edges.astype(np.float64), self.sums.whole_outcomes
+        return {
+            "low": edges[:-1],
+            "high": edges[1:],
+            "hits": outcomes[:, 1],
+            "misses": outcomes[:, 0],
+        }
+
+    @property
+    def _rows(self) -> tuple[int, int]:
+        """All hits, and all misses."""
+        misses, hits = self.sums.whole_outcomes.sum(axis=0).tolist()
+        return hits, misses
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; rows and score: one line each."""
+        rows = counted(sum(self._rows), "row")
+        return shorten(self.name, NAME_LENGTH), facts(
+            self.split, rows, with_short_class(self.reduction).label
+        )
+
+    def describe(self) -> str:
+        """Say how high the scores of hits and of misses are on average."""
+        hits, misses = self._rows
+        # Rows and sums of scores, of misses and of hits.
+        count, score = self.sums.cells.sum(axis=-2)
+        parts = [
+            f"{counted(n, one, many)} with a mean score of {decimal(float(score[hit] / count[hit]))}"
+            for n, hit, one, many in ((hits, 1, "hit", "hits"), (misses, 0, "miss", "misses"))
+            if n
+        ]
+        return f"Scores by outcome, {named(self.name, self.split)}: {' and '.join(parts)}."
+
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw hits upwards and misses downwards."""
+        p, rows = sheet.palette, self.columns()
+        hits, misses = self._rows
+        exact = self.sums.cells[0]
+        middle = (rows["low"] + rows["high"]) / 2
+        traces: list[Trace] = []
+        for name, hit, sign, n, colour, shape in (
+            ("hits", 1, 1, hits, p.blue, ""),
+            ("misses", 0, -1, misses, p.vermillion, "/"),
+        ):
+            share = 100 * quotient(exact[:, hit], exact[:, hit].sum(), otherwise=0.0)
+            marker: Trace = {"color": colour, "line": {"width": 0}}
+            if shape:
+                marker["pattern"] = hatched(colour, p, shape=shape, tint=0.3, solidity=0.4)
+            traces.append(
+                {
+                    "type": "bar",
+                    "x": middle,
+                    "y": sign * share,
+                    "width": rows["high"] - rows["low"],
+                    "name": f"{name.capitalize()} ({n:,})",
+                    "marker": marker,
+                    "customdata": np.stack([rows[name], share], axis=1),
+                    "hovertemplate": f"%{{customdata[0]:,}} {name}, %{{customdata[1]:.1f}} %, near %{{x:.2f}}<extra></extra>",
+                }
+            )
+        most = max((float(np.abs(t["y"]).max()) for t in traces), default=1.0)
+        step = _tick(most)
+        ticks = np.arange(-np.ceil(most / step), np.ceil(most / step) + 1) * step
+        reduction = with_short_class(self.reduction)
+        return sheet.picture(
+            traces,
+            inner=_TALL,
+            margins=_MARGINS,
+            barmode="overlay",
+            bargap=0,
+            xaxis=axis(p, plotly_text(reduction.score_label), range=[0, 1], dtick=0.1),
+            yaxis=axis(
+                p,
+                "Share of the outcome",
+                range=[-1.08 * most, 1.08 * most],
+                tickvals=ticks.tolist(),
+                ticktext=[f"{abs(t):.3g} %" for t in ticks.tolist()],
+            ),
+        )
+
+
+def _tick(most: float) -> float:
+    """Return a round distance between ticks."""
+    power = 10.0 ** np.floor(np.log10(max(most, 1e-9) / 2))
+    return float(next(k * power for k in (1, 2, 5, 10) if k * power >= most / 3))

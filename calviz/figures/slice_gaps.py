@@ -1,22 +1,43 @@
-"""Gap of each slice with its interval, the most significant first."""
+"""Gaps by slice, and the confidence to trust by group."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from calviz.core.arrays import FloatArray
-from calviz.core.errors import OptionError
-from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME_LENGTH, Figure, facts
-from calviz.figures.kernels.overlaid_curves import Overlay
-from calviz.results.slices import Slice, Slices
-from calviz.specs.figure import Theme
-from calviz.text.words import counted, points, shorten
+from calviz.core.blocks import FloatArray
+from calviz.core.entry_specs import Theme
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.events import Reduction
+from calviz.core.metric_spec import takes_weights
+from calviz.core.predictions import Dataset
+from calviz.core.words import counted, plotly_text, points, score_and_hit, shorten
+from calviz.figures.figure import NAME_LENGTH, Figure, facts
+from calviz.figures.marks import (
+    UNFADED,
+    Overlay,
+    Picture,
+    Sheet,
+    Trace,
+    label,
+    markers,
+    outline,
+    vertical_shape,
+    whiskers,
+)
+from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
+from calviz.figures.style import Palette, axis, name_room, row_axis
+from calviz.sample.results import Slice, Slices
+from calviz.sample.sample import Sample
+from calviz.sample.slices import USUAL_RATE, no_group_column, slices
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+
+# ---- Gap of each slice with its interval, the most significant first.
+
 
 #: Maximum number of slices drawn.
 MOST = 20
@@ -107,3 +128,180 @@ class SliceGaps(Figure):
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
         return f"Gap of score and hits by slice of {shorten(self.result.name, NAME_LENGTH)}. {self.answer()}"
+
+
+# ---- How the gaps of slices are drawn.
+
+
+#: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
+_ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
+#: Size of a mark, and of one that was clicked, in pixels.
+_MARK, _CLICKED = 9, 14
+#: Maximum characters of a name beside and above its row, and space beside the names in pixels.
+_NAME, _ABOVE, _BESIDE = 52, 46, 20
+
+
+def draw(figure: SliceGaps, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
+    """Draw the gaps of slices (see `SliceGaps.plot`)."""
+    palette, above = sheet.palette, sheet.narrow
+    limit = _ABOVE if above else _NAME
+    short = [shorten(s.name, limit) for s in figure.shown]
+    names = [plotly_text(name) for name in short]
+    # On a narrow page, names beside their rows would take most of the width.
+    left = _RIGHT if above else name_room(short, _BESIDE)
+    return sheet.picture(
+        [*_traces(figure, palette), *(_outlines(other, palette) for other in beside)],
+        inner=(_TALL if above else _ROW) * max(len(names), 2),
+        margins=(left, _RIGHT, _TOP, _BOTTOM),
+        shapes=[
+            vertical_shape(palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below")
+            for x, dash in ((0.0, "solid"), (100 * figure.result.gap, "dash"))
+        ],
+        xaxis=axis(palette, _gap_words(figure), nticks=5 if sheet.narrow else 9),
+        yaxis=row_axis(palette, names, showticklabels=not above, ticks="" if above else "outside"),
+        annotations=_names_above(names, palette) if above else (),
+    )
+
+
+def _names_above(names: list[str], palette: Palette) -> list[Trace]:
+    place = {"xref": "paper", "x": 0.0, "xanchor": "left", "yref": "y", "yanchor": "bottom"}
+    return [
+        label(name, palette, **place, y=at, yshift=6, bgcolor=palette.glaze(palette.paper, 0.7))
+        for at, name in enumerate(names)
+    ]
+
+
+def _gap_words(figure: SliceGaps) -> str:
+    score, hit = score_and_hit(Reduction.of(figure.result.reduction))
+    return f"{score.capitalize()} − {hit} (points)"
+
+
+def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
+    rate = figure.result.rate
+    top = Reduction.of(figure.result.reduction).kind == "top-label"
+    high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
+    kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.purple, "circle"))
+    for title, above, colour, symbol in kinds:
+        for off in (True, False):
+            at = [
+                i
+                for i, s in enumerate(figure.shown)
+                if (s.gap > 0) == above and (s.adjusted <= rate) == off
+            ]
+            if not at:
+                continue
+            some = [figure.shown[i] for i in at]
+            name = title if off else f"{title}, may be chance"
+            yield markers(
+                [100 * s.gap for s in some],
+                at,
+                colour,
+                size=_MARK,
+                symbol=symbol if off else f"{symbol}-open",
+                edge=colour,
+                edge_width=1.5,
+                name=name,
+                error_x=whiskers(
+                    [100 * (s.interval.high - s.gap) for s in some],
+                    [100 * (s.gap - s.interval.low) for s in some],
+                    palette.ink if off else palette.muted,
+                    thickness=1.3,
+                    width=4,
+                ),
+                customdata=[[i, *_facts(figure.shown[i])] for i in at],
+                hovertemplate="%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
+                unselected=UNFADED["unselected"],
+                selected={"marker": {"opacity": 1, "size": _CLICKED}},
+            )
+
+
+def _outlines(other: Overlay[FloatArray], palette: Palette) -> Trace:
+    """Draw the gaps of the same slices in another state."""
+    symbol, _, colour = outline(other.role, palette)
+    name = plotly_text(other.name, 44)
+    return markers(
+        100 * other.content,
+        list(range(other.content.size)),
+        colour,
+        size=10,
+        symbol=symbol,
+        edge=colour,
+        name=name,
+        # So that a click selects the slice, as on the main marker.
+        customdata=[[i] for i in range(other.content.size)],
+        **UNFADED,
+        hovertemplate="%{x:.2f} points<extra>" + name + "</extra>",
+    )
+
+
+def _facts(s: Slice) -> list[str]:
+    gap = f"{points(s.gap)} points ({points(s.interval.low)} to {points(s.interval.high)})"
+    return [plotly_text(s.name, 80), f"{gap}, {s.rows:,} rows"]
+
+
+# ---- Confidence from which predictions can be trusted, for each level of a group column.
+
+
+#: Levels with fewer rows are listed but not judged.
+LEAST_ROWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The levels of a group column, most significantly off first.
+
+    Attributes
+    ----------
+    slices : Slices
+        Each level compared with a calibrated model, adjusted for the number of levels.
+    choices : tuple of ReferralChoice
+        For each slice of `slices`, the largest share of its rows that can be kept at the given risk.
+    few : tuple of str
+        Levels with fewer than `LEAST_ROWS` rows.
+    """
+
+    slices: Slices
+    choices: tuple[ReferralChoice, ...]
+    few: tuple[str, ...]
+
+    def word(self, level: Slice) -> str:
+        """Say in a word or two whether the scores of a level are off."""
+        if level not in self.slices.off:
+            return "within noise"
+        return "too high" if level.gap > 0 else "too low"
+
+
+def check_column(data: Dataset, column: str) -> None:
+    """Raise OptionError if there is no such group column."""
+    if column not in data.groups:
+        raise no_group_column(data, column)
+
+
+@takes_weights
+def levels_of(sample: Sample, column: str, risk: float) -> Levels:
+    """Judge each level of a group column.
+
+    Parameters
+    ----------
+    sample : Sample
+    column : str
+    risk : float
+        Largest allowed share of errors among the kept predictions.
+
+    Raises
+    ------
+    OptionError
+        If there is no such group column, or no level of it can be judged.
+    """
+    check_column(sample.data, column)
+    counts = sample.data.groups[column].counts()
+    try:
+        judged = slices(sample, [column], pairs=False, min_rows=LEAST_ROWS, rate=USUAL_RATE)
+    except NotAvailable as error:
+        raise OptionError(f"no level of '{shorten(column)}' can be judged: {error}") from None
+    parts = (Sample.of(sample, where=s.where) for s in judged.slices)
+    return Levels(
+        judged,
+        tuple(RiskCoverage.compute(part, band=False).at_risk(risk, others=False) for part in parts),
+        tuple(name for name, rows in counts.items() if rows < LEAST_ROWS),
+    )

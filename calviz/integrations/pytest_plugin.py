@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pytest
 
 if TYPE_CHECKING:
-    from calviz.results.metric_result import MetricResult
+    from calviz.sample.results import MetricResult
     from calviz.sample.sample import Sample
+
 
 #: Outcome of an assertion when the interval contains the limit.
 Doubt = Literal["fails", "passes"]
@@ -60,9 +61,9 @@ class Calibration:
         __tracebackhide__ = True
         from typing import get_args
 
-        from calviz.analysis import evaluate
         from calviz.core.errors import NotAvailable
-        from calviz.core.options import check_choice
+        from calviz.core.limits import check_choice
+        from calviz.verdicts.analysis import evaluate
 
         check_choice("doubt", doubt, get_args(Doubt))
         result = evaluate(self.sample, [metric], ci=True)[metric]
@@ -79,7 +80,7 @@ class Calibration:
     @property
     def verdict(self) -> str:
         """The verdict, as a sentence."""
-        from calviz.analysis import verdict
+        from calviz.verdicts.analysis import verdict
 
         return verdict(self.sample).sentence
 

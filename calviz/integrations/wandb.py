@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from calviz.core.errors import OptionError
-from calviz.core.extra_packages import needs
-from calviz.integrations._log_contents import FIGURES, LogContents, Result
+from calviz.core.errors import OptionError, needs
+from calviz.integrations.mlflow import FIGURES, LogContents, Result
 
 
 def log(

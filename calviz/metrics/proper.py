@@ -1,13 +1,126 @@
-"""Proper scores: they reward probabilities that are both calibrated and sharp."""
+"""Accuracy, proper scores and their parts."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from functools import partial
 
-from calviz.core.arrays import FloatArray
-from calviz.sample.losses import MeanLoss, clipped_words, negative_log_likelihood, squared_error
-from calviz.specs.metric import metric
+import numpy as np
+from scipy.optimize import isotonic_regression
+from scipy.special import entr
+
+from calviz.core.blocks import FloatArray
+from calviz.core.curve_fits import isotonic_fits
+from calviz.core.metric_spec import metric
+from calviz.sample import cell_bounds
+from calviz.sample import cell_bounds as cell_bounds_of_order
+from calviz.sample.binning import BinSums
+from calviz.sample.cross_fitted import CrossFitted, cross_fitted
+from calviz.sample.cross_fitted_classes import CrossFittedScore, HeldOutLoss, LossPart, held_out
+from calviz.sample.losses import (
+    LogSteps,
+    MeanLoss,
+    clipped_words,
+    log_steps,
+    negative_log_likelihood,
+    squared_error,
+)
+from calviz.sample.losses import (
+    clipped_words_log_loss_steps as clipped_words_of_proper_decomposition_log,
+)
+from calviz.sample.results import once_per_view
+from calviz.sample.sample import Sample, top_label_sums
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
+
+# ---- Levels of the isotonic (PAV) fit of hits on scores, from which the parts of proper scores are computed.
+
+
+def sum_over_levels(view: Steps, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Sum over the rows of a function of the isotonic share of hits, shape (...).
+
+    Parameters
+    ----------
+    view : Steps
+    function : callable
+        Takes the levels of one fit, shape (L,), and returns the same shape.
+    """
+    if view.merged_square is None and np.ndim(view.n) == 0:
+        # The fit of all steps equals the fit of the levels of their blocks.
+        fits = [_fit(part.count, part.hits) for part in view.blocks()]
+        levels, weights = (np.concatenate(column) for column in zip(*fits, strict=True))
+        fitted = isotonic_regression(levels, weights=weights)
+        return np.asarray(weights @ function(fitted.x))
+    count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
+    sums = [
+        np.bincount(fits.sample, fits.weight * function(fits.level), minlength=len(fits.used))
+        for fits in isotonic_fits(count, hits)
+    ]
+    return np.reshape(np.concatenate(sums).astype(np.float64), np.shape(view.n))
+
+
+def _fit(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the levels of the isotonic share of hits and the rows of each; empty steps are left out."""
+    if not count.all():
+        used = count > 0
+        count, hits = count[used], hits[used]
+    fitted = isotonic_regression(hits / count, weights=count)
+    # A copy, as the weights are a part of an array of all steps.
+    return fitted.x[fitted.blocks[:-1]], fitted.weights.copy()
+
+
+# ---- Accuracy and error of the predicted class.
+
+
+_accuracy = partial(
+    metric,
+    family="Accuracy and proper scores",
+    bounds=(0.0, 1.0),
+    view=top_label_sums,
+    tail="two-sided",
+)
+
+
+@_accuracy(
+    key="accuracy",
+    tables=("fits", "methods", "models", "rivals", "drawn"),
+    unit="percent",
+    label="Accuracy",
+    direction="higher",
+    formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i = y_i]",
+    reference="Guo et al. 2017, section 2",
+)
+def accuracy(sums: BinSums) -> FloatArray:
+    """Share of rows whose predicted class (largest probability; lowest index on ties) is the true class.
+
+    Sums of shape (..., M) give values of shape (...).
+
+    It does not depend on the reduction. With two classes, equal probabilities predict class 0, so a
+    probability of exactly 0.5 counts as "no"; tools that predict the positive class where ``p >= 0.5``
+    say "yes" there. Its noise floor is the expected accuracy if the confidences were true.
+    """
+    return np.asarray(sums.hit_sum.sum(axis=-1) / sums.n)
+
+
+@_accuracy(
+    key="error",
+    unit="percent",
+    label="Error",
+    direction="lower",
+    formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i \neq y_i]",
+    reference="Guo et al. 2017, section 2",
+)
+def error(sums: BinSums) -> FloatArray:
+    """Share of rows whose predicted class is not the true class: 1 - accuracy.
+
+    Sums of shape (..., M) give values of shape (...).
+    """
+    return np.asarray(1 - accuracy(sums))
+
+
+# ---- Proper scores: they reward probabilities that are both calibrated and sharp.
+
 
 _proper = partial(
     metric,
@@ -64,3 +177,396 @@ def brier(view: MeanLoss) -> FloatArray:
     the detail ``one_column`` is that half. pycalib divides by the number of classes.
     """
     return view.mean
+
+
+# ---- The CORP decomposition of the Brier score: miscalibration, discrimination, uncertainty.
+
+
+_corp = partial(
+    metric,
+    family="Accuracy and proper scores",
+    bounds=(0.0, 1.0),
+    reference="Murphy 1973; Dimitriadis, Gneiting & Jordan 2021",
+    view=steps,
+)
+
+
+@once_per_view
+def _fitted_square(view: Steps) -> FloatArray:
+    """Sum over the rows of the squared isotonic (PAV) share of hits, shape (...)."""
+    return sum_over_levels(view, np.square)
+
+
+def _fitted_brier(view: Steps) -> FloatArray:
+    # On each isotonic level, the mean of the hits is the level itself.
+    return np.asarray((view.n_hits - _fitted_square(view)) / view.n)
+
+
+def _fitted_bound(sample: Sample, view: Steps) -> float:
+    return cell_bounds_of_order.of_isotonic(sample, _fitted_brier, view)
+
+
+def _brier(view: Steps) -> FloatArray:
+    total = np.zeros(np.shape(view.n))
+    for part in view.blocks():
+        total += (part.count * part.square - (2 * part.score - 1) * part.hits).sum(axis=-1)
+    return np.asarray(total / view.n)
+
+
+def _base_rate(view: Steps) -> FloatArray:
+    return np.asarray(view.n_hits / view.n)
+
+
+@_corp(
+    key="brier_miscalibration",
+    label="Brier: miscalibration",
+    direction="lower",
+    formula=r"\overline{(s-h)^2} - \overline{(\hat\pi(s)-h)^2}",
+    interval="inverted",
+    bound=lambda sample, view: _fitted_bound(sample, view) + cell_bounds_of_order.of_square(sample),
+)
+def brier_miscalibration(view: Steps) -> FloatArray:
+    """Amount by which isotonic recalibration would lower the Brier score of (score, hit): its miscalibration part.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    The decomposition is of the binary Brier score of the chosen reduction, which equals
+    miscalibration - discrimination + uncertainty.
+    """
+    gain = _brier(view) - _fitted_brier(view)
+    return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
+
+
+@_corp(
+    key="brier_discrimination",
+    label="Brier: discrimination",
+    direction="higher",
+    bounds=(0.0, 0.25),
+    formula=r"\bar h (1-\bar h) - \overline{(\hat\pi(s)-h)^2}",
+    tail="two-sided",
+    bound=lambda sample, view: _fitted_bound(sample, view),
+)
+def brier_discrimination(view: Steps) -> FloatArray:
+    """Amount by which the isotonically recalibrated scores improve on the constant base rate, in Brier score.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    rate = _base_rate(view)
+    gain = rate * (1 - rate) - _fitted_brier(view)
+    return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
+
+
+@_corp(
+    key="brier_uncertainty",
+    label="Brier: uncertainty",
+    direction="none",
+    bounds=(0.0, 0.25),
+    formula=r"\bar h (1 - \bar h)",
+    tail="two-sided",
+    bound=cell_bounds.nothing_lost,
+)
+def brier_uncertainty(view: Steps) -> FloatArray:
+    """Brier score of the constant base rate of hits: a property of the data, not of the model's ranking.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    rate = _base_rate(view)
+    return np.asarray(rate * (1 - rate))
+
+
+# ---- Calibration and refinement of proper scores of all classes at once, cross-fitted.
+
+
+_parts = partial(
+    metric,
+    family="Accuracy and proper scores",
+    direction="lower",
+    reference="Berta et al. 2025 (variational calibration and refinement); probmetrics",
+    paired=False,
+)
+
+
+def _rows_of(score: CrossFittedScore, part: LossPart) -> partial[HeldOutLoss]:
+    return partial(held_out, score=score, part=part)
+
+
+@_parts(
+    key="nll_refinement_all",
+    label="NLL: refinement, all classes",
+    bounds=(0.0, math.inf),
+    formula=r"-\frac1n \sum_i \ln g_{-k(i)}(p_i)_{y_i},\quad g(p) = \tfrac{m}{m + 1}\,\mathrm{softmax}(\ln p / T) + \tfrac{1}{(m + 1) K}",
+    view=_rows_of("nll", "refinement"),
+    tail="two-sided",
+)
+def nll_refinement_all(view: HeldOutLoss) -> FloatArray:
+    """NLL of all classes that remains after temperature scaling, with each row's temperature fitted to the m rows of the other four of five folds (nats).
+
+    Values have the shape (...) of the mean.
+
+    The scaled probabilities are mixed with uniform ones, as if one more row carried no information, so that no class is ruled out. A single
+    temperature is a simple map: what a richer map would gain counts as refinement. With two classes, see `nll_refinement`.
+    """
+    return view.mean
+
+
+@_parts(
+    key="nll_calibration_all",
+    label="NLL: calibration, all classes",
+    bounds=(-math.inf, math.inf),
+    interval="held-out",
+    formula=r"-\frac1n \sum_i \ln p_{i, y_i} - \left(-\frac1n \sum_i \ln g_{-k(i)}(p_i)_{y_i}\right)",
+    view=_rows_of("nll", "calibration"),
+)
+def nll_calibration_all(view: HeldOutLoss) -> FloatArray:
+    """Amount by which a temperature lowers the NLL of all classes on rows that it was not fitted to (nats): a conservative (low) estimate of the calibration error, negative where there is nothing to gain.
+
+    Values have the shape (...) of the mean. With `nll_refinement_all` it adds up to `nll`.
+    """
+    return view.mean
+
+
+@_parts(
+    key="brier_refinement_all",
+    label="Brier: refinement, all classes",
+    bounds=(0.0, 2.0),
+    formula=r"\frac1n \sum_i \sum_c (g_{-k(i)}(p_i)_c - \mathbf{1}[y_i = c])^2",
+    view=_rows_of("brier", "refinement"),
+    tail="two-sided",
+)
+def brier_refinement_all(view: HeldOutLoss) -> FloatArray:
+    """Brier score of all classes (0 to 2) that remains after temperature scaling, cross-fitted as for the NLL; the temperature maximises the likelihood.
+
+    Values have the shape (...) of the mean.
+    """
+    return view.mean
+
+
+@_parts(
+    key="brier_calibration_all",
+    label="Brier: calibration, all classes",
+    bounds=(-2.0, 2.0),
+    interval="held-out",
+    formula=r"\mathrm{Brier}(p) - \mathrm{Brier}(g_{-k}(p))",
+    view=_rows_of("brier", "calibration"),
+)
+def brier_calibration_all(view: HeldOutLoss) -> FloatArray:
+    """Amount by which a temperature lowers the Brier score of all classes on rows that it was not fitted to: a conservative (low) estimate of the mean squared distance between the probabilities and the true ones, negative where there is nothing to gain.
+
+    Values have the shape (...) of the mean. With `brier_refinement_all` it adds up to `brier`.
+    """
+    return view.mean
+
+
+# ---- Calibration and refinement of proper scores, and the mean gap, cross-fitted: the gain from recalibration on rows it was not fitted to.
+
+
+_parts_proper_decomposition_cross_fitted = partial(
+    metric,
+    family="Accuracy and proper scores",
+    reference="Berta et al. 2025 (variational calibration and refinement)",
+    view=cross_fitted,
+    paired=False,
+)
+
+
+@once_per_view
+def _log_loss(view: CrossFitted) -> FloatArray:
+    shifted = view.z[:, None] + view.shift()
+    miss = np.logaddexp(0, shifted)
+    return view.of_cells(miss - shifted, miss)
+
+
+@once_per_view
+def _squared_error(view: CrossFitted) -> FloatArray:
+    p = view.recalibrated()
+    return view.of_cells((1 - p) ** 2, p**2)
+
+
+@_parts_proper_decomposition_cross_fitted(
+    key="nll_refinement",
+    label="NLL: refinement, cross-fitted",
+    direction="lower",
+    bounds=(0.0, math.inf),
+    formula=r"\frac1n \sum_i L(g_{-k(i)}(s_i), h_i),\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
+    tail="two-sided",
+)
+def nll_refinement(view: CrossFitted) -> FloatArray:
+    """Log loss of (score, hit) that remains after recalibration (nats): each row's score is recalibrated by a map fitted to the other four of five folds.
+
+    Cells of shape (..., C, F) give values of shape (...).
+
+    The map adds a natural spline of the log-odds to them; rows of one cluster are in one fold. CORP's parts are fitted and judged on the same rows, so that
+    their miscalibration is never below 0 and biased upwards; here it is neither. The score is that of the chosen reduction.
+    """
+    return _log_loss(view)
+
+
+@_parts_proper_decomposition_cross_fitted(
+    key="nll_calibration",
+    label="NLL: calibration, cross-fitted",
+    direction="lower",
+    bounds=(-math.inf, math.inf),
+    interval="held-out",
+    formula=r"\overline{L(s, h)} - \frac1n \sum_i L(g_{-k(i)}(s_i), h_i)",
+)
+def nll_calibration(view: CrossFitted) -> FloatArray:
+    """Amount by which recalibration lowers the log loss of (score, hit) on rows that it was not fitted to (nats): a conservative (low) estimate of the calibration error, negative where there is nothing to gain.
+
+    Cells of shape (..., C, F) give values of shape (...).
+    """
+    own = view.of_scores(view.losses.log_hit, view.losses.log_miss)
+    return np.asarray(own - _log_loss(view))
+
+
+@_parts_proper_decomposition_cross_fitted(
+    key="brier_refinement",
+    label="Brier: refinement, cross-fitted",
+    direction="lower",
+    bounds=(0.0, 1.0),
+    formula=r"\frac1n \sum_i (g_{-k(i)}(s_i) - h_i)^2",
+    tail="two-sided",
+)
+def brier_refinement(view: CrossFitted) -> FloatArray:
+    """Brier score of (score, hit), in its one-column form, that remains after recalibration, cross-fitted as for the log loss.
+
+    Cells of shape (..., C, F) give values of shape (...).
+    """
+    return _squared_error(view)
+
+
+@_parts_proper_decomposition_cross_fitted(
+    key="brier_calibration",
+    label="Brier: calibration, cross-fitted",
+    direction="lower",
+    bounds=(-1.0, 1.0),
+    interval="held-out",
+    formula=r"\overline{(s - h)^2} - \frac1n \sum_i (g_{-k(i)}(s_i) - h_i)^2",
+)
+def brier_calibration(view: CrossFitted) -> FloatArray:
+    """Amount by which recalibration lowers the Brier score of (score, hit) on rows that it was not fitted to: a conservative (low) estimate of the mean squared gap, negative where there is nothing to gain.
+
+    Cells of shape (..., C, F) give values of shape (...).
+    """
+    own = view.of_scores(view.losses.square_hit, view.losses.square_miss)
+    return np.asarray(own - _squared_error(view))
+
+
+@metric(
+    key="ce_l1_unbiased",
+    unit="points",
+    label="Mean gap, cross-fitted",
+    family="Bin-free",
+    direction="lower",
+    bounds=(-1.0, 1.0),
+    interval="held-out",
+    formula=r"\frac1n \sum_i \mathrm{sign}(g_{-k(i)}(s_i) - s_i)\,(h_i - s_i)",
+    reference="Berta, Braun et al. 2026 (variational estimate of the L1 calibration error)",
+    view=cross_fitted,
+    paired=False,
+)
+def ce_l1_unbiased(view: CrossFitted) -> FloatArray:
+    """Mean absolute gap between score and true probability, without the upward bias of an ECE: a map fitted to the other folds tells on which side of its score each row's probability lies, and the labels tell how far.
+
+    Cells of shape (..., C, F) give values of shape (...).
+
+    Its expected value is at most the true mean gap, with equality if the map gets every side right; around 0, and often negative, if the
+    model is calibrated.
+    """
+    gap = np.sign(view.shift()) * (view.hits - view.score_sum)
+    return np.asarray(gap.sum(axis=(-2, -1)) / view.n)
+
+
+# ---- The CORP decomposition of the log loss: miscalibration, discrimination, uncertainty.
+
+
+def _clipped(view: LogSteps) -> Mapping[str, float]:
+    return {"clipped_rows": float(view.clipped_rows())}
+
+
+_corp_proper_decomposition_log = partial(
+    metric,
+    family="Accuracy and proper scores",
+    reference="Dimitriadis, Gneiting & Jordan 2021, for the logarithmic score",
+    view=log_steps,
+)
+
+
+def _entropy(share: FloatArray) -> FloatArray:
+    """Log loss of a share of hits that is itself the prediction (binary entropy), in nats."""
+    p = np.clip(share, 0, 1)
+    return np.asarray(entr(p) + entr(1 - p))
+
+
+@once_per_view
+def _fitted(view: LogSteps) -> FloatArray:
+    """Mean log loss of the isotonically recalibrated scores, shape (...)."""
+    return np.asarray(sum_over_levels(view.steps, _entropy) / view.n)
+
+
+def _fitted_bound_proper_decomposition_log(sample: Sample, view: LogSteps) -> float:
+    return cell_bounds_of_order.of_isotonic(
+        sample, lambda steps: _fitted(LogSteps(steps)), view.steps
+    )
+
+
+def _constant(view: LogSteps) -> FloatArray:
+    return _entropy(np.asarray(view.steps.n_hits / view.n))
+
+
+@_corp_proper_decomposition_log(
+    key="nll_miscalibration",
+    label="NLL: miscalibration",
+    direction="lower",
+    bounds=(0.0, math.inf),
+    formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
+    interval="inverted",
+    details=_clipped,
+    note=clipped_words_of_proper_decomposition_log,
+    bound=lambda sample, view: (
+        _fitted_bound_proper_decomposition_log(sample, view) + cell_bounds_of_order.of_log(sample)
+    ),
+)
+def nll_miscalibration(view: LogSteps) -> FloatArray:
+    """Amount by which isotonic recalibration would lower the log loss of (score, hit), in nats: its miscalibration part.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL, up
+    to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
+    0 and misses with a score of 1 are clipped as in the NLL.
+    """
+    return np.asarray(np.maximum(view.log_loss() - _fitted(view), 0))  # negative only by rounding
+
+
+@_corp_proper_decomposition_log(
+    key="nll_discrimination",
+    label="NLL: discrimination",
+    direction="higher",
+    bounds=(0.0, math.log(2)),
+    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h) - \overline{L(\hat\pi(s), h)}",
+    tail="two-sided",
+    bound=lambda sample, view: _fitted_bound_proper_decomposition_log(sample, view),
+)
+def nll_discrimination(view: LogSteps) -> FloatArray:
+    """Amount by which the isotonically recalibrated scores improve on the constant base rate, in log loss (nats).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return np.asarray(np.maximum(_constant(view) - _fitted(view), 0))  # negative only by rounding
+
+
+@_corp_proper_decomposition_log(
+    key="nll_uncertainty",
+    label="NLL: uncertainty",
+    direction="none",
+    bounds=(0.0, math.log(2)),
+    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h)",
+    tail="two-sided",
+    bound=cell_bounds.nothing_lost,
+)
+def nll_uncertainty(view: LogSteps) -> FloatArray:
+    """Log loss of the constant base rate of hits (nats): a property of the data, not of the model's ranking.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return _constant(view)

@@ -1,8 +1,6 @@
-"""Recalibrators, one file per method or pair of methods; each registers itself in `calviz.specs.recalibrator.RECALIBRATORS`.
+"""Methods: bases, fits, one file per family, and fitted maps as JSON, NumPy source and on frames.
 
-A method is a scikit-learn transformer that derives from `calviz.recalibrators.base.BaseRecalibrator`. Base classes that several methods
-share are in ``bases``, saving and exporting of fitted maps is in ``maps``; losses, searches and minimisers are in
-``fitting``. Methods neither choose the rows that they are fitted on nor judge themselves: `calviz.comparison` does both.
+Not here: which rows are fitted, who wins.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ def _classes() -> dict[str, type[Any]]:
     """Return the class of each registered method, keyed by class name."""
     from functools import partial
 
-    from calviz.specs.recalibrator import RECALIBRATORS
+    from calviz.core.entry_specs import RECALIBRATORS
 
     makers = (s.make.func if isinstance(s.make, partial) else s.make for s in RECALIBRATORS)
     return {maker.__name__: maker for maker in makers if isinstance(maker, type)}

@@ -1,10 +1,13 @@
-"""Base class of all recalibrators: checks, processing in blocks of rows, and export as JSON or Python source."""
+"""The base class, its checks, the identity, load_map."""
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,27 +15,91 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.blocks import for_row_blocks
-from calviz.core.checked_columns import checked_weights
-from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
-from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
-from calviz.numerics.effective_number import with_mean_one
-from calviz.numerics.scores import Scores
-from calviz.numerics.threads import one_blas_thread
-from calviz.numerics.zero_floor import NO_FLOOR, ZeroFloor, check_floor, smallest_normal
-from calviz.recalibrators.bases.score_checks import check_logits, check_probabilities
-from calviz.recalibrators.maps import numpy_source
-from calviz.recalibrators.maps.fields import Field, Sizes, read_fields
-from calviz.recalibrators.maps.frames import transform_frame
-from calviz.recalibrators.maps.saved_maps import (
-    MAP_VERSION,
-    check_map,
-    plain,
-    saved_parameters,
+from calviz.core.blocks import (
+    FloatArray,
+    IntArray,
+    for_row_blocks,
+    one_blas_thread,
+    row_blocks,
+    with_mean_one,
 )
-from calviz.specs.metric import parameters_of
-from calviz.specs.recalibrator import FloorChoice, Input, Needs
+from calviz.core.entry_specs import (
+    RECALIBRATORS,
+    FitFacts,
+    FloorChoice,
+    Input,
+    LeftOut,
+    Needs,
+    recalibrator,
+)
+from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
+from calviz.core.metric_spec import parameters_of
+from calviz.core.probabilities import (
+    NO_FLOOR,
+    Scores,
+    ZeroFloor,
+    check_floor,
+    row_sums,
+    smallest_normal,
+)
+from calviz.core.row_columns import checked_weights
+from calviz.core.temperature import automatic_floor, true_zeros
+from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators.maps import (
+    MAP_VERSION,
+    Field,
+    Sizes,
+    check_map,
+    damaged,
+    plain,
+    read_fields,
+    saved_parameters,
+    transform_frame,
+)
+
+# ---- Checks of the scores that a map is fitted on or applied to.
+
+
+#: Largest deviation of a row's sum from 1; data that went through `Predictions` are within it.
+SUM_TOLERANCE = 0.05
+#: Largest absolute logit: maps are fitted by sums of squares in the dtype of the logits, which must not overflow.
+LARGEST_LOGIT = 1e15
+
+
+def check_logits(array: FloatArray) -> None:
+    """Raise InputError if logits are so large that sums of their squares overflow."""
+    for extreme, at in ((array.max(), array.argmax), (array.min(), array.argmin)):
+        if abs(extreme) > LARGEST_LOGIT:
+            row, column = divmod(int(at()), array.shape[1])
+            raise InputError(
+                f"the logit of class {column} is {extreme:.3g}, beyond ±{LARGEST_LOGIT:.0e}: too large to fit a map on",
+                row=row + 1,
+                remedy="where -3.4e38 marks a class that is left out, write -1e4: its probability is 0 as well",
+            )
+
+
+def check_probabilities(array: FloatArray) -> None:
+    """Raise InputError if a row holds a negative number, or does not sum to 1."""
+    for rows in row_blocks(array):
+        block = array[rows]
+        off = np.abs(row_sums(block) - 1)
+        worst = int(off.argmax())
+        if block.min() < -1e-6:
+            row = int(np.argwhere(block < -1e-6)[0, 0])
+            raise InputError(
+                f"Negative values in data: {block[row].min():.6g} is not a probability",
+                row=rows.start + row + 1,
+                remedy='declare logits by input="logits"',
+            )
+        if off[worst] > SUM_TOLERANCE:
+            raise InputError(
+                f"the probabilities sum to {block[worst].sum():.6g}, not to 1",
+                row=rows.start + worst + 1,
+                remedy='normalise the rows, or declare logits by input="logits"',
+            )
+
+
+# ---- Base class of all recalibrators: checks, processing in blocks of rows, and export as JSON or Python source.
 
 
 class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -502,3 +569,198 @@ def check_two_classes(recalibrator: Any, labels: IntArray, names: Sequence[str] 
         f"all {labels.size:,} calibration rows have 1 class, {name}: there is nothing to fit",
         remedy="calibrate on rows of at least two classes",
     )
+
+
+# ---- Reasons, shared by several methods, why a method is not suggested for some data.
+#
+# Each function is, or returns, a `RecalibratorSpec.left_out`.
+
+
+#: Largest value of rows times classes squared with which the search for the strengths of ODIR takes only seconds.
+QUICK_SEARCH = 3_000_000
+#: The same for a few passes with a full matrix.
+QUICK_MATRIX = 2_000_000_000
+
+
+def variant(sentence: str) -> LeftOut:
+    """Return the reason of a method that is left out on any data."""
+    return lambda _: sentence
+
+
+def many_parameters(facts: FitFacts) -> str:
+    """Why a matrix without ODIR is left out: many parameters."""
+    return f"{facts.parameters:,} free parameters; the form with ODIR regularises them."
+
+
+def odir(*, for_logits: bool) -> LeftOut:
+    """Why a matrix with ODIR is left out: the form for logits suits only files that have logits, the other form all others."""
+
+    def left_out(facts: FitFacts) -> str:
+        if facts.logits != for_logits:
+            return "the other form of the same map, which suits this file's scores less."
+        if facts.few:
+            return f"{facts.few}, for {facts.parameters:,} parameters."
+        if facts.rows * facts.classes**2 > QUICK_SEARCH:
+            return f"the search for its strengths over {facts.parameters:,} parameters takes long."
+        return (
+            "for two classes it is Platt scaling or beta calibration." if facts.classes == 2 else ""
+        )
+
+    return left_out
+
+
+def structured(facts: FitFacts) -> str:
+    """Why structured scaling is left out: its penalties suit any number of rows, but it is made for more than two classes."""
+    return "for two classes it comes close to Platt scaling." if facts.classes == 2 else ""
+
+
+def structured_matrix(facts: FitFacts) -> str:
+    """Why structured matrix scaling is left out: each pass costs rows times the square of the classes."""
+    if facts.rows * facts.classes**2 > QUICK_MATRIX:
+        return f"fitting its {facts.parameters:,} parameters takes long."
+    return structured(facts)
+
+
+def each_class_alone(facts: FitFacts) -> str:
+    """Why a method that maps each class separately is left out with more than two classes."""
+    if facts.classes == 2:
+        return ""
+    return "it looks at each class alone, which changes more predictions than it has to."
+
+
+def follows_noise(facts: FitFacts) -> str:
+    """Why a method with a separate map per class is left out: with few rows it follows noise."""
+    return f"{facts.few}: it would follow noise." if facts.few else ""
+
+
+def close_to_simpler(facts: FitFacts) -> str:
+    """Why a method made for many classes is left out with two."""
+    if facts.classes > 2:
+        return ""
+    return "for two classes it comes close to temperature scaling or isotonic regression."
+
+
+# ---- The uncalibrated model, the baseline of every comparison.
+
+
+@recalibrator(
+    key="identity",
+    label="Uncalibrated",
+    family="Uncalibrated",
+    accuracy_preserving=True,
+    needs="probabilities",
+    confidence_only=True,
+    reference="none; Guo et al. 2017, table 1, column 'uncalibrated'",
+    formula=r"\hat p = p",
+)
+class Identity(BaseRecalibrator):
+    """The probabilities as they are; logits become their softmax.
+
+    Rows that do not sum to 1 (such as those of rounded files) are divided by their sum.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits"}
+        What X holds.
+    """
+
+    _needs_two_classes = False
+    _limits_logits = False
+
+    def __init__(self, *, input: Input = "probabilities") -> None:
+        self.input = input
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        pass
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        pass
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        block /= row_sums(block)[:, None]
+        return block
+
+    def _source(self, name: str) -> str:
+        return f"def {name}_of(p):\n    return p / p.sum(axis=1, keepdims=True)\n"
+
+
+# ---- Loading fitted maps from their JSON.
+
+
+def load_map(source: Any) -> BaseRecalibrator:
+    """Load a fitted recalibrator that was saved as JSON.
+
+    Parameters
+    ----------
+    source : str, PathLike or mapping
+        A file written by ``calviz recalibrate --save-map``, or with the JSON of a recalibrator's `to_dict`; or such a record itself.
+
+    Returns
+    -------
+    transformer
+        Its `transform` takes scores, shape (n, K), with the classes in the order of the rows that it was fitted on, which
+        ``class_names`` of a file written by the command line names. Its parameter `input` says whether these are probabilities or logits.
+
+    Raises
+    ------
+    InputError, OptionError
+        If there is no such file, or the file or record is not a map, is of another version, or is damaged.
+
+    Examples
+    --------
+    >>> import calviz
+    >>> scaling = calviz.recalibrators.TemperatureScaling()
+    >>> record = scaling.fit([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]], [0, 1, 1]).to_dict()
+    >>> loaded = calviz.load_map(record)
+    >>> loaded.key, loaded.transform([[0.5, 0.5]]).tolist()
+    ('temperature', [[0.5, 0.5]])
+    """
+    if isinstance(source, str | os.PathLike):
+        try:
+            return rebuilt(read_record(source))
+        except InputError as error:
+            raise error.in_file(Path(source).name) from None
+    return rebuilt(source)
+
+
+def rebuilt(record: Any) -> BaseRecalibrator:
+    """Return the map of a saved record; raises InputError if it is none, or damaged."""
+    check_map(record)
+    method = str(record["method"])
+    try:
+        cls = type(RECALIBRATORS[method].make())
+        loaded: BaseRecalibrator = cls.from_dict(record)
+    except OptionError as error:
+        raise InputError(f"the map cannot be read: {error}".rstrip(".")) from None
+    except CalvizError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        raise damaged(method, str(error)) from None
+    return loaded
+
+
+def check_part(whole: BaseRecalibrator, part: BaseRecalibrator, given: Input) -> None:
+    """Raise InputError unless a part of a map has the classes of the whole, and takes scores of this kind."""
+    if part.classes_.size != whole.classes_.size:
+        raise damaged(
+            whole.key,
+            f"it is for {whole.classes_.size} classes, its part '{part.key}' for {part.classes_.size}",
+        )
+    if part.input != given:
+        raise damaged(whole.key, f"its part '{part.key}' is for {part.input}, not for {given}")
+
+
+def read_record(path: str | os.PathLike[str]) -> Any:
+    """Read the JSON of a saved map from a file; raises InputError if there is none, or if it is not JSON."""
+    name = Path(path).name or str(path)
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("there is no such file", file=name) from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot be opened ({reason})", file=name) from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise InputError(
+            f"this is not JSON ({error})", file=name, remedy="give a map from --save-map"
+        ) from None

@@ -1,4 +1,4 @@
-"""Compositions: a parametric map, followed by a non-parametric one on its probabilities."""
+"""A parametric map followed by another."""
 
 from __future__ import annotations
 
@@ -8,25 +8,45 @@ from typing import Any, Self
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.blocks import row_blocks
-from calviz.core.errors import OptionError
-from calviz.numerics.scores import Scores
-from calviz.recalibrators import ets, irm, isotonic, temperature
-from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.bases.reasons_to_leave_out import close_to_simpler, follows_noise, variant
-from calviz.recalibrators.maps import numpy_source
-from calviz.recalibrators.maps.fields import damaged
-from calviz.recalibrators.maps.loading import check_part
-from calviz.recalibrators.maps.saved_maps import check_map, earlier_values, saved_parameters
-from calviz.specs.recalibrator import (
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from calviz.core.entry_specs import (
     RECALIBRATORS,
     FloorChoice,
     Input,
     LeftOut,
     RecalibratorSpec,
+    recalibrator,
     suggested,
 )
+from calviz.core.errors import OptionError
+from calviz.core.events import equal_mass_edges, weighted_mass_edges
+from calviz.core.probabilities import Scores
+from calviz.recalibrators import base as reasons_to_leave_out
+from calviz.recalibrators import isotonic
+from calviz.recalibrators import isotonic as irm
+from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators import temperature_scaling as ets
+from calviz.recalibrators import temperature_scaling as temperature
+from calviz.recalibrators.base import (
+    BaseRecalibrator,
+    check_part,
+    close_to_simpler,
+    follows_noise,
+    variant,
+)
+from calviz.recalibrators.maps import (
+    Piecewise,
+    check_map,
+    damaged,
+    earlier_values,
+    halfway,
+    saved_parameters,
+    steps_merged,
+)
+from calviz.recalibrators.per_class import OneVsRest
+
+# ---- Compositions: a parametric map, followed by a non-parametric one on its probabilities.
+
 
 #: Size of a block: large, because each block goes through the input checks of both parts.
 _BLOCK_BYTES = 1 << 24
@@ -214,3 +234,93 @@ RECALIBRATORS.register(
         variant("a variant of temperature scaling, then isotonic regression."),
     )
 )
+
+
+# ---- Scaling-binning: a parametric map, followed by bins that hold the mean of its outputs.
+
+
+class BinMeans(OneVsRest):
+    """Replaces the probability of every class by the mean probability of its equal-mass bin.
+
+    Parameters
+    ----------
+    bins : int
+    input : {"probabilities", "logits"}
+    """
+
+    key = "bin-means"
+    needs = "probabilities"
+    #: Nothing needs to be added: bin means of positive probabilities are positive.
+    epsilon = 0.0
+
+    def __init__(self, *, bins: int = 15, input: Input = "probabilities") -> None:
+        self.bins = bins
+        self.input = input
+
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        ordered = np.sort(column)
+        edges = equal_mass_edges(ordered, self.bins, is_sorted=True)
+        bin_of = np.searchsorted(edges[1:-1], column)
+        mean = np.bincount(bin_of, weights=column) / np.bincount(bin_of)
+        return steps_merged(halfway(ordered, edges[1:-1]), mean)
+
+    def _weighted_column(
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        edges = weighted_mass_edges(column, weights, self.bins)
+        bin_of = np.searchsorted(edges[1:-1], column)
+        mean = np.bincount(bin_of, weights * column) / np.bincount(bin_of, weights)
+        return steps_merged(halfway(np.sort(column), edges[1:-1]), mean)
+
+    def _rows_needed(self) -> int:
+        return 0
+
+
+@recalibrator(
+    key="scaling-binning",
+    label="Scaling-binning",
+    family="Composition",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Kumar et al. 2019",
+    formula=r"\hat p_k \propto \mathrm{mean}\{g_k(p) : g_k(p) \in B_m\}",
+    left_out=reasons_to_leave_out.variant("a variant of histogram binning."),
+)
+class ScalingBinning(Composition):
+    """A parametric map (Platt scaling), then equal-mass bins that hold the mean of its outputs: the calibration error of such a map can be measured reliably.
+
+    Parameters
+    ----------
+    base : str
+        Key of the parametric recalibrator.
+    bins : int
+        Number of equal-mass bins per class.
+    floor : float, "auto" or None
+        As in `PlattScaling`.
+    input : {"probabilities", "logits"}
+        What X holds.
+    """
+
+    def __init__(
+        self,
+        *,
+        base: str = "platt",
+        bins: int = 15,
+        floor: FloorChoice = "auto",
+        input: Input = "probabilities",
+    ) -> None:
+        self.base = base
+        self.bins = bins
+        self.floor = floor
+        self.input = input
+
+    def _make(self) -> tuple[Any, Any]:
+        spec = RECALIBRATORS[self.base]
+        if spec.family != "Parametric":
+            raise OptionError(f"'base' must be a parametric recalibrator, '{self.base}' is not.")
+        return spec.make_with(input=self.input, floor=self.floor), BinMeans(bins=self.bins)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the fitted parameters of both parts."""
+        return {self.base: self.first_.describe(), "bins": self.second_.describe()}

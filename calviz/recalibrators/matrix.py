@@ -1,10 +1,316 @@
-"""Matrix scaling: a linear map of all logits."""
+"""Vector, matrix and Dirichlet scaling."""
 
 from __future__ import annotations
 
-from calviz.recalibrators.bases import reasons_to_leave_out
-from calviz.recalibrators.bases.linear_maps import LinearMaps
-from calviz.specs.recalibrator import recalibrator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from calviz.core.blocks import FloatArray, IntArray, checkpoint, row_blocks
+from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrator
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.probabilities import Scores, softmax
+from calviz.core.temperature import fit_temperature
+from calviz.recalibrators import base as reasons_to_leave_out
+from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.maps import Numbers, fields
+from calviz.recalibrators.matrix_fits import (
+    GRID,
+    SHORT_PASSES,
+    MatrixProblem,
+    StrengthSearch,
+    fit_linear,
+    seconds_of_a_pass,
+)
+from calviz.recalibrators.softmax_fits import Minimum, Penalty, VectorProblem
+
+# ---- Vector scaling: a factor and an offset for the logit of every class.
+
+
+@recalibrator(
+    key="vector",
+    label="Vector scaling",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="logits",
+    reference="Guo et al. 2017, section 4.2",
+    formula=r"\mathrm{softmax}(w \circ z + b)",
+    left_out=reasons_to_leave_out.follows_noise,
+    mixed_up_to=ANY_CLASSES,
+)
+class VectorScaling(BaseRecalibrator):
+    """A factor and an offset for the logit of every class, fitted by maximum likelihood.
+
+    Parameters
+    ----------
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    weights_, intercepts_ : ndarray, shape (K,)
+        w and b; the offsets sum to 0.
+
+    Notes
+    -----
+    Logits and their log-probabilities give different maps: a constant that is added to the logits of a row
+    is multiplied by a different factor in each class.
+    """
+
+    fitted = fields(weights_=Numbers(("K",)), intercepts_=Numbers(("K",)))
+    weights_: FloatArray
+    intercepts_: FloatArray
+
+    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
+        self.floor = floor
+        self.input = input
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        k = scores.shape[1]
+        counts = np.bincount(labels, minlength=k)
+        step = max(1, scores.shape[0] // 20_000)
+        warm = fit_temperature(scores.every(step), labels[::step])
+        # Starting at 1/T makes the search independent of scale: logits times 100 take the same steps.
+        present, present_scores, present_labels = present_classes(scores, labels, counts)
+        start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
+        problem = VectorProblem(present_scores.whole(), present_labels, weights=weights)
+        least = separated_below(warm.loss)
+        minimum = fit_linear(problem, start, least=least)
+        self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)
+        self.weights_[present] = minimum.x[0]
+        self.intercepts_[present] = minimum.x[1] - minimum.x[1].mean()
+        self._warn_absent(counts, "they keep the common temperature and no offset")
+        if minimum.value < 10 * least:
+            self._warn(
+                "the calibration rows are separable: larger factors always fit better, "
+                "the search was stopped."
+            )
+        if not minimum.converged:
+            self._warn(f"not converged after {minimum.passes} passes.")
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        block *= self.weights_.astype(block.dtype)
+        block += self.intercepts_.astype(block.dtype)
+        return softmax(block)
+
+    def _source(self, name: str) -> str:
+        return (
+            f"{name}_w = {numpy_source.array(self.weights_)}\n"
+            f"{name}_b = {numpy_source.array(self.intercepts_)}\n\n\n"
+            f"def {name}_of(z):\n    return softmax({name}_w * z + {name}_b)\n"
+        )
+
+
+def present_classes(
+    scores: Scores, labels: IntArray, counts: IntArray
+) -> tuple[IntArray, Scores, IntArray]:
+    """Return the classes that have rows, their scores, and the labels renumbered among them.
+
+    A class without rows is left out: lowering its offset would always increase the likelihood.
+    """
+    present = np.flatnonzero(counts)
+    if present.size == counts.size:
+        return present, scores, labels
+    array = np.ascontiguousarray(scores.whole()[:, present])
+    return present, Scores(array, "logits", "logits"), np.searchsorted(present, labels)
+
+
+def separated_below(loss: float) -> float:
+    """Return the mean loss below which calibration rows count as separable, given the loss of a single temperature."""
+    return max(1e-3 * loss, 1e-6)
+
+
+# ---- Matrix scaling and Dirichlet calibration: a linear map of all scores, regularised or not.
+
+
+#: What the penalty strengths of matrix scaling refer to, for `describe`.
+STRENGTHS_UNIT = (
+    "the first strength is for logits divided by their spread s (root mean square deviation from the mean of their row); multiplied "
+    "by s squared it is the strength of Kull et al. 2019"
+)
+#: Passes over the rows that a fit is assumed to need.
+_PASSES = 60
+#: Smallest strength of the ridge penalty; gives separable data a finite solution.
+LEAST_RIDGE = 1e-8
+
+
+class LinearMaps(BaseRecalibrator):
+    """Base of matrix scaling and Dirichlet calibration: ``softmax(W z + b)``."""
+
+    fitted = fields(
+        weights_=Numbers(("K", "K")),
+        intercepts_=Numbers(("K",)),
+        strengths_=Numbers((2,), least=0),
+    )
+    #: W, shape (K, K): row k holds the weights of all scores for class k.
+    weights_: FloatArray
+    #: b, shape (K,).
+    intercepts_: FloatArray
+    #: Penalty strengths that were used.
+    strengths_: FloatArray
+    #: Whether penalties are for scores divided by their spread, so that rescaling the logits changes nothing.
+    in_units_of_scores: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        regularisation: Literal["l2", "odir"] = "l2",
+        l2: float = 0.0,
+        off_diagonal: float | None = None,
+        intercept: float | None = None,
+        folds: int = 3,
+        max_seconds: float = 60.0,
+        floor: FloorChoice = "auto",
+        input: Input = "probabilities",
+    ) -> None:
+        self.regularisation = regularisation
+        self.l2 = l2
+        self.off_diagonal = off_diagonal
+        self.intercept = intercept
+        self.folds = folds
+        self.max_seconds = max_seconds
+        self.floor = floor
+        self.input = input
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        n, k = scores.shape
+        counts = np.bincount(labels, minlength=k)
+        present, present_scores, present_labels = present_classes(scores, labels, counts)
+        if present.size * (present.size + 1) <= MatrixProblem.most_dense:
+            # With so few classes, logarithms cost as much as the matrix product: take them only once. The copy is small.
+            present_scores = Scores(present_scores.whole(), "logits", "logits")
+        step = max(1, n // 20_000)
+        warm = fit_temperature(scores.every(step), labels[::step])
+        scale = 1 / _spread(present_scores) if self.in_units_of_scores else 1.0
+        present_count = present.size
+        start = np.zeros((present_count, present_count + 1))
+        start[:, :-1] = np.eye(present_count) / (warm.value * scale)
+        penalty = self._penalty(present_count, (0.0, 0.0))
+        problem = MatrixProblem(present_scores, present_labels, penalty, scale, weights=weights)
+        self._refuse_if_slow(problem, start)
+        strengths = self._strengths(problem, start)
+        problem.penalty = self._penalty(present_count, strengths)
+        least = separated_below(warm.loss)
+        checkpoint("fitting the map")
+        minimum = fit_linear(problem, start, least=least)
+        self.weights_, self.intercepts_ = np.eye(k) / warm.value, np.zeros(k)
+        self.weights_[np.ix_(present, present)] = minimum.x[:, :-1] * scale
+        self.intercepts_[present] = minimum.x[:, -1]
+        self.strengths_ = np.array(strengths)
+        self._warn_absent(counts, "they keep the common temperature and no offset")
+        self._warn_about(minimum, n, k, separated=minimum.value < 10 * least)
+
+    def _warn_about(self, minimum: Minimum, n: int, k: int, *, separated: bool) -> None:
+        if separated:
+            self._warn(
+                "the calibration rows are separable: larger weights always fit better, the search was "
+                "stopped, and the map will be overconfident on other rows."
+            )
+        if self.regularisation == "l2" and n < k * (k + 1):
+            self._warn(
+                f"{k * (k + 1):,} parameters from {n:,} calibration rows: expect overfitting."
+            )
+        if not minimum.converged and not separated:
+            self._warn(f"not converged after {minimum.passes} passes.")
+
+    # ---------------------------------------------------------------- penalties
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("off_diagonal", "intercept", "l2"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise OptionError(f"'{name}' must be 0 or more, got {value!r}.")
+        if self.folds < 2:
+            raise OptionError(f"'folds' must be 2 or more, got {self.folds!r}.")
+
+    def _penalty(self, k: int, strengths: tuple[float, float]) -> Penalty:
+        weights = np.empty((k, k + 1))
+        if self.regularisation == "l2":
+            weights[:] = max(self.l2, LEAST_RIDGE)
+            return Penalty(weights)
+        off_diagonal, intercept = strengths
+        weights[:, :-1] = off_diagonal / max(1, k * (k - 1))
+        weights[np.arange(k), np.arange(k)] = 0
+        weights[:, -1] = intercept / k
+        # Fixes the sum over classes, to which softmax is invariant.
+        weights += LEAST_RIDGE
+        return Penalty(weights)
+
+    def _strengths(self, problem: MatrixProblem, start: FloatArray) -> tuple[float, float]:
+        if self.regularisation == "l2":
+            return max(self.l2, LEAST_RIDGE), max(self.l2, LEAST_RIDGE)
+        off_diagonal, intercept = self.off_diagonal, self.intercept
+        if off_diagonal is not None and intercept is not None:
+            return off_diagonal, intercept
+        search = StrengthSearch[tuple[float, float]](
+            problem, start, self.folds, lambda part, strengths: self._penalty(part.k, strengths)
+        )
+        if off_diagonal is None:
+            paths = [(s, 1.0 if intercept is None else intercept) for s in GRID]
+            off_diagonal = search.best(paths, "off-diagonal")[0]
+        if intercept is None:
+            paths = [(off_diagonal, s) for s in GRID]
+            intercept = search.best(paths, "intercepts")[1]
+        return off_diagonal, intercept
+
+    def _refuse_if_slow(self, problem: MatrixProblem, start: FloatArray) -> None:
+        passes = _PASSES
+        if self.regularisation == "odir":
+            searched = (self.off_diagonal is None) + (self.intercept is None)
+            passes += searched * len(GRID) * (self.folds - 1) * SHORT_PASSES // 2
+        seconds = seconds_of_a_pass(problem, start) * passes
+        if seconds > self.max_seconds:
+            raise NotAvailable(
+                f"fitting {problem.k * (problem.k + 1):,} parameters to {problem.n:,} rows would take "
+                f"about {seconds:,.0f} seconds, above the limit of {self.max_seconds:,.0f}; raise "
+                "'max_seconds'"
+                + (
+                    ", or give 'off_diagonal' and 'intercept' to skip their search."
+                    if self.regularisation == "odir" and passes > _PASSES
+                    else "."
+                )
+            )
+
+    # ---------------------------------------------------------------- the map
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        out = block @ self.weights_.T.astype(block.dtype)
+        out += self.intercepts_.astype(block.dtype)
+        return softmax(out)
+
+    def _described(self) -> dict[str, Any]:
+        """Return the strengths, the diagonal, the largest off-diagonal weight, and the intercepts."""
+        off = self.weights_ - np.diag(np.diag(self.weights_))
+        unit = {"strengths_unit": STRENGTHS_UNIT} if self.in_units_of_scores else {}
+        return {
+            "strengths": self.strengths_.tolist(),
+            **unit,
+            "diagonal": np.diag(self.weights_).tolist(),
+            "largest_off_diagonal": float(np.abs(off).max()),
+            "intercepts": self.intercepts_.tolist(),
+        }
+
+    def _source(self, name: str) -> str:
+        return (
+            f"{name}_W = {numpy_source.array(self.weights_)}\n"
+            f"{name}_b = {numpy_source.array(self.intercepts_)}\n\n\n"
+            f"def {name}_of(z):\n    return softmax(z @ {name}_W.T + {name}_b)\n"
+        )
+
+
+def _spread(scores: Scores) -> float:
+    """Root mean square deviation of the scores from the mean of their row."""
+    total = 0.0
+    for rows in row_blocks(scores.array):
+        block = scores.block(rows).astype(np.float64)
+        block -= block.mean(axis=1, keepdims=True)
+        total += float(np.vdot(block, block))
+    return float(np.sqrt(total / scores.array.size)) or 1.0
+
+
+# ---- Matrix scaling: a linear map of all logits.
 
 
 @recalibrator(
@@ -60,3 +366,39 @@ class MatrixScaling(LinearMaps):
     """
 
     in_units_of_scores = True
+
+
+# ---- Dirichlet calibration: a linear map of all log-probabilities.
+
+
+@recalibrator(
+    key="dirichlet-odir",
+    label="Dirichlet calibration (ODIR)",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="log-probabilities",
+    reference="Kull et al. 2019; Kull et al. 2019 (ODIR)",
+    formula=r"\mathrm{softmax}(W \log p + b)",
+    summary="Dirichlet calibration with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation.",
+    preset={"regularisation": "odir"},
+    left_out=reasons_to_leave_out.odir(for_logits=False),
+)
+@recalibrator(
+    key="dirichlet",
+    label="Dirichlet calibration",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="log-probabilities",
+    reference="Kull et al. 2019",
+    formula=r"\mathrm{softmax}(W \log p + b)",
+    preset={"regularisation": "l2"},
+    left_out=reasons_to_leave_out.many_parameters,
+    mixed_up_to=20,
+)
+class DirichletCalibration(LinearMaps):
+    """A linear map of all log-probabilities, fitted by maximum likelihood: the form that follows if the scores in each class are Dirichlet-distributed.
+
+    Parameters and attributes are those of `MatrixScaling`; the penalty strengths are in units of log-probabilities.
+    """
+
+    in_units_of_scores = False

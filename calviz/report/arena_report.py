@@ -1,23 +1,45 @@
-"""The report on an arena: leaderboards, their charts, and the first methods by rows and by classes."""
+"""The report and the JSON on an arena."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
-from calviz.figures.critical_ranks import CriticalRanks
-from calviz.figures.winrates import Winrates
-from calviz.report.blocks import Block, CellFormat, Chart, Note, TableBlock, Text, chart
-from calviz.report.chart_caption import WIDTH
+from calviz.comparison.arena_results import (
+    SCORES,
+    Arena,
+    CriticalDifference,
+    Leaderboard,
+    Standing,
+    headline,
+    rated_words,
+    winrate_text,
+)
+from calviz.comparison.comparison_results import Mark
+from calviz.comparison.saved_arenas import record
+from calviz.core.metric_spec import METRICS
+from calviz.core.version import __version__
+from calviz.core.words import decimal, percent, points, seconds_text, shorten
+from calviz.figures.arena_ranks import CriticalRanks, Winrates
+from calviz.report.content import (
+    WIDTH,
+    Block,
+    CellFormat,
+    Chart,
+    Note,
+    Section,
+    TableBlock,
+    Text,
+    chart,
+)
 from calviz.report.document import Part, Report, WrittenSection, bind
-from calviz.report.section import Section
-from calviz.results.arena import SCORES
-from calviz.results.arena_words import headline, rated_words, winrate_text
-from calviz.results.comparison_table import Mark
-from calviz.results.leaderboard import Arena, Leaderboard
-from calviz.specs.metric import METRICS
-from calviz.text.words import decimal, percent, points, seconds_text, shorten
+from calviz.report.json_results import JsonRecord, interval_record
+from calviz.sample.results import Interval
+
+# ---- The report on an arena: leaderboards, their charts, and the first methods by rows and by classes.
+
 
 #: Number of methods named for each range of rows or classes.
 FIRST = 5
@@ -171,3 +193,78 @@ def _ranks(board: Leaderboard, score: str) -> Chart:
         },
         width=WIDTH,
     )
+
+
+# ---- The JSON of an arena; keys are a stable contract.
+
+
+def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) -> JsonRecord:
+    """Convert an arena to plain values for `calviz.report.json_results.to_json`; the result can be loaded again.
+
+    Parameters
+    ----------
+    arena : Arena
+    problems : iterable of str
+        Files that could not be used.
+    **extra
+        Further entries of the record.
+    """
+    several = len(arena.boards) > 1
+    return {
+        "calviz": __version__,
+        "format": "arena",
+        **_board(arena.overall),
+        "boards": {b.key: {"title": b.title, **_board(b)} for b in arena.boards if several},
+        "ranges": {
+            board: {part.key: {"title": part.title, **_board(part)} for part in parts}
+            for board, parts in arena.strata.items()
+        },
+        "notes": list(arena.notes),
+        "problems": list(problems),
+        **extra,
+        "arena": record(arena.whole),
+    }
+
+
+def _board(board: Leaderboard) -> JsonRecord:
+    return {
+        "experiments": len(board.table),
+        "methods": {s.method: _standing(s) for s in board},
+        "baseline": board.baseline,
+        "interval_over": board.units,
+        "critical_difference": {key: _critical(c) for key, c in board.critical.items()},
+        "left_out": list(board.left_out),
+    }
+
+
+def _standing(s: Standing) -> JsonRecord:
+    worse = s.worse_than_none
+    return {
+        "winrate": dict(s.winrate),
+        "interval": _intervals(s.interval),
+        "worse_than_none": worse.get(SCORES[0]),
+        "worse_than_none_by": dict(worse),
+        "seconds": s.seconds,
+        "elo": dict(s.elo),
+        "elo_interval": _intervals(s.elo_interval),
+        "rank": dict(s.rank),
+        "gain": dict(s.gain),
+        "median_gain": dict(s.median_gain),
+        "experiments": s.experiments,
+        "failed": s.failed,
+    }
+
+
+def _intervals(intervals: Mapping[str, Interval | None]) -> JsonRecord:
+    return {key: interval_record(interval) for key, interval in intervals.items()}
+
+
+def _critical(c: CriticalDifference) -> JsonRecord:
+    return {
+        "ranks": dict(c.ranks),
+        "blocks": c.blocks,
+        "unit": c.unit,
+        "difference": c.difference,
+        "statistic": c.statistic,
+        "p_value": c.p_value,
+    }

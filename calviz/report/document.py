@@ -1,18 +1,62 @@
-"""A report: sections about one or more models, independent of the format."""
+"""A report written as HTML, Markdown, ZIP."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
+import json
 import os
 import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.report.blocks import Block, Chart, Note, TableBlock
-from calviz.report.section import SECTIONS, Section, in_order
-from calviz.report.subject import Subject
-from calviz.text.words import capitalised
+from calviz.core.metric_spec import METRICS
+from calviz.core.table_export import csv_bytes, latex_table, markdown_table
+from calviz.core.version import __version__
+from calviz.core.words import (
+    capitalised,
+    full_sentence,
+    keep_units_together,
+    markdown_text,
+    shorten,
+)
+from calviz.figures.hundred_squares import Bullet, Scale, shared_scale, svg
+from calviz.figures.style import PALETTES
+from calviz.report.content import MOST_ROWS as HTML_MOST_ROWS
+from calviz.report.content import (
+    RIGHT,
+    SECTIONS,
+    Block,
+    Cards,
+    Chart,
+    Facts,
+    Findings,
+    Heading,
+    Lead,
+    Note,
+    Section,
+    Subject,
+    TableBlock,
+    Terms,
+    Text,
+    in_order,
+    texts,
+)
+from calviz.sample.results import MetricResult
+from calviz.verdicts.evaluation import Verdict, Written, name_of
+
+# ---- A report: sections about one or more models, independent of the format.
+
 
 #: Called before each section is made, with its title, the number done and the total number.
 ReportProgress = Callable[[str, int, int], None]
@@ -94,21 +138,15 @@ class Report:
         return tuple(b for w in written for b in w.blocks if isinstance(b, Chart))
 
     def html(self) -> str:
-        """Write one self-contained page; see `calviz.report.html`."""
-        from calviz.report.html import to_html
-
+        """Write one self-contained page; see `calviz.report.document`."""
         return to_html(self)
 
     def markdown(self) -> str:
-        """Write a model card; see `calviz.report.markdown`."""
-        from calviz.report.markdown import to_markdown
-
+        """Write a model card; see `calviz.report.document`."""
         return to_markdown(self)
 
     def archive(self) -> bytes:
-        """Write all tables into a ZIP file; see `calviz.report.archive`."""
-        from calviz.report.archive import to_zip
-
+        """Write all tables into a ZIP file; see `calviz.report.document`."""
         return to_zip(self)
 
 
@@ -256,3 +294,293 @@ def source_date() -> str:
         raise OptionError(
             f"SOURCE_DATE_EPOCH must be a whole number of seconds, got '{text[:40]}'."
         ) from None
+
+
+# ---- A report as one self-contained HTML file: no network, no other files, and no script except for charts.
+
+
+def to_html(report: Report) -> str:
+    """Write a report as one page.
+
+    plotly.js is embedded once. A content security policy allows exactly the two scripts of the page
+    and forbids any network access; the templates escape every text that comes from a person or a file.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    scripts = [_plotly(), _script()] if report.charts else []
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            several=len(report.parts) > 1,
+            style=Markup(_text("style.css")),
+            scripts=[Markup(script) for script in scripts],
+            policy=policy(scripts),
+            version=__version__,
+        )
+    )
+
+
+def write_page(template: str, script: str, **values: Any) -> str:
+    """Write a standalone page with plotly.js and one script, under the same policy as a report.
+
+    Parameters
+    ----------
+    template, script : str
+        Their file names.
+    **values
+        Values for the template.
+    """
+    scripts = [_plotly(), _text(script)]
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            scripts=[Markup(text) for text in scripts],
+            policy=policy(scripts),
+            version=__version__,
+            **values,
+        )
+    )
+
+
+def policy(scripts: list[str]) -> str:
+    """Return the content security policy: only these scripts, and nothing from elsewhere."""
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts) or "'none'"
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+@cache
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    # Browsers normalise line breaks like this before they hash the script.
+    return str(get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
+
+
+@cache
+def _script() -> str:
+    return _text("charts.js")
+
+
+def _text(name: str) -> str:
+    source, _, _ = _loader().get_source(_environment(), name)
+    return source
+
+
+@cache
+def _loader() -> PackageLoader:
+    return PackageLoader("calviz.report")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=_loader(),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["card"] = _card
+    environment.filters["together"] = _together
+    environment.filters["mathml"] = _mathml
+    environment.filters["spec"] = _spec
+    environment.filters["bullets"] = _bullets
+    environment.filters["sentence"] = full_sentence
+    environment.filters["capitalize_first"] = capitalised
+    environment.globals["most_rows"] = HTML_MOST_ROWS
+    return environment
+
+
+def _together(text: object) -> str:
+    """Keep a number and its unit, and a p and its value, on one line."""
+    return keep_units_together(str(text)).replace("p-value", "p\u2011value")
+
+
+@cache
+def _mathml(formula: str) -> Markup:
+    """Convert one of our own formulas (never from a file) to MathML; lines may break between its parts, which browsers do not do by themselves."""
+    parts = re.split(r",\\(?:quad|;) ?", formula)
+    if any(part.count("{") != part.count("}") for part in parts):
+        parts = [formula]
+    return Markup(", ").join(_one_formula(part) for part in parts)
+
+
+def _one_formula(formula: str) -> Markup:
+    from latex2mathml.converter import convert
+
+    text = convert(formula.replace(r"\arg\max", r"\mathrm{arg\,max}"))
+    text = text.replace('<mn mathvariant="bold">1</mn>', "<mn>\N{MATHEMATICAL BOLD DIGIT ONE}</mn>")
+    # A bar over several symbols: not every machine has a font with a stretchable bar.
+    text = re.sub(
+        r'<mover>(.*?)<mo stretchy="true">&#x02015;</mo></mover>',
+        r'<mrow class="bar">\1</mrow>',
+        text,
+    )
+    return Markup(text)
+
+
+def _bullets(table: TableBlock) -> list[Markup]:
+    """Drawings for the rows of a table; the rows also hold the numbers, for readers who cannot see drawings."""
+    shown = table.bullets[:HTML_MOST_ROWS]
+    scale = shared_scale(shown) if table.one_scale else None
+    return [Markup("") if bullet is None else _inline(bullet, scale) for bullet in shown]
+
+
+def _inline(bullet: Bullet, scale: Scale | None = None) -> Markup:
+    """SVG inside the page, which needs no namespace and is styled by the page."""
+    drawing = svg(bullet, PALETTES["light"], scale)
+    for attribute in (' xmlns="http://www.w3.org/2000/svg"', ' vector-effect="non-scaling-stroke"'):
+        drawing = drawing.replace(attribute, "")
+    return Markup(drawing)
+
+
+def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> dict[str, str]:
+    metric, written = METRICS[result.key], Written(result)
+    if not result.available:
+        return {
+            "label": name_of(result),
+            "value": "–",
+            "unit": "",
+            "interval": result.reason or "",
+            "noise": "",
+            "drawing": "",
+        }
+    return {
+        "label": name_of(result),
+        "value": written.value,
+        "unit": written.unit_words,
+        "interval": written.interval(result.interval) if rows > 1 else "n = 1: not meaningful",
+        "noise": written.noise(tail=metric.tail, verdict=verdict) if rows > 1 else "",
+        "drawing": _inline(Bullet.of(result)) if rows > 1 else "",
+    }
+
+
+def _spec(chart: Chart) -> Any:
+    """Data of a chart for the page's script, as JSON that is safe inside its element."""
+    caption = json.dumps(list(chart.caption), separators=(",", ":"))
+    return as_element(f'{{"figure":{chart.drawing},"caption":{caption}}}')
+
+
+def as_element(text: str) -> Markup:
+    """Escape JSON so that it cannot close the element that holds it."""
+    for sign, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
+        text = text.replace(sign, code)
+    return Markup(text)
+
+
+# ---- A report as Markdown: a model card to keep with the model.
+
+
+#: Largest number of table rows in the card; the other files hold all.
+MOST_ROWS = 60
+
+
+def to_markdown(report: Report) -> str:
+    """Write a report as Markdown, with names and notes escaped; charts become descriptions and tables."""
+    return "\n\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"# {_(report.title)}"
+    by = [_(text) for text in (report.author, report.date) if text]
+    if by:
+        yield " · ".join(by)
+    for paragraph in report.paragraphs:
+        yield "  \n".join(_(line) for line in paragraph.splitlines())
+    several = len(report.parts) > 1
+    for part in report.parts:
+        yield f"## {_(part.name)}"
+        for written in part.sections:
+            yield f"### {_(written.section.title)}"
+            for block in written.blocks:
+                yield from _block(block)
+    for written in report.shared:
+        yield f"{'##' if several else '###'} {_(written.section.title)}"
+        for block in written.blocks:
+            yield from _block(block)
+    yield f"*Written by calviz {__version__}.*"
+
+
+def _(text: str) -> str:
+    return markdown_text(shorten(text, 5_000))
+
+
+def _block(block: Block) -> Iterator[str]:
+    match block:
+        case Lead():
+            yield f"**{_(block.text)}**"
+            yield _(block.below)
+        case Note():
+            yield f"*{_(block.text)}*"
+        case Heading():
+            yield f"#### {_(block.text)}"
+        case Text():
+            yield _(block.text)
+        case Facts():
+            yield "\n".join(f"- **{_(name)}:** {_(value)}" for name, value in block.items)
+        case Findings():
+            yield "\n".join(
+                f"- **{f.severity} {_(f.code)}** {_(full_sentence(f.message))}"
+                for f in block.findings
+            )
+        case Cards():
+            shown = texts({r.key: r for r in block.results}).drop(
+                columns=["family", "note", "better"]
+            )
+            yield _table(shown, [c for c in shown.columns if c in RIGHT])
+        case Terms():
+            yield "\n".join(
+                f"- **{_(t.name)}:** {_(t.meaning)} ({_(t.source)})" for t in block.terms
+            )
+        case TableBlock():
+            yield _table(block.shown, list(block.right))
+        case Chart():
+            yield f"**{_(block.title)}.** {_(block.alt)}"
+            yield _table(block.table.shown, list(block.table.right))
+
+
+def _table(shown: pd.DataFrame, right: list[str]) -> str:
+    text = markdown_table(shown.head(MOST_ROWS), right=right).rstrip()
+    left = len(shown) - MOST_ROWS
+    return f"{text}\n\n*{left:,} more rows are left out.*" if left > 0 else text
+
+
+# ---- The tables of a report in a ZIP file: CSV for programs, Markdown and LaTeX for papers.
+
+
+#: The earliest time a ZIP file can store, used for all entries: the same tables give the same bytes on any day.
+NO_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def to_zip(report: Report) -> bytes:
+    """Write all tables of a report, and its model card, into a ZIP file."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in _files(report):
+            entry = zipfile.ZipInfo(name, NO_TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
+    return buffer.getvalue()
+
+
+def _files(report: Report) -> Iterator[tuple[str, str | bytes]]:
+    yield "report.md", report.markdown()
+    for name, table in report.tables():
+        shown = table.shown
+        yield f"{name}.csv", csv_bytes(shown if table.numbers is None else table.numbers)
+        yield f"{name}.md", markdown_table(shown, caption=table.title, right=table.right)
+        yield f"{name}.tex", latex_table(shown, caption=table.title, right=table.right)

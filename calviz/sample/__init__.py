@@ -1,7 +1,4 @@
-"""The sample: the rows under evaluation with their settings, and the summaries (*views*) that metrics are functions of.
+"""The rows that are judged, and the summaries (views) that metrics are functions of; draws, error bars, bounds for profiles; what a metric returns.
 
-`sample.Sample` keeps what is computed for it; `metric_results` asks metrics for their values, `error_bars` makes intervals and noise
-floors of resamples. Each view has a file (`binning`, `steps`, `class_columns`, ...), as have slices and the tests behind findings.
-A view can draw resamples of itself, and redraw its hits or labels as if the model were calibrated. The metrics in
-`calviz.metrics` are short functions of these views.
+Not here: a metric, a sentence, a file. Knows nothing of `data` (same floor).
 """

@@ -1,46 +1,161 @@
-"""Rows, scores and hits of one (score, hit) pair, added up per bin.
-
-Errors per class add up their own bins, in `class_columns` and `true_classes`.
-"""
+"""Sums per bin and the gaps of bins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.bins import DEFAULT_BINS, Scheme, sturges_bins
-from calviz.core.blocks import map_threads
+from calviz.core.blocks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    checkpoint,
+    effective_numbers_of_sums,
+    map_threads,
+    proportional,
+    quotient,
+)
 from calviz.core.errors import OptionError
-from calviz.core.events import BinaryEvents, Ordered
-from calviz.core.largest_remainders import proportional
-from calviz.numerics.bin_edges import (
+from calviz.core.events import (
+    DEFAULT_BINS,
     MAX_BINS,
+    BinaryEvents,
+    Ordered,
+    Scheme,
     assign,
     equal_mass_edges,
     equal_width_edges,
     make_edges,
+    sturges_bins,
 )
-from calviz.numerics.effective_number import effective_numbers_of_sums
-from calviz.numerics.safe_division import quotient
-from calviz.sample.cell_bootstrap import resample_cells, resample_rows
-from calviz.sample.row_draws import RowWeights
-from calviz.sample.row_sums import HitSums, RowSums
-from calviz.sample.sums_per_bin import (
-    are_equal_width,
-    run_sums,
-    starts_of_filled,
-    sums_in_order,
-    sums_of_equal_width,
-    weighted_sums,
-)
-from calviz.sample.view_caches import latest
-from calviz.specs.metric import Redrawn, Reweighted
+from calviz.core.metric_spec import Redrawn, Reweighted
+from calviz.core.p_values import clopper_pearson
+from calviz.sample.draws import HitSums, RowSums, RowWeights, resample_cells, resample_rows
+from calviz.sample.results import LEVEL, latest, once_per_view
+
+# ---- Rows, scores and squared scores added up per bin: kernels for scores in any order, sorted ones, and weighted ones.
+
+
+#: Rows whose sums are taken at a time, so that they stay in the cache.
+BLOCK_ROWS = 1 << 14
+#: Rows that are counted at a time where they need no order.
+COUNTED_ROWS = 1 << 15
+#: Rows of a run that are summed at a time: more would start the threads of the linear algebra library.
+RUN_ROWS = 1 << 13
+
+
+def are_equal_width(edges: FloatArray) -> bool:
+    """Whether edges, shape (M + 1,), are those of bins of equal width."""
+    return np.array_equal(edges, equal_width_edges(edges.size - 1, edges.dtype))
+
+
+def sums_of_equal_width(
+    score: FloatArray, hit: BoolArray, edges: FloatArray, *, powers: tuple[int, ...] = (0, 1)
+) -> FloatArray:
+    """Sums of powers of scores in any order, per equal-width bin and hit.
+
+    The bin follows from a comparison with the nearest edge, exactly as `assign` finds it.
+
+    Parameters
+    ----------
+    score : ndarray of float32 or float64, shape (n,)
+    hit : ndarray of bool, shape (n,)
+    edges : ndarray, shape (M + 1,)
+        Edges of equal-width bins, in the type of the scores.
+    powers : tuple of int
+        P powers from 0 (which counts rows) to 2.
+
+    Returns
+    -------
+    ndarray of float64, shape (P, M, 2)
+    """
+    bins = edges.size - 1
+    width = score.dtype.type(bins)
+    # A score of 0, and scores that rounding has moved outside [0, 1], get a bin of their own at either end.
+    cells = 2 * (bins + 2)
+    # Small integers are several times as fast.
+    small: type[np.signedinteger[Any]] = np.int8 if cells <= np.iinfo(np.int8).max else np.int16
+    sums = np.zeros((len(powers), cells))
+    for start in range(0, score.size, COUNTED_ROWS):
+        checkpoint()
+        part = score[start : start + COUNTED_ROWS]
+        nearest = part * width
+        np.rint(nearest, out=nearest)
+        cell: IntArray = nearest.astype(small)
+        nearest /= width  # the edge itself, rounded as `equal_width_edges` rounds it
+        cell += (part > nearest).view(np.int8)
+        cell += cell
+        cell += hit[start : start + COUNTED_ROWS].view(np.int8)
+        place = cell.astype(np.intp)
+        for total, power in zip(sums, powers, strict=True):
+            weights = None if power == 0 else part if power == 1 else np.square(part, dtype=float)
+            total += np.bincount(place, weights, minlength=cells)
+    per_bin = sums.reshape(len(powers), bins + 2, 2)
+    per_bin[:, 1] += per_bin[:, 0]
+    per_bin[:, bins] += per_bin[:, bins + 1]
+    return per_bin[:, 1 : bins + 1]
+
+
+def run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
+    """Rows, sum and sum of squares of sorted scores per bin, shape (3, M): every bin is one run."""
+    ends = np.searchsorted(score, edges[1:-1], side="right")
+    bounds = [0, *ends.tolist(), score.size]
+    sums = np.zeros((3, len(bounds) - 1))
+    sums[0] = np.diff(bounds)
+    for m, (first, last) in enumerate(pairwise(bounds)):
+        for start in range(first, last, RUN_ROWS):
+            part = score[start : min(start + RUN_ROWS, last)].astype(np.float64)
+            sums[1:, m] += part.sum(), part @ part
+    return sums
+
+
+def sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
+    """Rows, sum and sum of squares of sorted scores per bin and hit, shape (3, M, 2); for any number of bins."""
+    ends = np.searchsorted(score, edges[1:-1], side="right")
+    bins, starts = starts_of_filled(np.diff(ends, prepend=0, append=score.size))
+    cells = np.zeros((3, edges.size - 1, 2))
+    for start in range(0, score.size, BLOCK_ROWS):
+        rows = slice(start, min(start + BLOCK_ROWS, score.size))
+        table = np.empty((3, 2, rows.stop - start))
+        table[0, 1] = hit[rows]
+        np.subtract(1, table[0, 1], out=table[0, 0])
+        np.multiply(table[0], score[rows], out=table[1])
+        np.square(table[1], out=table[2])
+        first, last = np.searchsorted(starts, [start, rows.stop - 1], side="right") - 1
+        inside = np.maximum(starts[first : last + 1] - start, 0)
+        cell_sums = np.add.reduceat(table, inside, axis=-1)
+        cells[:, bins[first : last + 1]] += cell_sums.swapaxes(1, 2)
+    return cells
+
+
+def starts_of_filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
+    """The bins with rows in `count`, shape (M,), and the number of rows before each, shape (F,) each."""
+    bins = np.flatnonzero(count)
+    ends = np.cumsum(count[bins]).astype(np.intp)
+    return bins, ends - count[bins].astype(np.intp)
+
+
+def weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) -> FloatArray:
+    """Sums of weights, and weighted sums of scores and squared scores, per bin and hit, shape (3, M, 2)."""
+    bins = edges.size - 1
+    cell = 2 * assign(events.score, edges) + events.hit
+    score = events.score.astype(np.float64)
+    powers = (weights, weights * score, weights * score**2)
+    return np.stack(
+        [np.bincount(cell, power, minlength=2 * bins).reshape(bins, 2) for power in powers]
+    )
+
+
+# ---- Rows, scores and hits of one (score, hit) pair, added up per bin.
+#
+# Errors per class add up their own bins, in `class_columns` and `true_classes`.
+
 
 __all__ = [
     "MAX_BINS",
@@ -368,7 +483,7 @@ class _SquaresOfEqualWidth:
 
 
 def redrawn(events: BinaryEvents, view: BinSums) -> Redrawn:
-    """Redraw the hits of weighted or clustered rows under calibration (see `calviz.specs.metric.Reweighting`)."""
+    """Redraw the hits of weighted or clustered rows under calibration (see `calviz.core.metric_spec.Reweighting`)."""
     bins = view.edges.size - 1
     hits_of = HitSums(events, bin_of_rows(events, view.edges), bins)
 
@@ -449,7 +564,7 @@ def _rows_of_bins(bin_of: IntArray, bins: int) -> Iterator[IntArray | slice]:
 
 
 def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
-    """Recompute the sums of the events from weights of the rows (see `calviz.specs.metric.Reweighting`)."""
+    """Recompute the sums of the events from weights of the rows (see `calviz.core.metric_spec.Reweighting`)."""
     bins = view.edges.size - 1
     cell = 2 * bin_of_rows(events, view.edges) + events.hit
     sums_of = RowSums(cell, 2 * bins, None, events.score.astype(np.float64))
@@ -473,3 +588,45 @@ def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
         return at_scale
 
     return resampled
+
+
+# ---- Bins that are off beyond noise: exact intervals of the shares of hits, adjusted for the number of bins.
+
+
+#: Bins with fewer rows than this are marked: their exact 95 % interval can be more than 46 points wide.
+FEW_ROWS = 20
+
+
+class BinIntervals(NamedTuple):
+    """The non-empty bins, their mean scores, and the intervals of their shares of hits, shape (M',) each.
+
+    The intervals hold at 95 % for all bins together (Bonferroni): a bin is off if its mean score lies outside its interval.
+    """
+
+    number: IntArray
+    score: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@once_per_view
+def bin_intervals(sums: BinSums) -> BinIntervals:
+    """Intervals of the bins of the sample itself, not of resamples."""
+    filled = sums.count.nonzero()[0]
+    level = 1 - (1 - LEVEL) / max(filled.size, 1)
+    hits, rows = sums.trials
+    low, high = clopper_pearson(hits[filled], rows[filled], level=level)
+    return BinIntervals(filled, sums.confidence[filled], low, high)
+
+
+def bins_off(sums: BinSums) -> tuple[int | None, int | None]:
+    """Find the bins whose mean score is furthest above and furthest below their interval; None if no bin is outside.
+
+    The numbers are positions among the bins of `bin_intervals`.
+    """
+    _, score, low, high = bin_intervals(sums)
+    furthest_outside: list[int | None] = []
+    for distance in (score - high, low - score):
+        furthest = int(np.argmax(distance))
+        furthest_outside.append(furthest if distance[furthest] > 0 else None)
+    return furthest_outside[0], furthest_outside[1]

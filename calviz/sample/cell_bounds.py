@@ -1,24 +1,30 @@
-"""Precision of the metrics of a profile: which are exact, and how far the others may be from the metric of the rows.
-
-The rows of a cell lie between its smallest and its largest score, and their sums are known. So sums, means and bins
-are exact unless an edge of a bin lies inside a cell. Metrics that depend on the order or the scores of rows inside cells have a bound.
-"""
+"""How precise the metrics of a profile are."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.cells import FINE_CELLS
-from calviz.core.events import ROUNDING, CellEvents
-from calviz.numerics.bin_edges import assign
+from calviz.core.events import ROUNDING, CellEvents, assign
+from calviz.core.metric_spec import Metric, takes_weights
+from calviz.core.temperature import UNDERFLOW
 from calviz.sample.binning import BinSums
 from calviz.sample.losses import MeanLoss
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Metric, takes_weights
+from calviz.sample.step_views import from_cosine, triweight_response
+from calviz.sample.steps import Steps
+
+# ---- Precision of the metrics of a profile: which are exact, and how far the others may be from the metric of the rows.
+#
+# The rows of a cell lie between its smallest and its largest score, and their sums are known. So sums, means and bins
+# are exact unless an edge of a bin lies inside a cell. Metrics that depend on the order or the scores of rows inside cells have a bound.
+
 
 #: The absolute slope of a Gaussian density with standard deviation sigma integrates to this divided by sigma.
 _GAUSSIAN_MOVE = math.sqrt(2 / math.pi)
@@ -152,7 +158,7 @@ class RankCuts(NamedTuple):
 
 
 def cuts_inside(table: CellTable, bins: int) -> RankCuts:
-    """Where `calviz.numerics.bin_edges.equal_mass_edges` cuts the rows, as far as the cells determine it."""
+    """Where `calviz.core.events.equal_mass_edges` cuts the rows, as far as the cells determine it."""
     rows = np.cumsum(table.hits + table.misses)
     size, larger = divmod(int(rows[-1]), bins)
     m = np.arange(1, bins)
@@ -219,3 +225,317 @@ def of_smoothed(sample: Sample, view: Any, error: FloatArray) -> float:
     move = _GAUSSIAN_MOVE * float((mixed.high - mixed.low).max()) * residual / float(view.n)
     inside = value**2 - 4 * move
     return value if inside < 0 else (value - math.sqrt(inside)) / 2
+
+
+# ---- Bounds of metrics of a profile that depend on the order of the rows inside cells, or on the exact scores there.
+#
+# At the ends of cells nothing is lost: the numbers of rows and hits up to there are exact. Inside a cell the
+# hits may come first, last, or anywhere between.
+
+
+#: Lower limit for denominators and for arguments of logarithms.
+_TINY = 1e-300
+#: A change of the log-odds by this changes the weight p (1 - p) of a row in a logistic fit by a factor of at most about 1.1.
+_NEAR = 0.1
+
+
+class _RankedCells(NamedTuple):
+    """Cells from the largest score down, shape (cells,) each: rows and errors kept before each cell, and hits and misses in it."""
+
+    rows: FloatArray
+    errors: FloatArray
+    hits: FloatArray
+    misses: FloatArray
+    several: BoolArray
+
+
+def _ranked(table: CellTable) -> _RankedCells:
+    """Order the cells of a table from the largest score down, as rows are kept."""
+    hits, misses = table.hits[::-1], table.misses[::-1]
+    size = hits + misses
+    return _RankedCells(
+        np.cumsum(size) - size, np.cumsum(misses) - misses, hits, misses, table.several[::-1]
+    )
+
+
+def of_area(sample: Sample, _: object) -> float:
+    """Bound of the area under the risk-coverage curve: in a cell, the risk lies between those with hits first and with misses first."""
+    table = sample.top_label.view(cell_table)
+    rows, errors, hits, misses, several = _ranked(table)
+    with np.errstate(invalid="ignore"):
+        least = np.where(rows + hits > 0, errors / (rows + hits), 1.0)
+        most = np.where(rows + misses > 0, (errors + misses) / (rows + misses), 0.0)
+    ends = (errors + misses) / np.maximum(rows + hits + misses, 1)
+    before = np.where(rows > 0, errors / np.maximum(rows, 1), ends)
+    least, most = (
+        f(f(values, ends), before) for f, values in ((np.minimum, least), (np.maximum, most))
+    )
+    return float(((hits + misses) * (most - least))[several].sum()) / sample.data.rows
+
+
+def of_coverage(sample: Sample, coverage: float) -> float:
+    """Bound of the accuracy at a coverage: the last kept row lies in one cell."""
+    rows, _, hits, misses, several = _ranked(sample.top_label.view(cell_table))
+    if not rows.size:
+        return 0.0
+    kept_rows = coverage * sample.data.rows
+    at = int(np.searchsorted(rows, kept_rows, side="right")) - 1
+    inside = min(kept_rows - rows[at], hits[at] + misses[at])
+    most, least = min(inside, misses[at]), max(0.0, inside - hits[at])
+    return float(several[at] * (most - least) / kept_rows)
+
+
+def of_coverage_at(sample: Sample, risk: float) -> float:
+    """Bound of the coverage at a risk: at least that at the end of a cell, at most that with the hits first in a later cell."""
+    rows, errors, hits, misses, several = _ranked(sample.top_label.view(cell_table))
+    if not rows.size:
+        return 0.0
+    ends, wrong = rows + hits + misses, errors + misses
+    slack = 2e-9
+    sure = float(np.where(wrong <= risk * ends - slack, ends, 0.0).max())
+    whole = np.where(wrong <= risk * ends + slack, ends, 0.0)
+    # Hits first: the risk is lowest once all of them are kept; misses follow as long as the risk allows.
+    more = np.floor((risk * (rows + hits) - errors + slack) / max(1 - risk, 1e-12))
+    possible = np.where(
+        several & (more >= 0), np.minimum(rows + hits + np.maximum(more, 0), ends), 0.0
+    )
+    return float(max(whole.max(), possible.max()) - sure) / sample.data.rows
+
+
+def of_kept_misses(sample: Sample, share: float) -> float:
+    """Bound of the share of misses kept at the threshold that keeps a given share of the hits: it lies in one cell."""
+    _, _, hits, misses, several = _ranked(sample.top_label.view(cell_table))
+    if not misses.sum():
+        return 0.0
+    upto = np.cumsum(hits)
+    slack = 1e-9 * upto[-1]
+    first = int(np.argmax(upto >= share * upto[-1] - slack))
+    last = int(np.argmax(upto >= share * upto[-1] + slack))
+    if not upto[last] >= share * upto[-1] + slack:
+        last = first
+    open_ones = misses[first : last + 1].sum() if last > first else several[first] * misses[first]
+    return float(open_ones / misses.sum())
+
+
+def of_precision(sample: Sample, *, of: Literal["hits", "misses"]) -> float:
+    """Bound of the average precision.
+
+    The precision at a wanted row of a cell (a hit, or a miss with ``of="misses"``) is at least that of the first wanted row
+    after all others of the cell, and at most that of the last one before all others.
+    """
+    table = sample.view(cell_table)
+    both = (table.hits, table.misses) if of == "hits" else (table.misses, table.hits)
+    turn = slice(None, None, -1 if of == "hits" else 1)
+    wanted, others, several = both[0][turn], both[1][turn], table.several[turn]
+    before: FloatArray = np.cumsum(wanted) - wanted
+    rows: FloatArray = np.cumsum(wanted + others) - wanted - others
+    some = several & (wanted > 0)
+    before, rows, wanted, others = (column[some] for column in (before, rows, wanted, others))
+    most = (before + wanted) / (rows + wanted)
+    # One row, or less where counts are fractional.
+    first = np.minimum(wanted, 1.0)
+    least = (before + first) / (rows + others + first)
+    total = float((table.hits if of == "hits" else table.misses).sum())
+    return float((wanted * (most - least)).sum()) / total if total else 0.0
+
+
+def of_isotonic(sample: Sample, loss: Callable[[Steps], FloatArray], view: Steps) -> float:
+    """Bound of the mean loss of the isotonic fit.
+
+    A fit with one level per cell is also a possible fit to the rows, so that the loss for the rows is at most its loss. It is
+    at least the loss with the misses of each cell before its hits: whatever levels a fit has in a cell, the loss is lowest
+    where the misses have the lowest of them.
+
+    Parameters
+    ----------
+    sample : Sample
+    loss : callable
+        The mean loss of the isotonic fit to steps, shape ().
+    view : Steps
+        The steps whose loss is bounded.
+    """
+    table = sample.view(cell_table)
+    rows = table.hits + table.misses
+    middle = (table.low + table.high) / 2
+    together = Steps(middle, rows, table.hits)
+    parted = table.several & (table.hits > 0) & (table.misses > 0)
+    times = 1 + parted
+    last = np.cumsum(times) - 1
+    count, hits = np.repeat(rows, times), np.repeat(table.hits, times)
+    count[last[parted]], count[last[parted] - 1] = table.hits[parted], table.misses[parted]
+    hits[last[parted] - 1] = 0.0
+    separate = Steps(np.repeat(middle, times), count, hits)
+    own = float(loss(view))
+    return max(float(loss(together)) - own, own - float(loss(separate)), 0.0)
+
+
+def of_square(sample: Sample) -> float:
+    """Largest excess of the mean squared score of the rows over that of the cells' means."""
+    events, counts = _events(sample)
+    return float(counts @ np.square(events.high - events.low)) / 4 / sample.data.rows
+
+
+def of_log(sample: Sample) -> float:
+    """Largest excess of the mean log loss of the rows over that of the cells' means."""
+    events, counts = _events(sample)
+    score: FloatArray = events.score.astype(np.float64)
+    several = events.high > events.low
+    score, high, low = (v[several] for v in (score, events.high, events.low))
+    hit = events.hit[several]
+    nearer = np.where(hit, low, 1 - high)
+    true = np.where(hit, score, 1 - score)
+    return float(counts[several] @ np.log(true / np.maximum(nearer, _TINY))) / sample.data.rows
+
+
+def of_intercept(sample: Sample, value: float, least: float) -> float:
+    """Bound of the intercept with slope 1: it falls with every score, so that all lowest and all highest scores give its limits.
+
+    Scores are clipped to ``[least, 1 - least]``.
+    """
+    log_odds = _log_odds(sample, least)
+    if log_odds is None or not math.isfinite(value):
+        return math.nan
+    (low, _, high), counts, hit = log_odds
+    hits = float(counts @ hit)
+
+    def solved(x: FloatArray) -> float:
+        a = value
+        for _ in range(60):
+            p = expit(a + x)
+            step = (float(counts @ p) - hits) / max(float(counts @ (p * (1 - p))), _TINY)
+            a -= min(max(step, -3.0), 3.0)
+            if abs(step) < 1e-12 * (1 + abs(a)):
+                break
+        return a
+
+    return max(solved(low) - value, value - solved(high), 0.0) + 1e-10 * (1 + abs(value))
+
+
+def of_line(sample: Sample, theta: FloatArray, least: float) -> tuple[float, float]:
+    """Bounds of intercept and slope (`theta`, shape (2,)) of the logistic line; nan where none is known.
+
+    Scores are clipped to ``[least, 1 - least]``. At the optimum for the cells, the gradient for the rows is at most g, as
+    each residual and each log-odds lie between those at the ends of the cell. With H a lower bound of the rows' Hessian
+    on the way to their optimum, this optimum is no further away than ``sqrt((H^-1)_jj max g' H^-1 g)``.
+    """
+    none = math.nan, math.nan
+    log_odds = _log_odds(sample, least)
+    if log_odds is None or not np.isfinite(theta).all():
+        return none
+    (low, x, high), counts, hit = log_odds
+    a, b = (float(v) for v in theta)
+    p, ends = expit(a + b * x), (expit(a + b * low), expit(a + b * high))
+    moved = np.maximum(*(np.abs(end - p) for end in ends))
+    away = np.maximum(high - x, x - low)
+    residual = np.maximum(*(np.abs(hit - end) for end in ends))
+    gradient = np.array([counts @ moved, counts @ (away * residual + np.abs(x) * moved)])
+    weight = counts * p * (1 - p)
+    near = np.abs(b) * away <= _NEAR
+    weight, x, away = weight[near], x[near], away[near]
+    # (u + v)^2 is at least u^2 / 2 - v^2; the exponential factors allow for the change of the weights.
+    curvature = np.array([[weight.sum(), weight @ x], [weight @ x, weight @ x**2]])
+    curvature *= math.exp(-2 * _NEAR) / 2
+    curvature[1, 1] -= math.exp(2 * _NEAR) * float(weight @ away**2)
+    if not (np.linalg.eigvalsh(curvature) > 0).all():
+        return none
+    inverse = np.linalg.inv(curvature)
+    corners = gradient * np.array([[1.0, 1.0], [1.0, -1.0]])
+    reach = float(np.einsum("ij,jk,ik->i", corners, inverse, corners).max())
+    bound = np.sqrt(np.diag(inverse) * reach)
+    if bound[0] + bound[1] * float(np.abs(x).max(initial=0.0)) > _NEAR:
+        return none
+    rounding = 1e-9 * (1 + np.abs(theta))
+    return float(bound[0] + rounding[0]), float(bound[1] + rounding[1])
+
+
+def _events(sample: Sample) -> tuple[CellEvents, FloatArray]:
+    events, counts = sample.scored, sample.weights
+    assert isinstance(events, CellEvents)
+    assert counts is not None
+    return events, counts
+
+
+def _log_odds(
+    sample: Sample, least: float
+) -> tuple[tuple[FloatArray, FloatArray, FloatArray], FloatArray, BoolArray] | None:
+    """Log-odds of the lowest, the mean and the highest score of each cell, with their rows and hits.
+
+    None where the zero floor depends on single rows.
+    """
+    events, counts = _events(sample)
+    ends = np.concatenate([events.low, 1 - events.high])
+    if (ends <= 0).any() and ends.min(where=ends > 0, initial=1.0) < UNDERFLOW:
+        return None
+    scores = (events.low, events.score.astype(np.float64), events.high)
+    low, middle, high = (logit(np.clip(score, least, 1 - least)) for score in scores)
+    return (low, np.clip(middle, low, high), high), counts, events.hit
+
+
+# ---- Bound of integrals over kernel densities of a profile, where each row counts at the mean of its cell, not at its own score.
+#
+# A row is split between the two nearest nodes of the grid, in proportion. Between two nodes the densities are linear in the
+# score, so that moving rows to their mean changes nothing. The remaining error comes from cells with a node inside, and from
+# the width of the kernel, which follows the standard deviation of the scores.
+
+
+#: Tolerance for sums taken in another order, and for scores that are tied within `ROUNDING`.
+_ROUNDED = 1e-9
+
+
+def slope_jump(width: float, size: int) -> float:
+    """L1 norm of the jump, at a node, of the slope of a row's density in its score: the second difference of the kernel on the grid."""
+    kernel = from_cosine(triweight_response(width, size))
+    # Mirrored at both ends, the kernel lives on a circle of length 2, where its mass is 2.
+    circle = np.concatenate([kernel, kernel[-2:0:-1]])
+    return float(np.abs(np.roll(circle, 1) - 2 * circle + np.roll(circle, -1)).sum()) / 2
+
+
+def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> float:
+    """Bound of ``integral of |z r(z) - h(z)|^d / r(z)^(d - 1)`` for d = 1 or 2; r and h are densities of rows and of hits.
+
+    The densities use the mirrored triweight kernel. For either d the integral changes by at most as much as the rows'
+    densities do, summed over the rows: its derivative with respect to the density of a row with or without
+    a hit lies in [-1, 1], as ``z - hit`` and ``z - h / r`` do. A row at s has a density that is linear in s between nodes,
+    and whose slope jumps at a node by a second difference D of the kernel. For rows in [low, high] with the mean m, a jump
+    adds at most ``|D| (m - low) (high - m) / (high - low)`` to the mean.
+
+    Parameters
+    ----------
+    sample : Sample
+    width : float
+        Half-width of the kernel for the means of the cells.
+    grid : callable
+        Takes a half-width to the size of the grid.
+
+    Returns
+    -------
+    float
+        nan where the rows may need another grid, or the grid is too coarse for the kernel.
+    """
+    events, counts = sample.scored, sample.weights
+    if not isinstance(events, CellEvents) or counts is None:
+        return math.nan
+    n = float(counts.sum())
+    score = events.score.astype(np.float64)
+    below, above = np.maximum(score - events.low, 0), np.maximum(events.high - score, 0)
+    # The variance of numbers in [low, high] with this mean is at most (m - low) (high - m).
+    inside = float(counts @ (below * above)) / n
+    mean = float(counts @ score) / n
+    between = float(counts @ np.square(score - mean)) / n
+    if not between > 0:
+        return math.nan
+    wider, size = width * math.sqrt(1 + inside / between), grid(width)
+    cells = size - 1
+    if grid(wider) != size or cells * width < 1:
+        return math.nan
+    nodes = (
+        np.floor((events.high + ROUNDING) * cells) - np.ceil((events.low - ROUNDING) * cells) + 1
+    )
+    moved = quotient(below * above, below + above, otherwise=0.0)
+    # In the L1 norm the kernel changes by at most 2 per unit of the log of its width; doubled to allow for the grid.
+    widened = 2 * math.log1p(inside / between)
+    return (
+        slope_jump(width, size) * float(counts @ (np.maximum(nodes, 0) * moved)) / n
+        + widened
+        + _ROUNDED
+    )

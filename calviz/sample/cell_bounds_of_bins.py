@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.numerics.bin_edges import MAX_BINS
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.events import MAX_BINS
 from calviz.sample.binning import BinSums
 from calviz.sample.cell_bounds import CellTable, cell_table, cuts_inside, of_binned
 from calviz.sample.sample import Sample

@@ -1,20 +1,40 @@
-"""Mean probability minus frequency of every class, one-vs-rest, with its error bars in closed form."""
+"""Signed error of each class with its range."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
 
-from calviz.core.arrays import FloatArray
-from calviz.core.blocks import row_blocks
+from calviz.core.blocks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    denominators,
+    effective_number,
+    effective_numbers,
+    quotient,
+    row_blocks,
+    sum_over_blocks,
+)
 from calviz.core.errors import NotAvailable
+from calviz.core.events import for_columns, rows_by_class
+from calviz.core.metric_spec import needs_rows, takes_weights
+from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
-from calviz.numerics.effective_number import effective_number
-from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
-from calviz.sample.one_vs_rest_of_profiles import class_samples
-from calviz.sample.sample import Sample
-from calviz.specs.metric import takes_weights
+from calviz.core.words import counted
+from calviz.sample.losses import full_predictions
+from calviz.sample.one_vs_rest import class_samples
+from calviz.sample.results import class_level
+from calviz.sample.sample import Sample, predicted_classes
+from calviz.sample.slices import FEWEST_CLUSTERS
+from calviz.sample.true_classes import true_class_errors_of_sample
+
+# ---- Mean probability minus frequency of every class, one-vs-rest, with its error bars in closed form.
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,3 +149,467 @@ def _of_cells(sample: Sample) -> ClassGaps:
         powers[:, k], own[:, k] = weighted.sum(axis=1), weighted[:2] @ events.hit
         rows[k] = count @ events.hit
     return ClassGaps(sample.data.rows, rows, powers, own)
+
+
+# ---- Rows grouped by predicted class: mean confidence against accuracy of each class.
+
+
+#: Rows summed at a time.
+BLOCK_ROWS = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedClasses:
+    """Sums over rows, grouped by predicted class; shape (K,) each.
+
+    Attributes
+    ----------
+    rows, hits : ndarray
+        Number of rows that are predicted as the class, and of the correct ones among them.
+    score : ndarray
+        Sum of their confidences c.
+    variance, third : ndarray
+        Variance and third central moment of the hits of a calibrated model, a sum of independent draws:
+        sums of c (1 - c) and c (1 - c) (1 - 2 c).
+    residuals : ndarray, shape (2, K)
+        Sums of the squares and cubes of confidence minus hit.
+
+    References
+    ----------
+    Gupta & Ramdas 2022, definition 1 (top-label calibration): P(Y = c(X) | h(X), c(X)) = h(X), here on average
+    over the confidences h of each predicted class c.
+    """
+
+    rows: FloatArray
+    hits: FloatArray
+    score: FloatArray
+    variance: FloatArray
+    third: FloatArray
+    residuals: FloatArray
+    #: Effective sample size of a mean, for weighted rows.
+    effective_rows: FloatArray | None = None
+
+    @property
+    def gap(self) -> FloatArray:
+        """Mean confidence minus accuracy, shape (K,); 0 without rows."""
+        return np.asarray((self.score - self.hits) / denominators(self.rows))
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Interval of the gap, shape (K,) each, as from a bootstrap with very many resamples of the class's rows."""
+        n, first = denominators(self.rows), self.gap
+        second, third = self.residuals / n
+        rows = n if self.effective_rows is None else np.maximum(self.effective_rows, 1)
+        return middle_of_mean(level, rows, first, second, third)
+
+    def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Range of the gap of a calibrated model, shape (K,) each, widened by half a row (continuity correction)."""
+        n = denominators(self.rows)
+        low, high = middle(level, np.zeros(n.shape), self.variance / n**2, -self.third / n**3)
+        # The limits of the gap: all rows are right, or none is.
+        mean = self.score / n
+        return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
+
+
+@takes_weights
+def predicted_class_sums(sample: Sample) -> PredictedClasses:
+    """Group the rows by the class with the largest probability; needs only one score per row.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data without predicted classes.
+    """
+    data, events, weights = sample.data, sample.top_scored, sample.weights
+    winner = winners(sample)
+    k = data.n_classes or int(winner.max()) + 1
+    sums = np.zeros((5, k))
+    for start in range(0, data.n, BLOCK_ROWS):  # so that a block stays in the cache
+        rows = slice(start, start + BLOCK_ROWS)
+        c = events.score[rows].astype(np.float64)
+        q, r = c * (1 - c), c - events.hit[rows]
+        square = r * r
+        if weights is not None:
+            # Cumulants of a weighted sum contain powers of the weights; moments of residuals are weighted means.
+            w = weights[rows]
+            # Weights of the cells of a profile are numbers of rows.
+            w2 = w if events.counted else w * w
+            third = (w if events.counted else w2 * w) * q * (1 - 2 * c)
+            c, q, square = w * c, w2 * q, w * square
+            for total, weight in zip(sums, (c, q, third, square, square * r), strict=True):
+                total += np.bincount(winner[rows], weight, minlength=k)
+            continue
+        for total, weight in zip(sums, (c, q, q * (1 - 2 * c), square, square * r), strict=True):
+            total += np.bincount(winner[rows], weight, minlength=k)
+    return PredictedClasses(
+        rows=np.bincount(winner, weights, minlength=k).astype(np.float64),
+        hits=np.bincount(
+            winner[events.hit], None if weights is None else weights[events.hit], minlength=k
+        ).astype(np.float64),
+        score=sums[0],
+        variance=sums[1],
+        third=sums[2],
+        residuals=sums[3:],
+        effective_rows=None
+        if weights is None or events.counted
+        else effective_numbers(winner, weights, k),
+    )
+
+
+def winners(sample: Sample) -> IntArray:
+    """The predicted class of each row, shape (n,).
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data without predicted classes.
+    """
+    data = sample.data
+    if isinstance(data, Predictions):
+        return predicted_classes(data)
+    if data.predicted is None:
+        raise NotAvailable("not available: these data do not name the predicted classes.")
+    return data.predicted
+
+
+# ---- Intervals of the errors of all classes for clustered rows, in closed form.
+
+
+#: Ends of an interval per class, shape (K,) each.
+ClassEnds = tuple[FloatArray, FloatArray]
+
+
+@takes_weights
+def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
+    """Intervals of mean confidence minus accuracy of the rows predicted as each class.
+
+    ``nan`` for classes with rows in fewer than `FEWEST_CLUSTERS` clusters.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data without predicted classes.
+    """
+    events, winner = sample.top_scored, winners(sample)
+    classes = sample.data.n_classes or int(winner.max()) + 1
+    cluster, clusters, weights = _rows(sample)
+    residual = weights * (events.score.astype(np.float64) - events.hit)
+    # Only pairs of class and cluster that have rows.
+    pair, at = np.unique(winner.astype(np.int64) * clusters + cluster, return_inverse=True)
+    of_class = (pair // clusters).astype(np.intp)
+    sums, mass = np.bincount(at, residual), np.bincount(at, weights)
+
+    def total(values: npt.ArrayLike | None) -> FloatArray:
+        return np.bincount(of_class, values, minlength=classes).astype(np.float64)
+
+    rows = denominators(total(mass))
+    gap = total(sums) / rows
+    apart = sums - gap[of_class] * mass
+    return _ends(level, gap, total(apart**2) / rows**2, total(apart**3) / rows**3, total(None))
+
+
+@takes_weights
+def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
+    """Intervals of mean probability minus frequency of each class, over all rows; ``nan`` with fewer than `FEWEST_CLUSTERS` clusters.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data.
+    """
+    data = sample.data
+    if not isinstance(data, Predictions):
+        raise NotAvailable(
+            "not available for confidence-only data: it needs the probabilities of all classes."
+        )
+    cluster, clusters, weights = _rows(sample)
+    mass = np.bincount(cluster, weights, minlength=clusters)
+    rows_of = rows_by_class(data.labels, data.n_classes)
+    gap, second, third = np.zeros((3, data.n_classes))
+
+    def work(k: int, column: FloatArray) -> None:
+        sums = np.bincount(cluster, weights * column, minlength=clusters)
+        own = rows_of[k]
+        sums -= np.bincount(cluster[own], weights[own], minlength=clusters)
+        gap[k] = sums.sum() / mass.sum()
+        apart = (sums - gap[k] * mass) / mass.sum()
+        second[k], third[k] = (apart**2).sum(), (apart**3).sum()
+
+    for_columns(data.probs, work)
+    return _ends(level, gap, second, third, np.full(gap.shape, float(clusters)))
+
+
+def _rows(sample: Sample) -> tuple[IntArray, int, FloatArray]:
+    """Cluster of each row, numbered from 0, the number of clusters, and the weights of the rows, 1 if there are none."""
+    cluster = sample.row_draws.cluster
+    assert cluster is not None
+    weights = sample.weights
+    return (
+        cluster,
+        int(cluster.max()) + 1,
+        np.ones(cluster.size) if weights is None else weights.astype(np.float64),
+    )
+
+
+def _ends(
+    level: float, gap: FloatArray, second: FloatArray, third: FloatArray, clusters: FloatArray
+) -> ClassEnds:
+    """Ends from the second and third moments of the sums of the clusters around the gap, all of shape (K,).
+
+    As from a bootstrap of very many resamples of clusters, with skewness, and widened as the variance is estimated from the
+    clusters: by Student's quantile and the unbiased variance.
+    """
+    degrees = np.maximum(clusters - 1, 1)
+    wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
+    wider = wider * np.sqrt(quotient(clusters, degrees, otherwise=1.0))
+    low, high = middle(level, gap, second * wider**2, third * wider**3)
+    known = clusters >= FEWEST_CLUSTERS
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+# ---- Distribution of the miscalibration score (MCS) of each true class for a calibrated model.
+
+
+#: Bisection steps over the range of a gap, down to a few millionths of a percentage point.
+_STEPS = 26
+
+
+@dataclass(frozen=True, eq=False)
+class ClassExpectation:
+    """Distribution of the MCS of each true class under calibration, the labels being drawn from the probabilities.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (K,)
+        Expected number of rows of the class.
+    mean, sd : ndarray, shape (K,)
+        Mean and standard deviation of the mean confidence minus accuracy of the rows with this label. The ratio of two
+        sums is linearised (delta method); ``nan`` without expected rows.
+    sums : ndarray, shape (3, 4, K)
+        Sums over the rows of ``p``, ``p (1 - p)`` and ``p (1 - p) (1 - 2 p)``, each times 1, g, g^2 and g^3.
+    """
+
+    rows: FloatArray
+    mean: FloatArray
+    sd: FloatArray
+    sums: FloatArray
+
+    def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Range of the MCS of a calibrated model, shape (K,) each; ``nan`` without expected rows.
+
+        The MCS of a class is at least c if the sum of ``g_ik - c`` over the rows in the class is at
+        least 0: a sum of independent terms, each present with probability ``p_ik``. Its first three cumulants are
+        polynomials in c, and the range ends where the tails have the probability ``(1 - level) / 2``.
+        """
+        (p0, p1, *_), (q0, q1, q2, _), (t0, t1, t2, t3) = self.sums
+
+        def at_least(c: FloatArray) -> FloatArray:
+            variance = q2 - 2 * c * q1 + c**2 * q0
+            third = t3 - 3 * c * t2 + 3 * c**2 * t1 - c**3 * t0
+            return above(np.zeros(c.shape), p1 - c * p0, variance, third)
+
+        ends = []
+        for tail in ((1 + level) / 2, (1 - level) / 2):
+            low, high = np.full(p0.shape, -1.0), np.ones(p0.shape)
+            for _ in range(_STEPS):
+                middle = (low + high) / 2
+                more = at_least(middle) > tail
+                low, high = np.where(more, middle, low), np.where(more, high, middle)
+            ends.append(np.where(p0 > 0, (low + high) / 2, np.nan))
+        return ends[0], ends[1]
+
+
+@needs_rows
+@takes_weights
+def class_expectation(sample: Sample) -> ClassExpectation:
+    """Compute the distribution in closed form, in one pass over the probabilities.
+
+    Row i is in class k with probability ``p_ik`` and then has the gap ``g_ik = conf_i - 1[prediction_i = k]``: the
+    mean is ``sum_i p_ik g_ik / sum_i p_ik`` and the variance about
+    ``sum_i p_ik (1 - p_ik) (g_ik - mean)^2 / (sum_i p_ik)^2``.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data.
+    """
+    data = full_predictions(sample)
+    winner, k = predicted_classes(data), data.n_classes
+    confidence, weights = sample.top_scored.score, sample.weights
+
+    def of_block(rows: slice) -> FloatArray:
+        sums = np.zeros((3, 4, k))
+        # In the precision of the array: its rounding is far below the noise to be measured.
+        p = np.array(data.probs[rows], order="C")
+        conf, won = confidence[rows].astype(np.float64), winner[rows]
+        powers = _powers(conf)
+        # The m-th cumulant of a weighted sum contains the m-th powers of the weights.
+        w = 1.0 if weights is None else weights[rows]
+        if weights is None:
+            typed = twice = thrice = powers.astype(p.dtype)
+        else:
+            typed, twice, thrice = ((powers * w**m).astype(p.dtype) for m in (1, 2, 3))
+        q = p * (1 - p)
+        sums[0, :2] += typed[:2] @ p
+        sums[1, :3] += twice[:3] @ q
+        p *= -2
+        p += 1
+        q *= p
+        sums[2] += thrice @ q
+        # In the predicted class the gap is conf - 1, not conf.
+        change = _powers(conf - 1) - powers
+        own = conf * (1 - conf)
+        kinds = w * conf, w**2 * own, w**3 * own * (1 - 2 * conf)
+        for kind, weight in enumerate(kinds):
+            for power in range(1, kind + 2):
+                sums[kind, power] += np.bincount(won, weight * change[power], minlength=k)
+        return sums
+
+    sums = sum_over_blocks(data.probs, of_block)
+    (p0, p1, *_), (q0, q1, q2, _), _ = sums
+    mean = quotient(p1, p0)
+    sd = quotient(np.sqrt(np.maximum(q2 - 2 * mean * q1 + mean**2 * q0, 0)), p0)
+    return ClassExpectation(p0, mean, sd, sums)
+
+
+def _powers(base: FloatArray) -> FloatArray:
+    """Powers 0 to 3, shape (4, n): products take a tenth of the time of ``**``."""
+    powers = np.empty((4, base.size))
+    powers[0] = 1
+    for power in range(1, 4):
+        np.multiply(powers[power - 1], base, out=powers[power])
+    return powers
+
+
+# ---- Signed error of every class and its range for a calibrated model: the basis of all statements about classes.
+#
+# The ranges are adjusted for the number of classes (`calviz.sample.results.class_level`), so that in all but a few
+# of a thousand files a calibrated model has every class inside its range. Figures, pages, reports and findings
+# all report a class exactly where it is outside this range.
+
+
+ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
+
+#: If the typical class is outside its range only with a gap of at least this, a note says so (see `too_few`).
+COARSE = 0.2
+#: Distances from the range up to this are rounding in sums of single-precision probabilities.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRanges:
+    """Errors of all classes, shape (K,) each.
+
+    Attributes
+    ----------
+    value : ndarray
+        Signed error (see `class_ranges`).
+    rows : ndarray
+        Number of rows that are predicted as the class (``predicted-class``) or have it as their label.
+    has : ndarray of bool
+        Whether the class has a value.
+    range : (ndarray, ndarray) or None
+        Range of the error of a calibrated model; None if unknown.
+    needed : ndarray or None
+        Smallest distance from the error of a calibrated model at which the class is outside its range; inf where
+        no labels could put it outside, as with very few rows.
+    """
+
+    value: FloatArray
+    rows: FloatArray
+    has: BoolArray
+    range: tuple[FloatArray, FloatArray] | None
+    needed: FloatArray | None = None
+
+    @property
+    def beyond(self) -> FloatArray:
+        """Signed distance of the error from its range, shape (K,); 0 inside, and without a range."""
+        return beyond(self.value, self.range)
+
+
+def too_few(
+    rows: FloatArray | IntArray, needed: FloatArray | None, *, rows_in_all: int | None = None
+) -> str:
+    """Say how large a gap may go unnoticed where classes have few rows; "" if half of the classes can be outside with less than `COARSE`.
+
+    Parameters
+    ----------
+    rows, needed : ndarray, shape (C,)
+        As in `ClassRanges`, for the classes that are judged.
+    rows_in_all : int, optional
+        Number of rows, for classes that are judged on all rows.
+
+    >>> too_few(np.array([3.0, 3, 60]), np.array([0.625, np.inf, 0.2]))
+    'with a median of 3 rows a class, half of the classes could only be outside with a gap above 62 points'
+    """
+    if needed is None or needed.size < 2:
+        return ""
+    usual = float(np.sort(needed)[needed.size // 2])
+    if usual < COARSE:
+        return ""
+    median = float(np.median(rows))
+    few = f"a median of {median:g} {'row' if median == 1 else 'rows'} a class"
+    head = f"with {few if rows_in_all is None else counted(rows_in_all, 'row')}, half of the classes could"
+    if math.isinf(usual):
+        return f"{head} not be outside whatever their labels are"
+    return f"{head} only be outside with a gap above {math.floor(100 * usual)} points"
+
+
+def _needed(low: FloatArray, high: FloatArray, mean: FloatArray) -> FloatArray:
+    """Distance of the nearer end that labels can cross, for ranges around 0: gaps lie between mean score - 1 and mean score."""
+    up = np.where(high < mean - _ROUNDING, high, np.inf)
+    down = np.where(low > mean - 1 + _ROUNDING, -low, np.inf)
+    return np.asarray(np.minimum(up, down))
+
+
+def beyond(value: FloatArray, limits: tuple[FloatArray, FloatArray] | None) -> FloatArray:
+    """Signed distance of values from their ranges, shape (C,); 0 inside."""
+    if limits is None:
+        return np.zeros(value.shape)
+    # Above the upper end, or (negative) below the lower one; nan, without expected rows, is neither.
+    out = np.fmax(value - limits[1], 0) - np.fmax(limits[0] - value, 0)
+    return np.asarray(np.where(np.abs(out) > _ROUNDING, out, 0.0))
+
+
+@takes_weights
+def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
+    """Errors by class and their ranges under calibration.
+
+    Parameters
+    ----------
+    sample : Sample
+        Its reduction does not matter.
+    view : {"predicted-class", "true-class", "one-vs-rest"}
+        ``predicted-class``: mean confidence minus accuracy of the rows that are predicted as the class (Gupta &
+        Ramdas 2022). ``true-class``: the same for the rows whose label is the class (Ao et al. 2023); not 0 for
+        a calibrated model. ``one-vs-rest``: mean probability of the class minus its frequency, over all rows.
+
+    Raises
+    ------
+    NotAvailable
+        If the data lack the classes or probabilities that the view needs.
+    """
+    # Without independent rows, the probabilities do not tell how much the gap of a class varies.
+    independent = sample.data.clusters is None
+    if view == "predicted-class":
+        sums = sample.view(predicted_class_sums)
+        has = np.asarray(sums.rows > 0)
+        if not independent:
+            return ClassRanges(sums.gap, sums.rows, has, None)
+        low, high = sums.calibrated(class_level(int(has.sum())))
+        needed = _needed(low, high, sums.score / np.where(has, sums.rows, 1))
+        return ClassRanges(sums.gap, sums.rows, has, (low, high), needed)
+    if view == "one-vs-rest":
+        gaps = sample.view(class_gaps)
+        every = np.ones(gaps.rows.shape, dtype=np.bool_)
+        if not independent:
+            return ClassRanges(gaps.gap, gaps.rows, every, None)
+        low, high = gaps.calibrated(class_level(every.size))
+        needed = _needed(low, high, gaps.powers[0] / gaps.n)
+        return ClassRanges(gaps.gap, gaps.rows, every, (low, high), needed)
+    true = true_class_errors_of_sample(sample)
+    limits: tuple[FloatArray, FloatArray] | None = None
+    half: FloatArray | None = None
+    if isinstance(sample.data, Predictions) and independent and sample.data.cells is None:
+        limits = sample.view(class_expectation).calibrated(class_level(true.rows.size))
+        half = (limits[1] - limits[0]) / 2
+    return ClassRanges(true.mcs, true.rows, np.asarray(true.rows > 0), limits, half)

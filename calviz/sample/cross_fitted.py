@@ -10,21 +10,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import expit
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
+from calviz.core.curve_fits import Basis, penalised_logistic
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
-from calviz.numerics.natural_spline import Basis
-from calviz.numerics.penalised_logistic import penalised_logistic
-from calviz.numerics.safe_division import quotient
-from calviz.sample.cluster_folds import fold_of_rows
-from calviz.sample.log_loss_steps import losses_of
-from calviz.sample.row_draws import RowWeights
-from calviz.sample.row_sums import HitSums, RowSums
+from calviz.core.metric_spec import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
+from calviz.sample.draws import HitSums, RowSums, RowWeights, fold_of_rows
+from calviz.sample.losses import losses_of
+from calviz.sample.results import kept_draw, once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps, distance_from_ends
-from calviz.sample.view_caches import kept_draw, once_per_view
-from calviz.specs.metric import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
 
 #: Number of folds; with fewer rows than the second number, folds are too small.
 FOLDS, FEWEST_ROWS = 5, 20

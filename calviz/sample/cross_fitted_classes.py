@@ -9,17 +9,24 @@ from typing import Literal, Self
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.core.blocks import for_row_blocks, sum_over_blocks
+from calviz.core.blocks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    effective_number,
+    effective_numbers_of_sums,
+    for_row_blocks,
+    runs,
+    sum_over_blocks,
+)
 from calviz.core.errors import NotAvailable
+from calviz.core.metric_spec import Redrawn, needs_rows, reweighted_by, takes_weights
 from calviz.core.predictions import Predictions
-from calviz.numerics.automatic_zero_floor import automatic_floor
-from calviz.numerics.effective_number import effective_number, effective_numbers_of_sums
-from calviz.numerics.row_runs import runs
-from calviz.numerics.scores import Scores, softmax
-from calviz.numerics.temperature import fit_temperature
-from calviz.sample.cluster_folds import fold_of_rows
+from calviz.core.probabilities import Scores, softmax
+from calviz.core.temperature import automatic_floor, fit_temperature
+from calviz.sample.class_columns import redrawn_labels
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS
+from calviz.sample.draws import RowDraws, RowSums, fold_of_rows
 from calviz.sample.losses import (
     EXACT_LOSS_ROWS,
     MeanLoss,
@@ -28,12 +35,8 @@ from calviz.sample.losses import (
     reweighted_losses,
     squared_error,
 )
-from calviz.sample.redrawn_rows_and_labels import redrawn_labels
-from calviz.sample.row_draws import RowDraws
-from calviz.sample.row_sums import RowSums
+from calviz.sample.results import kept_draw
 from calviz.sample.sample import Sample
-from calviz.sample.view_caches import kept_draw
-from calviz.specs.metric import Redrawn, needs_rows, reweighted_by, takes_weights
 
 #: Bits that hold the number of a row: more than `calviz.core.limits.MAX_ROWS` needs.
 _ROW_BITS = 30

@@ -1,7 +1,7 @@
 """Metrics of a sample: their values, intervals and noise floors; metrics of one view share its resamples.
 
-`calviz.analysis` takes metrics from here, and a sample caches each. Paired differences compute the metrics of resampled rows
-themselves, in `calviz.comparison.reweighted_metrics`.
+`calviz.verdicts.analysis` takes metrics from here, and a sample caches each. Paired differences compute the metrics of resampled rows
+themselves, in `calviz.comparison.difference_intervals`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
-from calviz.core.blocks import map_threads
+from calviz.core.blocks import FloatArray, checkpoint, map_threads, one_blas_thread
 from calviz.core.errors import NotAvailable
-from calviz.core.options import check_level
-from calviz.core.progress import checkpoint
-from calviz.numerics.threads import one_blas_thread
-from calviz.results.metric_result import Interval, MetricResult
-from calviz.sample import error_bars
-from calviz.sample.cell_bounds import Precision, precision
-from calviz.sample.error_bars import Draw, needs_calibrated, usable
-from calviz.sample.sample import Sample, metric_options
-from calviz.sample.steps import Steps
-from calviz.sample.view_caches import held_bytes
-from calviz.specs.metric import (
+from calviz.core.limits import check_level
+from calviz.core.metric_spec import (
     METRICS,
     IntervalMethod,
     Metric,
@@ -34,6 +24,11 @@ from calviz.specs.metric import (
     is_of_steps,
     takes_weights,
 )
+from calviz.sample import results as error_bars
+from calviz.sample.cell_bounds import Precision, precision
+from calviz.sample.results import Draw, Interval, MetricResult, held_bytes, needs_calibrated, usable
+from calviz.sample.sample import Sample, metric_options
+from calviz.sample.steps import Steps
 
 #: Details in closed form that hold only for independent rows.
 _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")

@@ -1,22 +1,19 @@
-"""Views that consist of steps: the steps of a sample, and how they are recomputed for weighted or clustered rows."""
+"""Views made of steps: rankings, few events, kernel smoothing."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri, spherical_jn
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.blocks import FloatArray, IntArray, effective_number, quotient
 from calviz.core.events import BinaryEvents
-from calviz.sample.error_bars import Draw
-from calviz.sample.row_draws import MOST_GROUPS, RowWeights
-from calviz.sample.row_sums import HitSums, RowSums
-from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, make_steps, most_steps
-from calviz.sample.view_caches import kept_draw, latest
-from calviz.specs.metric import (
+from calviz.core.metric_spec import (
     Redrawn,
     Reweighting,
     makes_steps,
@@ -24,6 +21,14 @@ from calviz.specs.metric import (
     reweighting_of,
     takes_weights,
 )
+from calviz.core.words import counted
+from calviz.sample.draws import MOST_GROUPS, HitSums, RowSums, RowWeights
+from calviz.sample.results import Draw, kept_draw, latest, once_per_view
+from calviz.sample.sample import Sample
+from calviz.sample.steps import Steps, make_steps, most_steps
+
+# ---- Views that consist of steps: the steps of a sample, and how they are recomputed for weighted or clustered rows.
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -207,3 +212,358 @@ class StepsWithParams:
         """The resamples in blocks."""
         for part in self.steps.parts():
             yield type(self)(part, self.params)
+
+
+# ---- Rows in the order of their scores, for discrimination, selective prediction and failure detection.
+
+
+class Ranking(NamedTuple):
+    """Cumulative sums from the most to the least confident step, shape (..., G) each.
+
+    Attributes
+    ----------
+    rows, errors : ndarray
+        Number of rows kept, and of wrong predictions among them, if all rows down to this step are kept.
+    """
+
+    rows: FloatArray
+    errors: FloatArray
+
+    @property
+    def n(self) -> FloatArray:
+        """Total number of rows, shape (...)."""
+        return self.rows[..., -1]
+
+
+@once_per_view
+def ranked(view: Steps) -> Ranking:
+    """Cumulative rows and errors, most confident first; tied rows enter together."""
+    return Ranking(
+        np.cumsum(view.count[..., ::-1], axis=-1),
+        np.cumsum((view.count - view.hits)[..., ::-1], axis=-1),
+    )
+
+
+def ranked_parts(view: Steps) -> Iterator[Ranking]:
+    """`ranked`, a block of steps at a time; every block but the first begins with the last entry of the one before."""
+    rows: FloatArray = np.zeros(())
+    errors: FloatArray = np.zeros(())
+    for i, part in enumerate(view.blocks(descending=True)):
+        ranking = ranked(part)
+        if i:
+            ranking = Ranking(
+                np.append(rows, ranking.rows + rows), np.append(errors, ranking.errors + errors)
+            )
+        yield ranking
+        rows, errors = ranking.rows[..., -1], ranking.errors[..., -1]
+
+
+def errors_at_coverage(view: Steps, coverage: float) -> FloatArray:
+    """Expected errors among the ``coverage * n`` most confident rows, shape (...).
+
+    Among tied rows, those to keep are chosen at random: the expectation is linear.
+    """
+    target = coverage * view.n[..., None]
+    ranking = next(r for r in ranked_parts(view) if (r.rows[..., -1:] >= target).all())
+    at = np.minimum((ranking.rows < target).sum(axis=-1, keepdims=True), ranking.rows.shape[-1] - 1)
+    before = np.maximum(at - 1, 0)
+    first = at == 0
+
+    def pick(
+        values: FloatArray, index: np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+    ) -> FloatArray:
+        return np.take_along_axis(values, index, axis=-1)
+
+    rows0 = np.where(first, 0.0, pick(ranking.rows, before))
+    errors0 = np.where(first, 0.0, pick(ranking.errors, before))
+    rows1, errors1 = pick(ranking.rows, at), pick(ranking.errors, at)
+    width = np.maximum(rows1 - rows0, 1e-300)
+    return np.asarray((errors0 + (errors1 - errors0) * (target - rows0) / width)[..., 0])
+
+
+def coverage_at(view: Steps, risk: float) -> FloatArray:
+    """Largest share of the rows that whole steps can keep at this error rate or less, shape (...); 0 where none can."""
+    kept = np.zeros(np.shape(view.n))
+    for rows, errors in ranked_parts(view):
+        fine = errors <= risk * rows + 1e-9
+        kept = np.maximum(kept, np.where(fine, rows, 0.0).max(axis=-1))
+    # Sums of weights in another order are not the same in their last digits.
+    return np.asarray(np.where(kept > view.n * (1 - 1e-12), 1.0, kept / view.n))
+
+
+@once_per_view
+def chance_of_order(view: Steps) -> FloatArray:
+    """Probability that a hit has a higher score than a miss, ties counting half, shape (...); ``nan`` without hits or without misses."""
+    upto, ordered = np.zeros(view.n.shape), np.zeros(view.n.shape)
+    for part in view.blocks():
+        missed = part.count - part.hits
+        below = np.cumsum(missed, axis=-1)
+        below -= missed / 2
+        ordered += (part.hits * below).sum(axis=-1) + part.n_hits * upto
+        upto += missed.sum(axis=-1)
+    return quotient(ordered, view.n_hits * upto)
+
+
+def average_precision(view: Steps, *, of: Literal["hits", "misses"]) -> FloatArray:
+    """Average precision of finding the hits by their high scores, or the misses by their low ones, shape (...).
+
+    Tied rows enter together; ``nan`` where there is nothing to find.
+    """
+    of_hits = of == "hits"
+    found_so_far, rows_so_far, total = (np.zeros(view.n.shape) for _ in range(3))
+    for part in view.blocks(descending=of_hits):
+        turn = slice(None, None, -1 if of_hits else 1)
+        wanted = (part.hits if of_hits else part.count - part.hits)[..., turn]
+        upto = np.cumsum(wanted, axis=-1) + found_so_far[..., None]
+        rows = np.cumsum(part.count[..., turn], axis=-1) + rows_so_far[..., None]
+        found_so_far, rows_so_far = upto[..., -1].copy(), rows[..., -1]
+        precision = np.divide(upto, rows, out=upto, where=rows > 0)
+        precision *= wanted
+        total += precision.sum(axis=-1)
+    return quotient(total, found_so_far)
+
+
+# ---- Discrimination with few events: an interval of the AUROC, as resamples vary too little, and a note where there is none.
+
+
+#: Below this number of rows of the rarer kind, a variance estimated from the rows is not trusted, and intervals of other measures of
+#: discrimination are rough.
+FEW_EVENTS = 20
+
+
+#: Below this number of hits, the threshold that keeps 95 % of them has no lower limit at 95 %: all hits may lie above it, as
+#: 0.95^58 > 0.05.
+FEW_FOR_95_TPR = 59
+
+
+def has_both_kinds(view: Steps) -> bool:
+    """Whether there are hits and misses, so that the AUROC of independent rows has the interval of `interval_of_area`."""
+    return bool(0 < view.n_hits < view.n)
+
+
+def interval_of_area(view: Steps, level: float) -> tuple[float, float]:
+    """Score interval of the AUROC of independent rows with hits and misses: all areas that the observed one is not unusual for.
+
+    The variance of an area is that of Hanley & McNeil with both numbers of rows replaced by their mean (Newcombe's method 5), which
+    depends on the area, so that the interval is asymmetric and has a width even if the observed area is 1. It holds for scores whose
+    distributions have the same shape. It is therefore multiplied by its ratio to the variance estimated from the rows (DeLong); a
+    ratio below 1 counts in full only where events are many, and not at all with fewer than `FEW_EVENTS`.
+
+    References
+    ----------
+    Newcombe 2006, Confidence intervals for an effect size measure based on the Mann-Whitney statistic, part 2; DeLong, DeLong &
+    Clarke-Pearson 1988.
+    """
+    area = float(chance_of_order(view))
+    hits, misses = float(view.n_hits), float(view.n - view.n_hits)
+    usual = _variance(area, hits, misses)
+    ratio = _of_placements(view) / usual if usual > 0 else 1.0
+    if ratio < 1:
+        ratio += (1 - ratio) * min(1.0, FEW_EVENTS / min(hits, misses))
+    squared = float(ndtri((1 + level) / 2)) ** 2 * ratio
+
+    def unusual(other: float) -> float:
+        return (area - other) ** 2 - squared * _variance(other, hits, misses)
+
+    def end(limit: float) -> float:
+        # At 0 and 1 no variance is left, and at the area itself no distance.
+        near = area + math.copysign(1e-12, limit - area)
+        if not math.isfinite(squared):
+            return limit
+        if abs(limit - area) <= 1e-12 or unusual(near) >= 0:
+            return area
+        return float(brentq(unusual, min(limit, near), max(limit, near)))
+
+    return end(0.0), end(1.0)
+
+
+def interval_of_somers_d(view: Steps, level: float) -> tuple[float, float]:
+    """`interval_of_area` on the scale of Somers' Dxy."""
+    low, high = interval_of_area(view, level)
+    return 2 * low - 1, 2 * high - 1
+
+
+def _variance(area: float, hits: float, misses: float) -> float:
+    more = (hits + misses) / 2 - 1
+    pairs = 1 + more * (1 - area) / (2 - area) + more * area / (1 + area)
+    return area * (1 - area) * pairs / (hits * misses)
+
+
+def _of_placements(view: Steps) -> float:
+    """Variance of the area from the share of the other kind that each row is on the right side of (DeLong); a lone row counts 0."""
+    view = view.merged()  # of very many scores, neighbours are taken as tied
+    missed = view.count - view.hits
+    below = np.cumsum(missed) - missed / 2
+    above = np.cumsum(view.hits[::-1])[::-1] - view.hits / 2
+    n_hits, n_missed = float(view.hits.sum()), float(missed.sum())
+
+    def part(rows: FloatArray, n: float, share: FloatArray) -> float:
+        spread = rows @ np.square(share - rows @ share / n)
+        return float(spread / (n * (n - 1))) if n > 1 else 0.0
+
+    of_hits = part(view.hits, n_hits, below / n_missed)
+    return of_hits + part(missed, n_missed, above / n_hits)
+
+
+def of_few_hits(sample: Sample) -> str | None:
+    """Say that an interval is rough because there are few hits; None if there are enough."""
+    return _rough(_events(sample)[0], "hit", "hits")
+
+
+def of_few_misses(sample: Sample) -> str | None:
+    """Say that an interval is rough because there are few misses; None if there are enough."""
+    return _rough(_events(sample)[1], "miss", "misses")
+
+
+def of_few_at_95_tpr(sample: Sample) -> str | None:
+    """Say that an interval at the threshold that keeps 95 % of the hits is rough because hits or misses are few."""
+    hits, misses = _events(sample)
+    return _rough(hits, "hit", "hits", FEW_FOR_95_TPR) or _rough(misses, "miss", "misses")
+
+
+def of_dependent_area(sample: Sample) -> str | None:
+    """Say that an interval is rough because hits or misses are few among weighted or clustered rows, which have no closed form."""
+    if sample.data.alike:
+        return None
+    hits, misses = _events(sample)
+    return of_few_hits(sample) if hits <= misses else of_few_misses(sample)
+
+
+def _events(sample: Sample) -> tuple[float, float]:
+    """Numbers of hits and misses; of weighted rows, effective numbers."""
+    hit, weights = sample.scored.hit, sample.weights
+    if weights is None:
+        count = int(np.count_nonzero(hit))
+        return float(count), float(hit.size - count)
+    if sample.data.cells is not None:
+        return float(weights[hit].sum()), float(weights[~hit].sum())
+    of_hits, of_misses = weights[hit], weights[~hit]
+    return (
+        effective_number(of_hits) if of_hits.size else 0.0,
+        effective_number(of_misses) if of_misses.size else 0.0,
+    )
+
+
+def _rough(events: float, one: str, many: str, enough: int = FEW_EVENTS) -> str | None:
+    count = math.ceil(events - 1e-9)
+    if not 0 < count < enough:
+        return None
+    return f"with only {counted(count, one, many)}, its interval is rough."
+
+
+# ---- Kernel smoothing on a grid over [0, 1], with mirror images at both ends.
+
+
+#: Half-width of a kernel below which all scores count as equal.
+NARROWEST = 1e-9
+
+
+def grid_size(width: float, *, nodes: int = 8, least: int = 1024, most: int = 1 << 16) -> int:
+    """Size of a grid on which a kernel of this width spans at least `nodes` cells, within `least` and `most`."""
+    from scipy.fft import next_fast_len
+
+    size = nodes / max(width, nodes / most)
+    return int(next_fast_len(int(min(max(size, least), most)), real=True)) + 1
+
+
+def spread_parts(steps: Steps, mass: Callable[[Steps], FloatArray], size: int) -> FloatArray:
+    """`spread` of ``mass(part)``, a block of steps at a time, shape (..., size)."""
+    return np.asarray(sum(spread(part, mass(part), size) for part in steps.blocks()))
+
+
+def spread(steps: Steps, mass: FloatArray, size: int) -> FloatArray:
+    """Split each step's mass linearly between its two neighbouring nodes, shape (..., G) to (..., size).
+
+    Totals and first moments are kept. With the steps in order, both follow from the sums of mass
+    and of mass times score over the cells between the nodes.
+    """
+    cells = size - 1
+    # The nodes themselves belong to the cell on their right, the last one to that on its left.
+    # Only the nodes around these scores are looked up; the outermost cells take what lies beyond.
+    score = steps.score
+    ends = np.array([score[0] * cells - 1, score[-1] * cells + 1])
+    low, high = np.clip(ends, 0, cells - 1).astype(np.intp)
+    starts = np.searchsorted(score, np.arange(low, high + 1) / cells)
+    starts[0] = 0
+    filled = np.flatnonzero(np.diff(starts, append=score.size))
+    total = np.add.reduceat(mass, starts[filled], axis=-1)
+    moment = np.add.reduceat(mass * score.astype(mass.dtype, copy=False), starts[filled], axis=-1)
+    filled += low
+    up = moment * mass.dtype.type(cells)
+    up -= total * filled.astype(mass.dtype)
+    total -= up
+    out = np.zeros((*mass.shape[:-1], size), dtype=mass.dtype)
+    out[..., filled] = total
+    out[..., filled + 1] += up
+    return out
+
+
+def cosine_coefficients(mass: FloatArray) -> FloatArray:
+    """``sum_j m_j cos(pi k t_j)`` of point masses at the nodes, k = 0..G-1, shape (..., G)."""
+    from scipy.fft import dct
+
+    weighted = mass.copy()
+    # The type-1 transform counts inner nodes twice and end nodes once; here all count once.
+    weighted[..., 0] *= 2
+    weighted[..., -1] *= 2
+    out: FloatArray = np.asarray(dct(weighted, type=1, axis=-1, overwrite_x=True))
+    out *= out.dtype.type(0.5)
+    return out
+
+
+def from_cosine(coefficients: FloatArray) -> FloatArray:
+    """``c_0 + 2 sum_k c_k cos(pi k t)`` at the nodes, shape (..., G) to (..., G): the density of mirrored kernels.
+
+    A mass at 0 or 1 coincides with its mirror image, so its kernel has twice the height on the
+    half that lies inside: no mass is lost at the ends.
+    """
+    from scipy.fft import dct
+
+    return np.asarray(dct(coefficients, type=1, axis=-1))
+
+
+def smooth(mass: FloatArray, response: FloatArray) -> FloatArray:
+    """Density at the nodes of point masses convolved with a mirrored kernel.
+
+    Parameters
+    ----------
+    mass : ndarray, shape (..., G)
+        Point masses at the nodes.
+    response : ndarray, shape (G,) or (..., G)
+        The kernel's characteristic function at the frequencies ``pi k``, k = 0..G-1.
+    """
+    return from_cosine(cosine_coefficients(mass) * response)
+
+
+def gaussian_response(
+    sigma: FloatArray | float, size: int, dtype: np.dtype[Any] | type = np.float64
+) -> FloatArray:
+    """Characteristic function of the normal distribution at the grid's frequencies, shape (..., size) for sigma (...)."""
+    k = np.arange(size, dtype=dtype) * math.pi
+    exponent = np.asarray(sigma, dtype=dtype)[..., None] * k
+    np.square(exponent, out=exponent)
+    exponent *= exponent.dtype.type(-0.5)
+    # Below this the response is 0 for all practical purposes, and denormals are slow.
+    np.maximum(exponent, exponent.dtype.type(-80), out=exponent)
+    return np.asarray(np.exp(exponent, out=exponent))
+
+
+def triweight_response(width: float, size: int) -> FloatArray:
+    """Characteristic function of the triweight kernel of half-width `width`, shape (size,).
+
+    ``K(u) = 35/32 (1 - u^2)^3`` on [-1, 1] has the characteristic function
+    ``105 j_3(w) / w^3`` with the spherical Bessel function j_3.
+    """
+    w = np.arange(size) * (math.pi * width)
+    out = np.ones(size)
+    big = w > 1e-2
+    out[big] = 105 * spherical_jn(3, w[big]) / w[big] ** 3
+    small = w[~big] ** 2
+    out[~big] = 1 - small / 18 + small**2 / 792
+    return out
+
+
+def integrate(values: FloatArray) -> FloatArray:
+    """Trapezoidal rule over the grid on [0, 1], shape (..., G) to (...)."""
+    inner = values.sum(axis=-1) - (values[..., 0] + values[..., -1]) / 2
+    return np.asarray(inner / (values.shape[-1] - 1))

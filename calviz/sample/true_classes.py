@@ -1,34 +1,209 @@
-"""Rows grouped by their true class and scored by the top label (Ao 2023)."""
+"""Rows by true class, scored by the top label."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators, quotient
 from calviz.core.errors import NotAvailable
+from calviz.core.events import CellEvents, assign, check_bins, equal_width_edges
+from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.predictions import Predictions
-from calviz.numerics.bin_edges import assign, check_bins, equal_width_edges
-from calviz.numerics.safe_division import denominators
-from calviz.sample.affordable_resamples import affordable, in_parts
-from calviz.sample.losses import full_predictions
-from calviz.sample.redrawn_rows_and_labels import (
-    LABEL_COST,
-    ROW_COST,
-    Redraws,
-    redrawn_labels,
-    redraws,
+from calviz.sample.cell_bounds import has_cut_cells
+from calviz.sample.class_columns import LABEL_COST, ROW_COST, Redraws, redrawn_labels, redraws
+from calviz.sample.draws import (
+    RowTable,
+    RowTables,
+    RowWeights,
+    affordable,
+    in_parts,
+    resample_cells,
+    table_of_rows,
 )
-from calviz.sample.reduce import predicted_classes
-from calviz.sample.row_draws import RowWeights
-from calviz.sample.row_tables import RowTable, RowTables, table_of_rows
-from calviz.sample.sample import Sample
-from calviz.sample.true_class_cells import CellSource, cell_source
-from calviz.specs.metric import Redrawn, Reweighted, reweighted_by, takes_weights
+from calviz.sample.losses import full_predictions
+from calviz.sample.sample import Sample, predicted_classes
+
+# ---- The errors of the true classes of a profile, from its cells by true class, which are redrawn as sums of their rows.
+
+
+#: Up to this many (cell, resample) pairs, hits are drawn cell by cell; beyond, sums over cells, which then hold very many rows.
+DRAWN_ONE_BY_ONE = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class CellSource:
+    """Cells of a profile with their confidence, hits, true class and bin.
+
+    Attributes
+    ----------
+    score, counts : ndarray of float64, shape (n,)
+        Confidence, and number of rows.
+    hit : ndarray of bool, shape (n,)
+    labels, bin_of : ndarray of int, shape (n,)
+        True class, and the bin of the confidence.
+    n_classes, bins : int
+    edges : ndarray, shape (bins + 1,)
+    second : ndarray of float64, shape (n,), or None
+        With two classes, the probability of the second; None with more, whose probabilities a profile does not have.
+    has_cut_cells : bool
+        Whether any cell extends over two bins.
+    """
+
+    score: FloatArray
+    hit: BoolArray
+    labels: IntArray
+    bin_of: IntArray
+    counts: FloatArray
+    n_classes: int
+    bins: int
+    edges: FloatArray
+    second: FloatArray | None
+    has_cut_cells: bool
+
+    def errors(self, labels: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Rows, ECE and MCS per class, shape (K,)."""
+        cells = self._cells(labels)
+        gaps = np.bincount(
+            cells, self.counts * (self.score - self.hit), minlength=self.n_classes * self.bins
+        )
+        rows = np.bincount(labels, self.counts, minlength=self.n_classes)
+        one = self._errors(rows[None].astype(np.float64), gaps[None].astype(np.float64))
+        return one[0][0], one[1][0], one[2][0]
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> list[tuple[FloatArray, ...]]:
+        """Rows, ECE and MCS of rows drawn with replacement, shape (b, K) each, a block of resamples at a time."""
+        size = self.n_classes * self.bins
+        place = self._cells(self.labels) * 2 + self.hit
+        columns = (self.counts, self.counts * self.score, self.counts * self.score**2)
+        sums: FloatArray = np.stack([np.bincount(place, c, minlength=2 * size) for c in columns])
+        errors = []
+        for part in in_parts(resamples, 2 * size):
+            rows, total = resample_cells(rng, sums, _size(part, resamples))
+            gaps = (total[:, ::2] + total[:, 1::2]) - rows[:, 1::2]
+            by_class = (rows[:, ::2] + rows[:, 1::2]).reshape(len(rows), self.n_classes, self.bins)
+            errors.append(self._errors(by_class.sum(axis=2), gaps))
+        return errors
+
+    def calibrated(self, rng: np.random.Generator, resamples: int) -> list[tuple[FloatArray, ...]]:
+        """Rows, ECE and MCS with labels drawn from the probabilities, shape (b, K) each, a block of resamples at a time.
+
+        Raises
+        ------
+        NotAvailable
+            With more than two classes.
+        """
+        if self.second is None:
+            raise NotAvailable("a profile does not have the probabilities of all classes.")
+        # Group the cells, hits and misses together, by bin and by predicted class.
+        predicted = (self.labels == 1) == self.hit
+        group = self.bin_of * np.intp(2) + predicted
+        if self.counts.size * resamples <= DRAWN_ONE_BY_ONE:
+            draw = self._draw_cells(rng, group)
+        else:
+            draw = self._draw_groups(rng, group)
+        rows_of, score_of = (
+            np.bincount(group, c, minlength=2 * self.bins)
+            for c in (self.counts, self.counts * self.score)
+        )
+        errors = []
+        for part in in_parts(resamples, max(self.counts.size, 4 * self.bins)):
+            one, of_one = draw(_size(part, resamples))
+            # Rows of the first and of the second class, and the sums of their confidence, by bin and predicted class.
+            counts = np.stack([rows_of - one, one], axis=1)
+            totals = np.stack([score_of - of_one, of_one], axis=1)
+            split = counts.reshape(len(one), 2, self.bins, 2)
+            right = np.stack([split[:, 0, :, 0], split[:, 1, :, 1]], axis=1)
+            gaps = totals.reshape(len(one), 2, self.bins, 2).sum(axis=3) - right
+            errors.append(self._errors(split.sum(axis=(2, 3)), gaps.reshape(len(one), -1)))
+        return errors
+
+    def _draw_cells(self, rng: np.random.Generator, group: IntArray) -> Any:
+        """Function that draws the rows of the second class in each group and the sum of their confidence, cell by cell."""
+        assert self.second is not None
+        trials, p = self.counts.astype(np.int64), np.clip(self.second, 0, 1)
+        order = np.argsort(group, kind="stable")
+        filled, starts = np.unique(group[order], return_index=True)
+
+        def draw(resamples: int) -> tuple[FloatArray, FloatArray]:
+            drawn = rng.binomial(trials, p, size=(resamples, trials.size))
+            out = np.zeros((2, len(drawn), 2 * self.bins))
+            out[0][:, filled] = np.add.reduceat(drawn[:, order], starts, axis=1)
+            out[1][:, filled] = np.add.reduceat((drawn * self.score)[:, order], starts, axis=1)
+            return out[0], out[1]
+
+        return draw
+
+    def _draw_groups(self, rng: np.random.Generator, group: IntArray) -> Any:
+        """Like `_draw_cells`, but as normal pairs with the right means, variances and covariance."""
+        assert self.second is not None
+        p = np.clip(self.second, 0, 1)
+        variance = self.counts * p * (1 - p)
+        mean, mean_score, v, c, w = (
+            np.bincount(group, column, minlength=2 * self.bins)
+            for column in (
+                self.counts * p,
+                self.counts * p * self.score,
+                variance,
+                variance * self.score,
+                variance * self.score**2,
+            )
+        )
+        slope = quotient(c, v, otherwise=0.0)
+        rest = np.sqrt(np.maximum(w - slope * c, 0))
+        rows = np.bincount(group, self.counts, minlength=2 * self.bins)
+
+        def draw(resamples: int) -> tuple[FloatArray, FloatArray]:
+            shape = resamples, mean.size
+            moved = np.sqrt(v) * rng.standard_normal(shape)
+            one = np.clip(np.rint(mean + moved), 0, rows)
+            return one, mean_score + slope * (one - mean) + rest * rng.standard_normal(shape)
+
+        return draw
+
+    def _cells(self, labels: IntArray) -> IntArray:
+        return labels * np.intp(self.bins) + self.bin_of
+
+    def _errors(self, rows: FloatArray, gaps: FloatArray) -> tuple[FloatArray, ...]:
+        """Rows, ECE and MCS, shape (b, K) each, from rows per class and gaps per class and bin."""
+        table = gaps.reshape(len(rows), self.n_classes, self.bins)
+        count = denominators(rows)
+        return rows, np.abs(table).sum(axis=2) / count, table.sum(axis=2) / count
+
+
+def _size(part: slice, resamples: int) -> int:
+    return len(range(*part.indices(resamples)))
+
+
+def cell_source(sample: Sample, labels: IntArray, classes: int, bins: int) -> CellSource:
+    """The cells of the top label of a profile, with their true classes `labels`, shape (n,)."""
+    events, counts = sample.top_scored, sample.weights
+    assert isinstance(events, CellEvents)
+    assert counts is not None
+    edges = equal_width_edges(bins, events.edge_type)
+    data = sample.data
+    second = np.asarray(data.probs[:, 1], np.float64) if isinstance(data, Predictions) else None
+    score = events.score.astype(np.float64)
+    return CellSource(
+        score=score,
+        hit=events.hit,
+        labels=labels,
+        bin_of=np.asarray(assign(score, edges), dtype=np.intp),
+        counts=counts,
+        n_classes=classes,
+        bins=bins,
+        edges=edges,
+        second=second,
+        has_cut_cells=has_cut_cells(events, edges),
+    )
+
+
+# ---- Rows grouped by their true class and scored by the top label (Ao 2023).
+
 
 #: Rows summed at a time.
 BLOCK_ROWS = 1 << 15
@@ -252,3 +427,122 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
 def true_class_errors_of_sample(sample: Sample) -> TrueClassErrors:
     """The errors of the true classes over the sample's number of bins."""
     return sample.view(true_class_errors, bins=sample.bins_used)
+
+
+# ---- Metrics of every true class: those from `true_class_errors_of_sample`, and the KS error, which needs the single rows.
+
+
+#: Rows handled at a time.
+ROWS = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """Top-label calibration of the rows of each true class (Ao 2023), not one-vs-rest.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (K,)
+        Rows whose true label is the class.
+    accuracy, confidence : ndarray of float64, shape (K,)
+        Share of these rows that are predicted correctly (the recall of the class), and their mean confidence.
+    ece, mcs, ks : ndarray of float64, shape (K,)
+        ECE, miscalibration score (mean confidence minus accuracy) and Kolmogorov-Smirnov error of these rows.
+
+    A class without rows is ``nan`` everywhere but in `rows`.
+    """
+
+    rows: IntArray
+    accuracy: FloatArray
+    confidence: FloatArray
+    ece: FloatArray
+    mcs: FloatArray
+    ks: FloatArray
+
+
+@takes_weights
+def class_table(sample: Sample) -> ClassTable:
+    """Metrics of the top label per true class, all classes at once; the ECE has the bins of the sample.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data without class labels.
+
+    References
+    ----------
+    Ao et al. 2023, eq. 5 (MCS by class); Gupta et al. 2021, eq. 12 (KS).
+    """
+    errors = true_class_errors_of_sample(sample)
+    score, hit, labels = errors.source.score, errors.source.hit, errors.source.labels
+    weights, k = sample.weights, errors.rows.size
+    rows = np.bincount(labels, minlength=k)
+    has = errors.rows > 0
+    share = quotient(np.ones(k), errors.rows)  # 1 / rows, or their weights; nan without any
+    own = hit if weights is None else weights * hit
+    accuracy = np.bincount(labels, own, minlength=k) * share
+    ece, mcs = (np.where(has, column, np.nan) for column in (errors.ece, errors.mcs))
+    largest = _largest_gaps(score, hit, labels, rows, weights)
+    if sample.data.cells is not None:
+        rows = np.rint(errors.rows).astype(np.intp)
+    return ClassTable(rows, accuracy, accuracy + mcs, ece, mcs, largest * share)
+
+
+def _largest_gaps(
+    score: FloatArray,
+    hit: BoolArray,
+    labels: IntArray,
+    rows: IntArray,
+    weights: FloatArray | None,
+) -> FloatArray:
+    """Largest absolute cumulative (weighted) sum of score minus hit per class, shape (K,)."""
+    # Short integers are sorted by radix.
+    order = np.argsort(labels.astype(np.min_scalar_type(rows.size)), kind="stable")
+    largest = np.zeros(rows.size)
+    first = 0
+    for classes in _runs(rows):
+        own = rows[classes]
+        chosen = order[first : first + int(own.sum())]
+        if chosen.size == 0:
+            continue
+        first += chosen.size
+        gap = score[chosen].astype(np.float64)
+        gap -= hit[chosen]
+        if weights is not None:
+            gap *= weights[chosen]
+        group = np.repeat(np.arange(own.size), own)
+        largest[classes] = _largest_cumulative_gap(score[chosen], group, gap, own)
+    return largest
+
+
+def _runs(rows: IntArray) -> Iterator[slice]:
+    """Yield runs of neighbouring classes, sized to keep memory small and loops few."""
+    upto = np.concatenate([[0], np.cumsum(rows)])
+    first = 0
+    while first < rows.size:
+        last = int(np.searchsorted(upto, upto[first] + ROWS, side="right")) - 1
+        last = max(last, first + 1)
+        yield slice(first, last)
+        first = last
+
+
+def _largest_cumulative_gap(
+    score: FloatArray, group: IntArray, gap: FloatArray, rows: IntArray
+) -> FloatArray:
+    """Largest absolute cumulative sum of gaps per class, shape (K,); tied scores are one step."""
+    order = np.argsort(score)
+    small = np.min_scalar_type(rows.size)
+    order = order[np.argsort(group[order].astype(small), kind="stable")]
+    score, sums = score[order], np.cumsum(gap[order])
+    filled = np.flatnonzero(rows)
+    ends = np.cumsum(rows[filled])
+    before = np.concatenate([[0.0], sums[ends[:-1] - 1]])
+    sums -= np.repeat(before, rows[filled])
+    # Sums inside a tie do not count; 0 is never the largest.
+    tied = np.append(score[1:] == score[:-1], False)
+    tied[ends - 1] = False
+    sums[tied] = 0
+    np.abs(sums, out=sums)
+    largest = np.zeros(rows.size)
+    largest[filled] = np.maximum.reduceat(sums, ends - rows[filled])
+    return largest

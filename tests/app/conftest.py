@@ -1,4 +1,4 @@
-"""AppTest as a server that has seen `st.navigation`: see `calviz.ui.session.page_guard.enter`."""
+"""AppTest as a server that has seen `st.navigation`: see `calviz.app.navigation.enter`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _own_caches(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _no_work_left_behind() -> Iterator[None]:
     """No session of an AppTest ever ends; what its pages have started would go on beside the next tests."""
-    from calviz.ui.session.jobs import Job
+    from calviz.app.jobs import Job
 
     started: list[Job] = []
     start = Job.start

@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from calviz.core.progress import checkpoint
+from calviz.app import diagnose_class_errors as errors
+from calviz.app.selection import Predicted
+from calviz.core.blocks import checkpoint
 from calviz.data import load
 from calviz.figures.class_bars import ClassBars
-from calviz.ui.classwise import errors
-from calviz.ui.selection.rules import Predicted
 from tests.app.pages import GOOD, PATIENCE, first_table, open_page, quiet, text_of, upload
 
 

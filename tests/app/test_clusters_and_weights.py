@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calviz.app import rows_shown as panel
+from calviz.app.navigation import PAGES
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
-from calviz.sample.subset_summary import part_numbers
-from calviz.ui.selection import panel
-from calviz.ui.session.navigation import PAGES
+from calviz.sample.slices import part_numbers
 from tests.app.pages import first_table, open_page, press, quiet, text_of, upload
 
 

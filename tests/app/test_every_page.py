@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from calviz.data.samples import SAMPLES
-from calviz.ui.session.navigation import PAGES
+from calviz.app.navigation import PAGES
+from calviz.data.reading import SAMPLES
 from tests.app.pages import ROOT, open_page, quiet, text_of, upload
 from tests.inputs.borderline import FILES
 

@@ -2,9 +2,9 @@ import threading
 
 import pytest
 
+from calviz.app.jobs import Job
+from calviz.core.blocks import Stopped, checkpoint
 from calviz.core.errors import InputError
-from calviz.core.progress import Stopped, checkpoint
-from calviz.ui.session.jobs import Job
 from tests.app.pages import PATIENCE, app_of
 
 
@@ -88,15 +88,15 @@ def test_a_job_ends_with_its_session():
 def script():
     import streamlit as st
 
-    from calviz.ui.session import jobs
-    from calviz.ui.widgets import job_view
+    from calviz.app import jobs
+    from calviz.app import jobs as job_view
 
     st.toggle("Unrelated", key="unrelated")
     if st.button("Go", key="go"):
         jobs.start("test", ("a",), "Counting <b>", st.session_state["work"])
     job = jobs.latest("test")
     if job is not None:
-        job_view.show(job)
+        job_view.show_job(job)
         st.text(f"{job.state} {job.result}")
 
 
@@ -155,7 +155,7 @@ def test_few_results_of_a_place_are_kept():
     def many():
         import streamlit as st
 
-        from calviz.ui.session import jobs
+        from calviz.app import jobs
 
         for i in range(6):
             jobs.start("test", (str(i),), "Counting", lambda job, i=i: i).wait()

@@ -9,8 +9,8 @@ from tests.app.pages import PATIENCE, app_of
 def script():
     import streamlit as st
 
-    from calviz.ui.widgets import long_work
-    from calviz.ui.widgets.long_work import Button, LongWork, StateWords
+    from calviz.app import jobs as long_work
+    from calviz.app.jobs import Button, LongWork, StateWords
 
     choice = st.selectbox("Choice", ["one", "two"], key="choice")
     given = st.session_state["given"]

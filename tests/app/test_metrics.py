@@ -2,8 +2,8 @@
 
 import pytest
 
-from calviz.specs.convention import CONVENTIONS
-from calviz.specs.metric import FAMILIES, METRICS
+from calviz.core.entry_specs import CONVENTIONS
+from calviz.core.metric_spec import FAMILIES, METRICS
 from tests.app.pages import first_table, open_page, quiet, text_of, upload
 from tests.inputs.borderline import FILES
 

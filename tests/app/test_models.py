@@ -7,8 +7,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import calviz
-from calviz.ui.learning_curve import learning_curve_page
-from calviz.ui.session.jobs import Job
+from calviz.app import recalibrate_learning_curve as learning_curve_page
+from calviz.app.jobs import Job
 from tests.app.pages import app_of, drop, open_page, press, quiet, text_of, wait
 
 # The quick lane opens every page once (test_every_page.py); what these tests click takes long.
@@ -72,7 +72,7 @@ def test_metrics_without_differences_are_named_below_the_table():
         import numpy as np
 
         import calviz
-        from calviz.ui.compare_models.tables_and_figures import metrics_table
+        from calviz.app.models_compared import metrics_table
 
         labels, rng = (np.arange(100) < 3).astype(int), np.random.default_rng(0)
         models = {

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz import analysis
-from calviz.peers import _measure
+from calviz.core.metric_spec import METRICS
+from calviz.metrics import other_libraries as _measure
 from calviz.sample.cross_fitted import CrossFitted
 from calviz.sample.sample import Sample
-from calviz.specs.metric import METRICS
+from calviz.verdicts import analysis
 from tests.app.pages import open_page, quiet
 from tests.app.test_report import _finished
 from tests.inputs.command_line import run

@@ -5,10 +5,9 @@ import re
 import pytest
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 
+from calviz.app import open_files
+from calviz.app.open_files import DIGEST_LENGTH, decode_options, encode_options
 from calviz.data import ReadingOptions, read
-from calviz.ui.session import open_files
-from calviz.ui.session.open_file import DIGEST_LENGTH
-from calviz.ui.session.options_in_address import decode_options, encode_options
 from tests.app.pages import GOOD, ROOT, drop, open_page, press, quiet, text_of, upload, whole_app
 
 

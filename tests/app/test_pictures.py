@@ -6,12 +6,14 @@ from urllib.parse import unquote
 import plotly.graph_objects as go
 import pytest
 
-from calviz.figures.drawing import bullet as drawing
-from calviz.figures.drawing.sheet import Sheet
-from calviz.figures.drawing.style import PALETTES
-from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
-from calviz.ui.session.navigation import PAGES
-from calviz.ui.widgets import browser, bullet, diagram
+from calviz.app import diagram
+from calviz.app import diagram as browser
+from calviz.app import diagram as bullet
+from calviz.app.navigation import PAGES
+from calviz.figures import hundred_squares as drawing
+from calviz.figures.marks import Sheet
+from calviz.figures.style import PALETTES
+from calviz.sample.results import Interval, MetricResult, NoiseFloor
 
 
 def places(result):

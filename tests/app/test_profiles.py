@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.profiles.file import write_profile
-from calviz.ui.session.navigation import PAGES
+from calviz.app.navigation import PAGES
+from calviz.core.profile import write_profile
 from tests.app.pages import drop, open_page, text_of
 from tests.inputs.simulated import draw_labels
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calviz.comparison import guideline
+from calviz.app import recalibrate_comparison as comparison_job
+from calviz.comparison.advice import guideline
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.data import read
 from calviz.figures.reliability import Reliability
-from calviz.recalibrators.maps.loading import load_map
-from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.ui.recalibrate import comparison_job
+from calviz.recalibrators.base import load_map
 from tests.app.pages import PATIENCE, open_page, quiet, text_of, upload
 from tests.inputs.simulated import simulate, softmax
 
@@ -180,7 +180,7 @@ def test_a_file_that_is_too_small_is_told_so_and_choices_come_from_the_address()
 
 
 def test_the_table_leaves_in_three_forms():
-    from calviz.ui.recalibrate import table
+    from calviz.app import recalibrate_results as table
 
     app = opened(overconfident(40))
     app.multiselect(key="methods").set_value(["temperature", "matrix-odir"]).run()

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from calviz.ui.recalibrate import comparison_job
-from calviz.ui.report import report_page
+from calviz.app import exporting as report_page
+from calviz.app import recalibrate_comparison as comparison_job
 from tests.app.pages import PATIENCE, open_page, quiet, text_of
 
 # The quick lane opens every page once (test_every_page.py); what these tests click takes long.
@@ -82,7 +82,7 @@ def test_a_comparison_of_the_same_file_is_offered():
     from types import SimpleNamespace
 
     import calviz
-    from calviz.data.samples import load_sample
+    from calviz.data.reading import load_sample
 
     app = open_page("data=breast_cancer", "report")
     chosen = app.session_state["calviz.chosen"]

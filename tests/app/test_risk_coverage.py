@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from calviz.ui.session import browser_history
+from calviz.app import open_files as browser_history
 from tests.app.pages import GOOD, open_page, quiet, text_of, upload
 
 

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calviz
-from calviz.sample.sample import Sample
-from calviz.ui.pinned.state import Pin, decode_pin
-from calviz.ui.selection.rules import (
+from calviz.app.pinned import Pin, decode_pin
+from calviz.app.selection import (
     Bins,
     CellRule,
     Covered,
@@ -18,6 +17,7 @@ from calviz.ui.selection.rules import (
     decode_rule,
     rows_of,
 )
+from calviz.sample.sample import Sample
 from tests.app.pages import open_page, quiet, text_of
 
 NAMES = st.text(alphabet="ab0 ~!:-.,é%&=+#日\n", min_size=1, max_size=12)

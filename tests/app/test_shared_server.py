@@ -17,18 +17,16 @@ from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from calviz.core.progress import Stopped
-from calviz.core.reduction import Reduction
-from calviz.data.samples import SAMPLES
-from calviz.ui.session import jobs, page_guard, temporary_folder
-from calviz.ui.session.ended_sessions import RESUMABLE_FOR, EndedSessions, _State
-from calviz.ui.session.job_queue import JOB_QUEUE, JobQueue
-from calviz.ui.session.jobs import Job
-from calviz.ui.session.memory_limit import make_room
-from calviz.ui.session.open_file import OpenFile
-from calviz.ui.session.result_cache import cached_results
-from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import job_view, upload
+from calviz.app import jobs, upload
+from calviz.app import jobs as job_view
+from calviz.app import navigation as page_guard
+from calviz.app import navigation as temporary_folder
+from calviz.app.jobs import JOB_QUEUE, RESUMABLE_FOR, EndedSessions, Job, JobQueue, _State
+from calviz.app.open_files import OpenFile, make_room
+from calviz.app.settings import Settings, cached_results
+from calviz.core.blocks import Stopped
+from calviz.core.events import Reduction
+from calviz.data.reading import SAMPLES
 from tests.app.pages import PATIENCE, app_of, whole_app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,11 +127,11 @@ def test_a_page_says_that_a_job_waits(monkeypatch):
     def script():
         import streamlit as st
 
-        from calviz.ui.session import jobs
-        from calviz.ui.widgets import job_view
+        from calviz.app import jobs
+        from calviz.app import jobs as job_view
 
         job = jobs.latest("test") or jobs.start("test", ("a",), "Counting", lambda job: 1)
-        job_view.show(job)
+        job_view.show_job(job)
         st.text(job.state)
 
     monkeypatch.setenv("CALVIZ_MAX_JOBS", "1")
@@ -215,7 +213,7 @@ def test_the_state_of_a_session_is_emptied_too():
 SERVER = """
 import sys
 from pathlib import Path
-from calviz.ui.session.temporary_folder import make_folder
+from calviz.app.navigation import make_folder
 print(make_folder(Path(sys.argv[1])), flush=True)
 sys.stdin.readline()
 """
@@ -251,11 +249,11 @@ def test_two_servers_may_remove_the_same_leftover(tmp_path):
 # ---------------------------------------------------------------- caches
 
 #: What belongs to everybody: the bundled samples, and the simulated models that Learn draws.
-SHARED = {("open_files.py", "_sample"), ("learn_picture.py", "_figures")}
+SHARED = {("open_files.py", "_sample"), ("learn.py", "_figures")}
 
 
 def _caches():
-    for path in sorted((ROOT / "calviz" / "ui").rglob("*.py")):
+    for path in sorted((ROOT / "calviz" / "app").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.FunctionDef):
                 continue
@@ -320,7 +318,7 @@ def test_what_runs_out_is_a_sentence_and_what_was_loaded_stays(number, words):
     def script():
         import streamlit as st
 
-        from calviz.ui.session.page_guard import boundary
+        from calviz.app.navigation import boundary
 
         with boundary():
             number = st.session_state["number"]

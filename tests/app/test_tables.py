@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calviz.app.tables_and_cards import preview, sortable
 from calviz.core.predictions import Predictions
-from calviz.ui.widgets.tables import preview, sortable
 from tests.app.pages import open_page, quiet, upload
 
 

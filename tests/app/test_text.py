@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
-from calviz.results.metric_words import Written
-from calviz.text.words import distinct, file_size, number, shorten
-from calviz.ui.widgets.escape import md
+from calviz.app.settings import md
+from calviz.core.words import distinct, file_size, number, shorten
+from calviz.sample.results import Interval, MetricResult, NoiseFloor
+from calviz.verdicts.evaluation import Written
 
 JOINER = "\u2060"
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from calviz.app.open_files import header, is_view, read_view
 from calviz.core.errors import InputError
-from calviz.ui.session.view_file import header, is_view, read_view
 from tests.app.pages import drop, open_page, quiet, text_of
 
 PAGES = frozenset({"overview", "reliability"})

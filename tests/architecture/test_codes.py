@@ -5,8 +5,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from calviz.data.notices import Notice
-from calviz.specs.check import CHECKS
+from calviz.core.entry_specs import CHECKS
+from calviz.data.loaded import Notice
 
 ROOT = Path(__file__).parents[2]
 CODE = re.compile(r"(CAL|DATA)\d{3}")
@@ -31,16 +31,14 @@ def declared_by(path: Path) -> list[str]:
     ]
 
 
-def test_every_file_at_the_top_of_the_checks_is_one_check():
-    folder = ROOT / "calviz/checks"
-    declared = {
-        path.name: declared_by(path) for path in folder.glob("*.py") if path.name != "__init__.py"
-    }
-    assert {name: codes for name, codes in declared.items() if len(codes) != 1} == {}
-    assert sorted(code for (code,) in declared.values()) == list(CHECKS.keys())
-    for name, (code,) in declared.items():
-        assert set(codes_in(folder / name)) == {code}, f"{name} yields the finding of another check"
-        assert (ast.get_docstring(ast.parse((folder / name).read_text())) or "").startswith(code)
+def test_every_code_is_declared_in_the_file_that_yields_it():
+    folder = ROOT / "calviz/verdicts"
+    declared = {path.name: declared_by(path) for path in folder.glob("*.py")}
+    assert sorted(code for codes in declared.values() for code in codes) == list(CHECKS.keys())
+    for name, codes in declared.items():
+        assert set(codes_in(folder / name)) == set(codes), (
+            f"{name} yields the finding of another file"
+        )
 
 
 def test_no_other_file_writes_a_code_out():
@@ -51,10 +49,10 @@ def test_no_other_file_writes_a_code_out():
             *(ROOT / "pages").rglob("*.py"),
             *(ROOT / "calviz").rglob("*.py"),
         ]
-        if path.parent != ROOT / "calviz/checks"
+        if path.parent != ROOT / "calviz/verdicts"
         if (codes := codes_in(path))
     }
-    assert elsewhere == {"calviz/data/notices.py": {notice.value for notice in Notice}}
+    assert elsewhere == {"calviz/data/loaded.py": {notice.value for notice in Notice}}
 
 
 def test_every_kind_of_notice_is_used():

@@ -55,7 +55,7 @@ def test_source_files_are_one_room_each():
         if p.suffix == ".py"
         and p.is_relative_to(ROOT / "calviz")
         and p.is_file()
-        and (lines := len(p.read_text(encoding="utf-8").splitlines())) > 600
+        and (lines := len(p.read_text(encoding="utf-8").splitlines())) > 800
     }
     assert not long
 

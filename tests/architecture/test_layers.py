@@ -71,7 +71,7 @@ def test_no_file_names_a_module_of_a_room_above_it():
     """An import by name goes down like any other; `calviz/__init__.py`, above all rooms, may name them."""
     depth = levels()
     up = []
-    for path in [*sorted((ROOT / "calviz").glob("*/**/*.py")), ROOT / "calviz/analysis.py"]:
+    for path in sorted((ROOT / "calviz").glob("*/**/*.py")):
         own = path.relative_to(ROOT / "calviz").parts[0].removesuffix(".py")
         for line, room in modules_named(path.read_text(encoding="utf-8")):
             if room != own and depth.get(room, len(depth)) <= depth[own]:
@@ -80,8 +80,8 @@ def test_no_file_names_a_module_of_a_room_above_it():
 
 
 def test_a_name_in_a_string_is_seen():
-    code = '"""calviz.ui"""\nload("calviz.metrics.binned"); f"calviz.ui.{page}"; "calviz.x y"'
-    assert modules_named(code) == [(2, "metrics"), (2, "ui")]
+    code = '"""calviz.app"""\nload("calviz.metrics.binned"); f"calviz.app.{page}"; "calviz.x y"'
+    assert modules_named(code) == [(2, "metrics"), (2, "app")]
 
 
 def test_importing_calviz_is_cheap():
@@ -135,13 +135,11 @@ def test_library_command_line_and_figures_work_where_streamlit_does_not():
     assert result.returncode == 0, result.stdout[-4_000:] + result.stderr[-2_000:]
 
 
-#: Imports that close a circle and stay: a class whose method leads to the code that writes it, and the constructors of a class.
+#: Imports for type checking that close a circle and stay: constructors of a class, a field of a table, traces of a figure.
 WITHIN_A_METHOD = {
-    ("calviz.core.constructors", "calviz.core.predictions"),
-    ("calviz.profiles.profile", "calviz.profiles.file"),
-    ("calviz.report.document", "calviz.report.archive"),
-    ("calviz.report.document", "calviz.report.html"),
-    ("calviz.report.document", "calviz.report.markdown"),
+    ("calviz.core.registry", "calviz.core.predictions"),
+    ("calviz.data.format", "calviz.data.questions"),
+    ("calviz.figures.reliability_traces", "calviz.figures.reliability"),
 }
 
 
@@ -182,7 +180,7 @@ def test_no_module_imports_itself_by_way_of_others():
         if path.name != "__init__.py"
     }
     graph = {name: imports_of(path) & modules.keys() - {name} for name, path in modules.items()}
-    assert sum(map(len, graph.values())) > 2_000
+    assert sum(map(len, graph.values())) > 1_000
     for module, other in WITHIN_A_METHOD:
         graph[module].remove(other)  # raises KeyError if there is no such import any more
     assert not circle_in(graph)

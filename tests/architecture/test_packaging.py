@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import calviz
-from calviz.core.extra_packages import PURPOSES
+from calviz.core.errors import PURPOSES
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -6,9 +6,9 @@ import pytest
 import calviz
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
+from calviz.report.content import Subject
 from calviz.report.document import compose
-from calviz.report.figure_sheet import Panel, to_sheet
-from calviz.report.subject import Subject
+from calviz.report.printing import Panel, to_sheet
 from calviz.sample.sample import Sample
 from tests.browser import settling
 

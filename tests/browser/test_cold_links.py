@@ -2,7 +2,7 @@
 
 import pytest
 
-pages = pytest.importorskip("calviz.ui.session.navigation", reason="streamlit is not installed")
+pages = pytest.importorskip("calviz.app.navigation", reason="streamlit is not installed")
 QUESTIONS = {"/" if p.key == "overview" else f"/{p.key}": p.question for p in pages.PAGES}
 NAMES = [p.title for p in pages.PAGES]
 #: A server of their own, which takes seconds, for a page of each kind.

@@ -79,9 +79,7 @@ def _go(tab, title, question):
 
 
 def test_names_are_text_on_every_page(view, tmp_path):
-    from calviz.ui.session.navigation import (
-        PAGES,  # here, so that the tests are collected without streamlit
-    )
+    from calviz.app.navigation import PAGES
 
     tab = view(height=1000).open("/data")
     page, messages = tab.page, []

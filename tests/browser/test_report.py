@@ -9,9 +9,9 @@ import pytest
 
 import calviz
 from calviz.core.errors import NotAvailable
+from calviz.report.content import Subject
 from calviz.report.document import compose
-from calviz.report.pdf import to_pdf
-from calviz.report.subject import Subject
+from calviz.report.printing import to_pdf
 from calviz.sample.sample import Sample
 
 #: Lines of a number, and whether it is wider than its card.

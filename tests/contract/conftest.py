@@ -2,9 +2,9 @@
 
 import pytest
 
-from calviz.comparison import apply_to_files
-from calviz.data.formats.csv import table as csv_table
-from calviz.data.formats.npy import stream
+from calviz.comparison import recalibrate_files as apply_to_files
+from calviz.data import csv_table
+from calviz.data import numpy_files as stream
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 
 import calviz
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.specs.metric import METRICS
+from calviz.core.metric_spec import METRICS
 from tests.inputs.simulated import draw_labels
 
 RNG = np.random.default_rng(2)

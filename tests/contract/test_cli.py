@@ -14,8 +14,8 @@ from click.testing import Result
 
 import calviz
 from calviz.cli import main
-from calviz.cli.output_options import OutputOption
-from calviz.specs.metric import METRICS
+from calviz.cli.command_group import OutputOption
+from calviz.core.metric_spec import METRICS
 from tests.inputs.command_line import run
 
 ROOT = Path(__file__).parents[2]
@@ -345,10 +345,10 @@ class TestApp:
             free.bind(("127.0.0.1", 0))
             ports = [s.getsockname()[1] for s in (taken, free)]
             free.close()
-            monkeypatch.setattr("calviz.cli.commands.app.PORTS", ports[:1])
+            monkeypatch.setattr("calviz.cli.service_commands.PORTS", ports[:1])
             assert_one_sentence(run("app"), "no port of 127.0.0.1", "--port")
             assert not handed_over
-            monkeypatch.setattr("calviz.cli.commands.app.PORTS", ports)
+            monkeypatch.setattr("calviz.cli.service_commands.PORTS", ports)
             assert run("app").exit_code == 0
         [(_, arguments, _)] = handed_over
         assert f"--server.port={ports[1]}" in arguments
@@ -393,7 +393,7 @@ class TestApp:
 
     def test_every_setting_is_one_that_streamlit_knows(self):
         config = pytest.importorskip("streamlit.config", reason="streamlit is not installed")
-        from calviz.cli.commands.app import _flags
+        from calviz.cli.service_commands import _flags
 
         known = set(config.get_config_options())
         for flag in _flags(ROOT, "127.0.0.1", 8501, True):

@@ -8,7 +8,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError
-from calviz.data.profiling import sources
+from calviz.data.any_size import file_sources as sources
 from tests.inputs.command_line import outcome as run
 from tests.inputs.maps_and_files import BAD, N, map_file, probabilities, write
 

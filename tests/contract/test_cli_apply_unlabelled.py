@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.recalibrators.maps.loading import load_map
+from calviz.recalibrators.base import load_map
 from tests.inputs.command_line import outcome as run
 from tests.inputs.maps_and_files import N, map_file, probabilities, write
 from tests.inputs.table_files import write_table

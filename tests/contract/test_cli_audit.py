@@ -10,11 +10,11 @@ import pytest
 from sklearn.metrics import log_loss
 
 import calviz
-from calviz.cli.fail_on import Threshold
+from calviz.cli.audit import Threshold
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.results.evaluation import Evaluation
-from calviz.results.metric_result import Interval, MetricResult
-from calviz.specs.metric import METRICS
+from calviz.core.metric_spec import METRICS
+from calviz.sample.results import Interval, MetricResult
+from calviz.verdicts.evaluation import Evaluation
 from tests.inputs.borderline import FILES as BORDERLINE
 from tests.inputs.command_line import run, run_successfully
 from tests.inputs.simulated import draw_labels

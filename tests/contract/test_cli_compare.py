@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison import advise
-from calviz.results.comparison import AGAINST_WORDS
-from calviz.specs.metric import METRICS
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.comparison.advice import advise
+from calviz.comparison.comparison_results import AGAINST_WORDS
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.metric_spec import METRICS
 from tests.inputs.command_line import run
 from tests.inputs.simulated import simulate, softmax
 

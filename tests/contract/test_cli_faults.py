@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.cli.text import sentence
-from calviz.core.atomic_files import OutputError
+from calviz.cli.command_group import sentence
+from calviz.core.limits import OutputError
 from calviz.data.writing import write_predictions
 from tests.inputs.command_line import outcome
 

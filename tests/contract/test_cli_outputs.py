@@ -74,7 +74,9 @@ def test_a_map_that_cannot_be_saved_leaves_no_other_file(tmp_path: Path, option:
         assert [p.name for p in tmp_path.iterdir()] == [path.name]
     # Too many numbers for a source file.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calviz.recalibrators.temperature.TemperatureScaling.snippet", _too_large)
+        patch.setattr(
+            "calviz.recalibrators.temperature_scaling.TemperatureScaling.snippet", _too_large
+        )
         code, _, stderr = run(*arguments, "--save-snippet", saved, "--save-map", tmp_path / "m")
     assert (code, stderr) == (2, "calviz: too large.\n")
     assert [p.name for p in tmp_path.iterdir()] == [path.name]

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.data.profiling import sources
+from calviz.data.any_size import file_sources as sources
 from tests.inputs.command_line import outcome
 
 N = 500
@@ -82,7 +82,7 @@ def test_what_does_not_fit_together_is_a_sentence(days: Path):
 
 
 def test_a_map_is_applied_to_files_block_by_block(days: Path, monkeypatch):
-    from calviz.comparison import apply_to_files
+    from calviz.comparison import recalibrate_files as apply_to_files
 
     monkeypatch.setattr(apply_to_files, "BLOCK", 1)
     table = pl.read_parquet(days / "day0.parquet")

@@ -87,7 +87,7 @@ def test_the_plugin_has_the_metric_of_the_example() -> None:
 
 def test_every_kind_of_addition_has_an_example() -> None:
     rooms = {str(Path(path).parent) for path in examples()}
-    for room in ("metrics", "figures", "data/formats", "checks", "recalibrators"):
+    for room in ("metrics", "figures", "data/formats", "verdicts", "recalibrators"):
         assert f"calviz/{room}" in rooms
         assert f"tests/unit/{room.split('/')[0]}" in rooms
 
@@ -118,12 +118,12 @@ ASKED = """
 import json, calviz, numpy as np
 from click.testing import CliRunner
 from calviz.cli import main
-from calviz.comparison.methods_to_try import suggest
+from calviz.comparison.advice import suggest
 from calviz.data import FORMATS
-from calviz.specs.check import CHECKS
-from calviz.specs.figure import FIGURES
-from calviz.specs.metric import METRICS
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.entry_specs import CHECKS
+from calviz.core.entry_specs import FIGURES
+from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import RECALIBRATORS
 
 p = calviz.Predictions(probs=[0.2, 0.4, 0.9], labels=[0, 1, 1])
 rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calviz.core.extra_packages import PURPOSES
+from calviz.core.errors import PURPOSES
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTRA = (*PURPOSES, "h5py", "markupsafe")

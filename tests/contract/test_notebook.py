@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 import calviz
-from calviz.figures.base import Figure
+from calviz.figures.figure import Figure
 from documentation.docstrings import MODULES, command_pages, markdown, python_pages
 from documentation.notebooks import ROOT, run_notebook
 from documentation.site import notebook_page

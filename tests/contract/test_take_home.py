@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS
 from tests.inputs.command_line import run_successfully
 from tests.inputs.simulated import draw_labels
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison import compare_methods
+from calviz.comparison.compare_models import compare_methods
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationMap
-from calviz.figures.conventions import EceByLibrary
-from calviz.figures.cumulative import Cumulative
+from calviz.figures.convention_bars import EceByLibrary
+from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.reliability import Reliability
 from calviz.sample.sample import Sample
 from tests.inputs.command_line import run_successfully

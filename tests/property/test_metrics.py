@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calviz
+from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.sample import binning, losses
-from calviz.specs.metric import METRICS
 from tests.inputs.simulated import draw_labels
 from tests.property.example_counts import examples
 

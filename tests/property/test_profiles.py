@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calviz
-from calviz.profiles.profile import merge
+from calviz.core.profile import merge
 from tests.property.example_counts import examples
 
 #: A little rounding: of sums, and of 1 - p in single precision.

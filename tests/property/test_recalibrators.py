@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
-from calviz.specs.recalibrator import RECALIBRATORS
 from tests.inputs.simulated import draw_labels
 from tests.property.example_counts import examples
 

@@ -15,12 +15,11 @@ import pandas as pd
 import pytest
 
 import calviz
+from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
-from calviz.core.reduction import Reduction
 from calviz.metrics.binned import rmsce
 from calviz.sample.binning import bin_events
-from calviz.sample.reduce import reduce
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, reduce
 from calviz.sample.true_classes import true_class_errors
 
 from . import samples

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.events import BinaryEvents
-from calviz.metrics.ks import ks
+from calviz.metrics.cumulative import ks
 from calviz.sample.steps import make_steps
-from calviz.specs.recalibrator import RECALIBRATORS
 
 from . import samples
 

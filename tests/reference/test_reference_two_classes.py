@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS
 
 from . import samples
 

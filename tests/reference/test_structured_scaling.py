@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS
 
 from .peer_inputs import losses
 

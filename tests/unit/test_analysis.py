@@ -1,4 +1,4 @@
-"""`calviz.analysis`: one set of numbers, whatever else is asked for, with honest error bars."""
+"""`calviz.verdicts.analysis`: one set of numbers, whatever else is asked for, with honest error bars."""
 
 import math
 import re
@@ -8,12 +8,12 @@ import pytest
 from scipy import stats
 
 import calviz
-from calviz.checks import find
-from calviz.checks.verdict import sentence
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.results.metric_result import MetricResult
+from calviz.core.metric_spec import METRICS
+from calviz.sample.results import MetricResult
 from calviz.sample.sample import Sample
-from calviz.specs.metric import METRICS
+from calviz.verdicts import sentence
+from calviz.verdicts.size_checks import find
 from tests.inputs.simulated import draw_labels
 
 ALL = METRICS.keys()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from calviz.results.arena import Experiment, MethodScore, ResultTable
+from calviz.comparison.arena_results import Experiment, MethodScore, ResultTable
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable
+from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Predictions
-from calviz.sample import affordable_resamples
-from calviz.sample.affordable_resamples import ROOM, affordable
+from calviz.sample import draws as affordable_resamples
+from calviz.sample.draws import ROOM, affordable
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors
-from calviz.specs.metric import METRICS
-from calviz.specs.recalibrator import RECALIBRATORS
 from tests.inputs.oracle import plain_metrics
 
 pytestmark = pytest.mark.usefixtures("few_candidates")

@@ -1,6 +1,4 @@
-"""File formats, one file or folder each; each registers itself in `calviz.data.format.FORMATS`.
+"""One file for each family of formats; importing it registers its formats.
 
-A format turns a file into a `Table`. Code for a single format stays in its folder; `answers.py`,
-`half_precision.py` and `uneven_choices.py` serve several formats and register nothing. Which columns hold labels or scores
-is decided in `calviz.data.recognition`, in the same way for all formats.
+The registry imports every module of this folder; helpers that read no format belong in `data`.
 """

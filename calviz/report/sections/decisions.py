@@ -1,4 +1,4 @@
-"""Decisions by a cutoff: ROC, net benefit, and the scores by outcome."""
+"""Decisions, grades, sets, coverage."""
 
 from __future__ import annotations
 
@@ -6,18 +6,55 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz.analysis import VALIDATION_METRICS, evaluate
-from calviz.core.errors import NotAvailable
+from calviz.comparison.prediction_sets import prediction_sets
+from calviz.comparison.study_results import PredictionSets
+from calviz.core.errors import InputError, NotAvailable
+from calviz.core.words import (
+    counted,
+    decimal,
+    decimals_for,
+    p_number,
+    percent,
+    points,
+    share_intervals,
+    shorten,
+    whole,
+)
 from calviz.figures.net_benefit import NetBenefit
-from calviz.figures.outcome_histogram import OutcomeHistogram
-from calviz.figures.roc import Roc
-from calviz.report.blocks import Block, Cards, Heading, Note, TableBlock, Text, chart, spread
-from calviz.report.chart_caption import WIDTH, caption
-from calviz.report.section import SECTIONS, Section
-from calviz.report.subject import Subject
-from calviz.sample.cutoff import at_cutoff, decidable, net_benefit_of
+from calviz.figures.risk_coverage import RiskCoverage
+from calviz.figures.roc import OutcomeHistogram, Roc
+from calviz.report.content import (
+    SECTIONS,
+    WIDTH,
+    Block,
+    Cards,
+    CellFormat,
+    Heading,
+    Note,
+    Section,
+    Subject,
+    TableBlock,
+    Text,
+    caption,
+    chart,
+    formatted,
+    spread,
+)
+from calviz.sample.cutoff_and_grades import (
+    COUNTS_AS,
+    at_cutoff,
+    decidable,
+    grade_columns,
+    grades,
+    has_grades,
+    net_benefit_of,
+    tests_words,
+)
 from calviz.sample.sample import Sample
-from calviz.text.words import decimal, percent, points, share_intervals, whole
+from calviz.verdicts.analysis import VALIDATION_METRICS, evaluate
+
+# ---- Decisions by a cutoff: ROC, net benefit, and the scores by outcome.
+
 
 #: Number of rows of the tables below the charts.
 ROWS = 21
@@ -27,7 +64,7 @@ CUTOFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _SHORT = {"positive predictive value": "PPV", "negative predictive value": "NPV"}
 
 
-def make(subject: Subject) -> Iterator[Block]:
+def make_decisions(subject: Subject) -> Iterator[Block]:
     """Yield the curves, and the results of decisions at some cutoffs; nothing if no single class is decided on."""
     try:
         sample = decidable(subject.sample)
@@ -151,5 +188,155 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
 
 
 SECTIONS.register(
-    Section("decisions", "Decisions", 58, "ROC, net benefit, and scores by outcome", make)
+    Section("decisions", "Decisions", 58, "ROC, net benefit, and scores by outcome", make_decisions)
+)
+
+
+# ---- Rating grades: Jeffreys and binomial tests, and traffic lights.
+
+
+#: Largest number of columns shown if no column of grades is named.
+MOST_COLUMNS = 3
+
+
+def make_grades(subject: Subject) -> Iterator[Block]:
+    """Yield one table per column of grades; nothing without such a column."""
+    data = subject.sample.data
+    columns = grade_columns(data) if subject.grades is None else (subject.grades,)
+    requested = subject.preset == "credit" or subject.grades is not None
+    if not columns or not (requested or has_grades(data)):
+        return
+    sample = decidable(subject.sample)
+    equal_rows = True
+    for column in columns[:MOST_COLUMNS]:
+        result = sample.view(grades, column=column)
+        if len(columns) > 1:
+            yield Heading(shorten(column, 80))
+        equal_rows = equal_rows and result.alike
+        yield Text(result.reading())
+        frame = pd.DataFrame(dict(result.columns()))
+
+        def share(value: float) -> str:
+            if value != value:  # nan for a grade that is not tested
+                return "n/a"
+            return percent(value, max(1, decimals_for(100 * value, most=3)))
+
+        formats: dict[str, tuple[str, CellFormat]] = {
+            "grade": ("grade", lambda v: shorten(str(v), 60)),
+            "rows": ("rows", whole),
+            "counts_as": ("counts as", lambda v: "n/a" if v != v else whole(round(v))),
+            "hits": ("hits", whole),
+            "mean_score": ("mean score", share),
+            "observed": ("observed", share),
+            "low": ("95 % CI from", share),
+            "high": ("to", share),
+            "p_jeffreys": ("p (Jeffreys)", p_number),
+            "p_binomial": ("p (binomial)", p_number),
+            "light": ("light", str),
+        }
+        if result.alike:
+            del formats["counts_as"]
+        shown = formatted(frame, formats)
+        right = [h for name, (h, _) in formats.items() if name not in ("grade", "light")]
+        key = "grades" if len(columns) == 1 else f"grades-{columns.index(column) + 1}"
+        yield TableBlock(key, f"Grades by {shorten(column, 60)}", shown, frame, right)
+    if not equal_rows:
+        yield Note(f"Counts as: {COUNTS_AS[0].lower()}{COUNTS_AS[1:]}")
+    yield Note(tests_words(data))
+
+
+SECTIONS.register(
+    Section("grades", "Rating grades", 56, "Tests per grade, with traffic lights", make_grades)
+)
+
+
+# ---- Prediction sets: the plausible classes of a row, with the share of rows whose set holds the true one.
+
+
+def make_prediction_sets(subject: Subject) -> Iterator[Block]:
+    """Yield coverage and mean size, for all rows and by true class."""
+    sets = subject.sets or _of_halves(subject)
+    yield Text(sets.reading())
+    subsets = (sets.overall, *sets.classes)
+    shown = pd.DataFrame(
+        {
+            "true class": [shorten(s.name, 60) for s in subsets],
+            "rows": [whole(s.rows) for s in subsets],
+            "coverage": [percent(s.coverage) for s in subsets],
+            "95 % CI from": [percent(s.coverage_interval.low) for s in subsets],
+            "to": [percent(s.coverage_interval.high) for s in subsets],
+            "mean size": [decimal(s.size, 2) for s in subsets],
+            "95 % CI of the size": [
+                f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
+                for s in subsets
+            ],
+        }
+    )
+    right = [name for name in shown.columns if name != "true class"]
+    yield TableBlock("prediction-sets", "Prediction sets by true class", shown, sets.frame(), right)
+    fit = f"{sets.fit.how} ({counted(sets.fit.rows, 'row')})"
+    yield Note(
+        f"Split-conformal ({sets.method.upper()}): the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The "
+        "share holds for new rows like these whatever the probabilities are worth; better probabilities make the sets smaller."
+    )
+
+
+def _of_halves(subject: Subject) -> PredictionSets:
+    sample = subject.sample
+    try:
+        return prediction_sets(sample.data, seed=sample.seed, fit_fraction=0.5)
+    except InputError as error:  # too few rows
+        raise NotAvailable(f"no prediction sets: {error}") from None
+
+
+SECTIONS.register(
+    Section(
+        "prediction-sets",
+        "Prediction sets",
+        61,
+        "The classes that are plausible, at 90 % coverage",
+        make_prediction_sets,
+    )
+)
+
+
+# ---- Accuracy when doubtful predictions are referred to an expert.
+
+
+#: Number of table rows on the page.
+
+
+def make_risk_coverage(subject: Subject) -> Iterator[Block]:
+    """Yield the accuracy of the predictions that are kept."""
+    figure = subject.sample.top_label.view(
+        RiskCoverage.compute, ranking="confidence", seed=subject.sample.seed
+    )
+    yield Text(figure.describe().split("ranked by confidence. ", 1)[-1])
+    yield chart(
+        figure,
+        key="risk-coverage",
+        title="Accuracy of the predictions that are kept",
+        caption=caption(subject, "Ranked by confidence"),
+        formats={
+            "coverage": ("kept", percent),
+            "referred": ("referred", percent),
+            "accuracy": ("accuracy", percent),
+            "risk": ("risk", percent),
+            "risk_low": ("95 % CI of the risk from", percent),
+            "risk_high": ("to", percent),
+            "perfect_risk": ("perfect ranking", percent),
+        },
+        rows=spread(figure.coverage.size, ROWS),
+        width=WIDTH,
+    )
+
+
+SECTIONS.register(
+    Section(
+        "risk-coverage",
+        "Risk and coverage",
+        60,
+        "Accuracy when doubtful predictions are referred",
+        make_risk_coverage,
+    )
 )

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.blocks import FloatArray
+from calviz.core.metric_spec import metric
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import bin_sums
-from calviz.specs.metric import metric
 
 
 @metric(

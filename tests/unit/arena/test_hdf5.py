@@ -5,7 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from calviz.arena import Rules, find, hdf5, judge, play_all
+from calviz.comparison import arena_sources as hdf5
+from calviz.comparison.arena_experiments import Rules, play_all
+from calviz.comparison.arena_sources import find
+from calviz.comparison.leaderboards import judge
 from calviz.core.errors import InputError
 
 NAMES = ("probas_cal", "labels_cal", "probas_test", "labels_test")

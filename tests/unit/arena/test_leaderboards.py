@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calviz.arena import find, judge
-from calviz.arena.calarena import BASELINE
-from calviz.arena.leaderboards import in_range, leaderboard
+from calviz.comparison.arena_results import Experiment, MethodScore, ResultTable
+from calviz.comparison.arena_sources import BASELINE, find
+from calviz.comparison.leaderboards import in_range, judge, leaderboard
 from calviz.core.errors import InputError
-from calviz.results.arena import Experiment, MethodScore, ResultTable
 
 PUBLISHED = Path(__file__).resolve().parents[4] / "shared" / "data" / "calarena" / "results"
 

@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.arena import ArenaState, LoadedSource, Rules, find, judge, play_all, results_in
-from calviz.arena.run_experiments import _interrupts_held_back
+from calviz.comparison.arena_experiments import Rules, _interrupts_held_back, play_all
+from calviz.comparison.arena_results import Experiment, MethodScore, ResultTable
+from calviz.comparison.arena_sources import LoadedSource, find, results_in
+from calviz.comparison.leaderboards import judge
 from calviz.comparison.rows import Division
+from calviz.comparison.saved_arenas import ArenaState
+from calviz.core.blocks import Stopped
 from calviz.core.errors import InputError, OptionError
-from calviz.core.progress import Stopped
-from calviz.data.file_bytes import Source
-from calviz.report.arena_json import arena_record
-from calviz.report.json import to_json
-from calviz.results.arena import Experiment, MethodScore, ResultTable
+from calviz.data.format import Source
+from calviz.report.arena_report import arena_record
+from calviz.report.json_results import to_json
 from tests.inputs.simulated import draw_labels, softmax
 
 RULES = Rules(methods=("temperature", "isotonic"))
@@ -143,7 +145,7 @@ class TestState:
         sources = find([folder]).playable
         first, _ = play_all(sources[:2], RULES, state=ArenaState.open(path), jobs=1)
         fitted = []
-        from calviz.arena import run_experiments
+        from calviz.comparison import arena_experiments as run_experiments
 
         inside = run_experiments.fit_and_apply
         monkeypatch.setattr(

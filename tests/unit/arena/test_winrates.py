@@ -7,12 +7,18 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import friedmanchisquare
 
-from calviz.arena.averages import FEWEST_DATA_SETS, Averages, intervals
-from calviz.arena.critical_differences import block_ranks, critical_difference, nemenyi
-from calviz.arena.elo import duels, elo
-from calviz.arena.winrates import winrates
-from calviz.results.arena import Experiment
-from calviz.results.leaderboard import CriticalDifference
+from calviz.comparison.arena_results import CriticalDifference, Experiment
+from calviz.comparison.leaderboards import (
+    FEWEST_DATA_SETS,
+    Averages,
+    block_ranks,
+    critical_difference,
+    elo,
+    intervals,
+    nemenyi,
+    winrates,
+)
+from calviz.comparison.leaderboards import count_duels as duels
 
 
 def entered(scores):

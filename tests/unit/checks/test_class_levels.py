@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binom, norm
 
 import calviz
-from calviz.sample import false_alarm_levels as levels
-from calviz.sample.class_ranges import class_ranges
+from calviz.sample import results as levels
+from calviz.sample.class_gaps import class_ranges
 from calviz.sample.sample import Sample
 
 

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.checks import find
-from calviz.checks.support.one_vs_rest import of_the_top_label, one_vs_rest
 from calviz.core.errors import NotAvailable
+from calviz.core.words import outside_range
 from calviz.figures.class_bars import headline
-from calviz.sample.class_ranges import ClassView, class_ranges
-from calviz.sample.false_alarm_levels import CLASS_TEST, CLASSES
-from calviz.sample.predicted_classes import predicted_class_sums
+from calviz.sample.class_gaps import ClassView, class_ranges, predicted_class_sums
+from calviz.sample.results import CLASS_TEST, CLASSES
 from calviz.sample.sample import Sample
-from calviz.text.words import outside_range
+from calviz.verdicts.class_checks import of_the_top_label, one_vs_rest
+from calviz.verdicts.size_checks import find
 from tests.inputs.simulated import draw_labels
 
 CODES = ("CAL012", "CAL013", "CAL020", "CAL021", "CAL022", "CAL023")
@@ -151,7 +150,7 @@ def test_cal012_sees_two_classes_whose_errors_cancel_in_the_top_label():
 
 
 def test_large_data_are_judged_on_some_rows_and_it_is_said(monkeypatch):
-    monkeypatch.setattr("calviz.checks.support.one_vs_rest.MOST_ROWS", 2_000)
+    monkeypatch.setattr("calviz.verdicts.class_checks.MOST_ROWS", 2_000)
     data, _ = hidden(0)
     result = one_vs_rest(Sample(data))
     assert result.rows == 2_000

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.checks.dependent_rows import dependence, dependent_rows
 from calviz.sample.sample import Sample
+from calviz.verdicts.row_checks import dependence, dependent_rows
 
 
 def drawn(probs, uniform):

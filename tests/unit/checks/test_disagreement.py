@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.checks import find
-from calviz.sample.class_expectation import class_expectation
+from calviz.sample.class_gaps import class_expectation
 from calviz.sample.sample import Sample
+from calviz.verdicts.size_checks import find
 from tests.inputs.simulated import draw_labels
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.core.words import percent
 from calviz.figures.hundred_squares import HundredSquares
-from calviz.text.words import percent
 
 
 def confidence(n, off, seed=0):

@@ -7,12 +7,10 @@ import pytest
 from scipy import stats
 
 import calviz
-from calviz.checks import find
-from calviz.checks.few_distinct_scores import ties
-from calviz.checks.few_rows_per_bin import few_rows_per_bin
-from calviz.core.finding import Finding
+from calviz.core.entry_specs import CHECKS
+from calviz.core.errors import Finding
 from calviz.sample.sample import Sample
-from calviz.specs.check import CHECKS
+from calviz.verdicts.size_checks import few_rows_per_bin, find, ties
 from tests.inputs.simulated import draw_labels
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.checks.verdict.joint_tests import joint
 from calviz.sample.sample import Sample
+from calviz.verdicts.evidence import joint
 
 
 def two_classes():

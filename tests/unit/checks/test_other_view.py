@@ -6,8 +6,8 @@ from scipy.special import expit
 from scipy.stats import binom
 
 import calviz
-from calviz.checks.verdict.other_view import other_view
 from calviz.sample.sample import Sample
+from calviz.verdicts.sentence import other_view
 
 
 def forecasts(n, seed, truth=lambda z: z):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calviz.checks.kernels.row_hash import FEW_COLUMNS, row_hashes
+from calviz.verdicts.row_checks import FEW_COLUMNS, row_hashes
 
 
 @pytest.mark.parametrize("columns", [2, FEW_COLUMNS, FEW_COLUMNS + 1])

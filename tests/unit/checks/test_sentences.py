@@ -12,18 +12,17 @@ from scipy.integrate import quad
 from scipy.special import expit, softmax
 
 import calviz
-from calviz.checks import find
-from calviz.checks.kernels.label_shuffling import label_shuffling
-from calviz.checks.verdict.class_sentences import classes_off
-from calviz.checks.verdict.evidence import collect_evidence
-from calviz.checks.verdict.plain_words import explained
-from calviz.checks.verdict.sentence import verdict
+from calviz.core.p_values import westfall_young
 from calviz.figures.reliability import Reliability
-from calviz.numerics.min_p import westfall_young
-from calviz.results.metric_words import Written
-from calviz.sample.false_alarm_levels import FILE, OVERALL, SLICES
+from calviz.sample.results import FILE, OVERALL, SLICES
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_slices
+from calviz.verdicts.class_checks import classes_off
+from calviz.verdicts.evaluation import Written
+from calviz.verdicts.evidence import collect_evidence
+from calviz.verdicts.row_checks import label_shuffling
+from calviz.verdicts.sentence import explained, verdict
+from calviz.verdicts.size_checks import find
 from tests.inputs.simulated import draw_labels
 
 FEW = 199  # resamples of simulations: p-values are then multiples of 1/200
@@ -190,7 +189,7 @@ def test_models_with_skill_are_not_called_useless(n):
 
 
 def tells_apart(data):
-    from calviz.checks.no_discrimination import shuffled
+    from calviz.verdicts.row_checks import shuffled
 
     return shuffled(Sample(data)).tells_apart
 

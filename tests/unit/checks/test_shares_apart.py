@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.core.words import decimal, points, share_decimals, two_fractions, two_shares
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.reliability import Reliability
+from calviz.report.content import Subject
 from calviz.report.document import compose
-from calviz.report.subject import Subject
 from calviz.sample.sample import Sample
-from calviz.text.gaps import share_decimals, two_fractions, two_shares
-from calviz.text.words import decimal, points
 
 #: A mean score and a share of hits, and after or before them what lies between.
 AFTER = r"([\d.]+) % but [a-z ]+?([\d.]+) %.*?(?:difference of |, )[−]?([\d.]+) points"

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.checks import find
-from calviz.checks.kernels.row_hash import row_hashes
-from calviz.checks.split_accuracy import split_accuracy
 from calviz.sample.sample import Sample
+from calviz.verdicts.miscalibration_checks import split_accuracy
+from calviz.verdicts.row_checks import row_hashes
+from calviz.verdicts.size_checks import find
 
 
 def messages(data, code):

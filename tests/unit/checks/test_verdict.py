@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.checks.verdict.sentence import verdict
-from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
+from calviz.verdicts.evaluation import Verdict
+from calviz.verdicts.sentence import verdict
 from tests.inputs.simulated import draw_labels
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.checks.wrong_labels import wrong_labels
 from calviz.sample.sample import Sample
+from calviz.verdicts.row_checks import wrong_labels
 from tests.inputs.simulated import draw_labels, softmax
 
 

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison import Division, advise, compare, guideline, suggest
+from calviz.comparison.advice import advise, guideline, suggest
+from calviz.comparison.compare import compare
+from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
+from calviz.comparison.rows import Division
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.results.comparison import Comparison, Difference, MethodResult, RowsUsed
-from calviz.results.metric_result import Interval, MetricResult
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.sample.results import Interval, MetricResult
 from tests.inputs.simulated import draw_labels, softmax
 
 

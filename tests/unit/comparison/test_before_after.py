@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from calviz.comparison import Division, calibrate
-from calviz.comparison.before_after import before_and_after
-from calviz.comparison.rows import fit_split_for
+from calviz.comparison.fitting import before_and_after, calibrate
+from calviz.comparison.rows import Division, fit_split_for
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from tests.inputs.simulated import draw_labels, softmax

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison import calibrate, compare, learning_curve, recalibrate
-from calviz.comparison.paired_bootstrap import best_shares
-from calviz.comparison.stratified_parts import assign_parts
+from calviz.comparison.compare import compare
+from calviz.comparison.fitting import calibrate, recalibrate
+from calviz.comparison.learning_curves import learning_curve
+from calviz.comparison.paired_differences import best_shares
+from calviz.comparison.rows import assign_parts
+from calviz.core.blocks import Stopped, checkpoint
+from calviz.core.entry_specs import RECALIBRATORS, RecalibratorSpec
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.progress import Stopped, checkpoint
-from calviz.specs.recalibrator import RECALIBRATORS, RecalibratorSpec
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.cli.result_table import print_remarks
-from calviz.comparison import align, compare, compare_methods, compare_models
+from calviz.cli.result_texts import print_remarks
+from calviz.comparison.compare import compare
+from calviz.comparison.compare_models import align, compare_methods, compare_models
+from calviz.comparison.comparison_results import Difference
+from calviz.comparison.study_results import Alignment, ModelComparison, ModelResult
 from calviz.core.errors import InputError, OptionError
-from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.row_columns import RowColumns
-from calviz.report.models_json import models_record
-from calviz.results.comparison import Difference
-from calviz.results.metric_result import Interval, MetricResult
-from calviz.results.model_comparison import Alignment, ModelComparison, ModelResult
+from calviz.core.row_columns import Factor, RowColumns
+from calviz.report.json_results import models_record
+from calviz.sample.results import Interval, MetricResult
 from tests.inputs.simulated import draw_labels, softmax
 
 KEYS = ["accuracy", "nll", "brier", "ece"]

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import binom, norm
 
-from calviz.analysis import evaluate
 from calviz.comparison.difference_intervals import (
     SimulatedPopulations,
     Spread,
@@ -17,7 +16,8 @@ from calviz.comparison.difference_intervals import (
 )
 from calviz.comparison.paired_differences import pair
 from calviz.core.predictions import Predictions
-from calviz.results.metric_result import Interval
+from calviz.sample.results import Interval
+from calviz.verdicts.analysis import evaluate
 from tests.inputs.simulated import draw_labels
 
 K, SPREAD = 5, 0.6

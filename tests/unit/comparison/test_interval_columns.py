@@ -7,10 +7,8 @@ import pandas as pd
 import pytest
 
 import calviz
-from calviz.comparison import calibrate
-from calviz.comparison.fitting import apply_to_all
+from calviz.comparison.fitting import apply_map, apply_to_all, calibrate
 from calviz.comparison.rows import Division
-from calviz.comparison.saved_maps import apply_map
 from calviz.core.predictions import ConfidencePredictions
 from calviz.data.writing import write_predictions
 from tests.inputs.simulated import draw_labels

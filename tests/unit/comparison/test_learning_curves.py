@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison import compare, learning_curve
-from calviz.comparison.learning_curves import _points
+from calviz.comparison.compare import compare
+from calviz.comparison.learning_curves import _points, learning_curve
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
 from tests.inputs.simulated import simulate, softmax

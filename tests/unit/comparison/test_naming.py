@@ -2,8 +2,8 @@
 
 import pytest
 
-from calviz.comparison import named_models
 from calviz.core.predictions import Predictions
+from calviz.data.joining import named_models
 
 P = Predictions(probs=[[0.5, 0.5]], labels=[0], name="p")
 

@@ -5,12 +5,11 @@ import pytest
 from sklearn.metrics import log_loss
 
 import calviz
-from calviz.comparison.over_time import over_time, periods
-from calviz.comparison.subset_over_time import values_of
-from calviz.core.clusters_and_weights import with_rows
+from calviz.comparison.over_time import over_time, periods, values_of
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.figures.kernels.overlaid_curves import Overlay
-from calviz.figures.over_time import OverTimeLine
+from calviz.core.predictions import with_rows
+from calviz.figures.marks import Overlay
+from calviz.figures.metric_over_time import OverTimeLine
 from calviz.sample.sample import Sample
 
 START = np.datetime64("2021-01-01")

@@ -9,15 +9,16 @@ import pytest
 from scipy import stats
 
 import calviz
-from calviz.comparison import paired_bootstrap, rare_losses
-from calviz.comparison.paired_differences import Paired, pair
-from calviz.comparison.rare_losses import RareLosses
-from calviz.comparison.reweighted_metrics import Weighted
+from calviz.comparison import paired_differences as paired_bootstrap
+from calviz.comparison import paired_differences as rare_losses
+from calviz.comparison.difference_intervals import Weighted
+from calviz.comparison.paired_differences import Paired, RareLosses, pair
+from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.sample import affordable_resamples, one_vs_rest
-from calviz.sample.row_draws import GroupWeights, RowDraws
+from calviz.sample import draws as affordable_resamples
+from calviz.sample import one_vs_rest
+from calviz.sample.draws import GroupWeights, RowDraws
 from calviz.sample.sample import Sample
-from calviz.specs.metric import METRICS
 from tests.inputs.simulated import draw_labels
 
 #: Bins or widths that follow the rows: those of the sample are kept, so that a resample differs slightly.

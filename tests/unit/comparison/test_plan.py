@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison import Division, Plan, advise, carry_out
-from calviz.comparison.stratified_parts import whole_clusters
+from calviz.comparison.advice import advise
+from calviz.comparison.compare import carry_out
+from calviz.comparison.rows import Division, Plan, whole_clusters
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Predictions
 from tests.inputs.simulated import simulate, softmax

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import calviz
-from calviz.core.clusters_and_weights import with_rows
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.predictions import with_rows
 from tests.inputs.command_line import run
 from tests.inputs.simulated import draw_labels
 

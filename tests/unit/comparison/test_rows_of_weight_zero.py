@@ -15,10 +15,10 @@ from calviz.comparison.paired_differences import pair
 from calviz.comparison.prediction_sets import prediction_sets
 from calviz.comparison.rows import Division
 from calviz.core.errors import NotAvailable
+from calviz.core.metric_spec import METRICS
 from calviz.figures.reliability import Reliability
 from calviz.sample.sample import Sample
 from calviz.sample.slices import slices
-from calviz.specs.metric import METRICS
 from tests.inputs.simulated import draw_labels
 
 #: Indices of the rows of weight 0 among all rows, and of those that count.

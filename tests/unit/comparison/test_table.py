@@ -4,9 +4,13 @@ import math
 
 import pytest
 
-from calviz.results.comparison import Comparison, MethodResult, RowsUsed
-from calviz.results.comparison_table import ComparisonColumn
-from calviz.results.metric_result import MetricResult
+from calviz.comparison.comparison_results import (
+    Comparison,
+    ComparisonColumn,
+    MethodResult,
+    RowsUsed,
+)
+from calviz.sample.results import MetricResult
 
 
 def column(key, tied=(), **values):

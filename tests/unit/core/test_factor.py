@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calviz.core.errors import InputError
-from calviz.core.factor import Factor
+from calviz.core.row_columns import Factor
 
 
 def test_levels_stand_in_the_order_of_their_first_row():

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calviz.core.factor import Factor
-from calviz.core.identifiers import identifier_texts
+from calviz.core.predictions import identifier_texts
+from calviz.core.row_columns import Factor
 
 DAYS = ["2026-01-01", "2026-01-02"]
 

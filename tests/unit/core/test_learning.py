@@ -2,10 +2,10 @@
 
 import pytest
 
+from calviz.comparison.comparison_results import RowsUsed
+from calviz.comparison.study_results import LearningCurve, LearningPoint
 from calviz.core.errors import OptionError
-from calviz.results.comparison import RowsUsed
-from calviz.results.learning_curve import LearningCurve, LearningPoint
-from calviz.results.metric_result import MetricResult
+from calviz.sample.results import MetricResult
 
 SIZES = (10, 20, 40, 80)
 

@@ -5,11 +5,11 @@ import pytest
 from scipy.special import expit, softmax
 
 import calviz
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.events import BinaryEvents, Ordered, ends_of_near_ties, one_score_per_tie
-from calviz.recalibrators.fitting.isotonic import Positives, ScoresAroundPositives, isotonic_map
+from calviz.recalibrators.isotonic import Positives, ScoresAroundPositives, isotonic_map
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
-from calviz.specs.recalibrator import RECALIBRATORS
 from tests.inputs.simulated import draw_labels
 
 KEYS = ["ks", "ks_signed", "ece_equal_mass", "ece_sweep", "aurc", "e_aurc", "auroc_failure"]

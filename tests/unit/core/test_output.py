@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from calviz.core.atomic_files import OutputError, replacing, write_output
+from calviz.core.limits import OutputError, replacing, write_output
 
 
 def test_a_file_and_its_mode_are_replaced_and_a_link_stays_one(tmp_path):

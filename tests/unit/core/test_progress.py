@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from calviz.core import blocks
-from calviz.core.progress import Stopped, checkpoint, watching
-from calviz.numerics import column_groups
-from calviz.recalibrators.dirichlet import DirichletCalibration
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core import events as column_groups
+from calviz.core.blocks import Stopped, checkpoint, watching
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.recalibrators.matrix import DirichletCalibration
 
 #: Seconds after which another thread should have come: only a limit.
 PATIENCE = 60

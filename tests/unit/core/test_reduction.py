@@ -3,8 +3,8 @@
 import pytest
 
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.events import Reduction
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.reduction import Reduction
 
 THREE = Predictions(
     probs=[[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]], labels=[2, 1], class_names=("cat", "dog", "top-2")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from calviz.core.errors import OptionError
-from calviz.specs.registry import Registry, look_in
+from calviz.core.registry import Registry, look_in
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "some_entries"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from calviz.specs.registry import Registry\nENTRIES = Registry('entry')\n"
+        "from calviz.core.registry import Registry\nENTRIES = Registry('entry')\n"
     )
     for name in ("alpha", "beta"):
         (folder / f"{name}.py").write_text(

@@ -2,8 +2,8 @@
 
 import math
 
-from calviz.results.evaluation import Evaluation
-from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
+from calviz.sample.results import Interval, MetricResult, NoiseFloor
+from calviz.verdicts.evaluation import Evaluation
 
 
 def test_the_frame_has_one_row_per_metric():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.core.metric_spec import METRICS
+from calviz.core.words import points_text
 from calviz.figures.reliability import Reliability
-from calviz.results.metric_words import Written, value_text
-from calviz.specs.metric import METRICS
-from calviz.text.words import points_text
+from calviz.verdicts.evaluation import Written, value_text
 
 
 def test_what_is_written_in_points_or_percent_lies_within_one():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
-from calviz.results.metric_words import Written, name_of
+from calviz.sample.results import Interval, MetricResult, NoiseFloor
+from calviz.verdicts.evaluation import Written, name_of
 
 
 @pytest.mark.parametrize(

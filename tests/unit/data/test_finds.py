@@ -16,12 +16,12 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError
-from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions
+from calviz.core.row_columns import Factor
 from calviz.data import ReadingOptions, read
-from calviz.data.file_bytes import Source
-from calviz.data.formats.arrow.sizes import unpacked_size
-from calviz.data.formats.parquet.footer import declared_values
+from calviz.data.arrow_tables import unpacked_size
+from calviz.data.format import Source
+from calviz.data.parquet_tables import declared_values
 from tests.inputs.bombs import npy_header, zipped
 from tests.inputs.relatives import CLASSES, JSONL, LABELS, NAMES, PROBS, SAME, N, feather, npz, text
 

@@ -6,11 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from calviz.comparison import recalibrate
+from calviz.comparison.fitting import recalibrate
 from calviz.core.errors import InputError
 from calviz.data import read
-from calviz.data.pictures import are_pictures, checked_folder, read_picture
-from calviz.data.writing import write_predictions
+from calviz.data.writing import are_pictures, checked_folder, read_picture, write_predictions
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 

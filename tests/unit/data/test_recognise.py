@@ -12,10 +12,10 @@ import pytest
 
 import calviz
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.row_columns import Factor
 from calviz.data import Loaded, ReadingOptions, read
-from calviz.data.building.labels import decode
+from calviz.data.labels import decode
 
 
 def loaded(text: str, **options: object) -> Loaded:

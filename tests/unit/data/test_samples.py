@@ -17,8 +17,8 @@ from scipy.special import expit, logit
 
 import calviz
 from calviz.core.errors import InputError, OptionError
-from calviz.data import samples
-from calviz.data.samples import SAMPLES, load_sample, project_root
+from calviz.data import reading as samples
+from calviz.data.reading import SAMPLES, load_sample, project_root
 
 FOLDER = project_root() / "sample_data"
 MANIFEST: dict[str, Any] = json.loads((FOLDER / "manifest.json").read_text())

@@ -10,8 +10,8 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError, OptionError
-from calviz.data.sampling.draw import draw
-from calviz.data.sampling.hashes import content_hashes
+from calviz.data.any_size.blocks_of_rows import content_hashes
+from calviz.data.any_size.sampling import draw
 from tests.inputs.command_line import outcome
 from tests.inputs.simulated import draw_labels
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import calviz
-from calviz.comparison import apply_to_files as apply_to_files_module
-from calviz.comparison.apply_to_files import apply_to_files
+from calviz.comparison import recalibrate_files as apply_to_files_module
+from calviz.comparison.recalibrate_files import apply_to_files
 from calviz.core.errors import InputError
 from calviz.data.loaded import ReadingOptions
 from tests.inputs.command_line import run

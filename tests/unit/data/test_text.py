@@ -12,8 +12,8 @@ import pytest
 from calviz.core.errors import InputError
 from calviz.core.predictions import Predictions
 from calviz.data import ReadingOptions, read
-from calviz.data.formats.csv import table as csv_format
-from calviz.data.formats.csv import text_blocks
+from calviz.data import csv_dialect as text_blocks
+from calviz.data import csv_table as csv_format
 
 ROWS = [(0, 0.5, 0.5), (1, 0.25, 0.75), (0, 0.625, 0.375)]
 PROBS = np.array([row[1:] for row in ROWS])

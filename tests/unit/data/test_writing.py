@@ -131,7 +131,7 @@ def test_names_stay_with_the_rows_and_change_with_the_columns():
     )
     assert data.take(np.array([0, 1])).column_names == {"weights": "w"}
     assert data.renamed("other").column_names == {"weights": "w"}
-    from calviz.core.clusters_and_weights import with_rows
+    from calviz.core.predictions import with_rows
 
     clustered = with_rows(data, clusters="site")
     assert clustered.column_names == {"weights": "w", "clusters": "site"}

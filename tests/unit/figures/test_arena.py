@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from calviz.arena import judge
+from calviz.comparison.arena_results import Experiment, MethodScore, ResultTable
+from calviz.comparison.leaderboards import judge
 from calviz.core.errors import NotAvailable
-from calviz.figures.critical_ranks import CriticalRanks
-from calviz.figures.winrates import Winrates
-from calviz.results.arena import Experiment, MethodScore, ResultTable
+from calviz.figures.arena_ranks import CriticalRanks, Winrates
 
 METHODS = ("identity", "first", "second", "<b>third</b>")
 

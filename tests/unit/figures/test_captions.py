@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from calviz.figures.drawing.captions import captioned
+from calviz.figures.marks import captioned
 
 
 def test_the_drawing_keeps_its_size_and_the_caption_stands_above_it():

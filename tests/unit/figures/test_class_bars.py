@@ -7,8 +7,7 @@ import pytest
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.figures.class_bars import ClassBars, headline
-from calviz.sample.class_expectation import class_expectation
-from calviz.sample.class_gaps import class_gaps
+from calviz.sample.class_gaps import class_expectation, class_gaps
 from calviz.sample.sample import Sample
 from tests.inputs.simulated import draw_labels
 

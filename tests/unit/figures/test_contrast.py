@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from calviz.figures.drawing.style import PALETTES
+from calviz.figures.style import PALETTES
 from tests.inputs.contrast import contrast, parts
 
 ROOT = Path(__file__).parents[3]

@@ -6,8 +6,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import calviz
 from calviz.core.errors import OptionError
-from calviz.figures.corp import CorpDiagram
-from calviz.figures.miscalibration_plane import MiscalibrationPlane
+from calviz.figures.corp import CorpDiagram, MiscalibrationPlane
 
 
 def binary(n, power=1.0, seed=0):

@@ -9,9 +9,9 @@ import pytest
 import calviz
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.figures.cumulative import Cumulative
-from calviz.figures.kernels.reliability_curves import isotonic_curve, smoothed_gap
-from calviz.figures.kernels.thin_curve import extremes
+from calviz.figures.cumulative_plot import Cumulative
+from calviz.figures.curve_estimates import isotonic_curve, smoothed_gap
+from calviz.figures.marks import extremes
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 import calviz
-from calviz.figures.decision_loss import DecisionLoss, decision_loss
+from calviz.figures.net_benefit import DecisionLoss, decision_loss
 
 
 def test_by_hand():

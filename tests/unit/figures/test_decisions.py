@@ -11,11 +11,10 @@ import calviz
 from benchmarks import record_decision_curves
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Predictions
-from calviz.figures.calibration_curve import CalibrationCurve
+from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.net_benefit import NetBenefit
-from calviz.figures.outcome_histogram import OutcomeHistogram
-from calviz.figures.roc import Roc
-from calviz.sample.cutoff import at_cutoff, decidable
+from calviz.figures.roc import OutcomeHistogram, Roc
+from calviz.sample.cutoff_and_grades import at_cutoff, decidable
 from calviz.sample.sample import Sample
 
 

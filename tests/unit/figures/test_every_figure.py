@@ -9,10 +9,10 @@ import plotly.io as pio
 import pytest
 
 import calviz
+from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import NotAvailable
-from calviz.figures.base import Figure
-from calviz.figures.drawing.style import PALETTES
-from calviz.specs.figure import FIGURES
+from calviz.figures.figure import Figure
+from calviz.figures.style import PALETTES
 from tests.inputs.figure_texts import texts
 
 KEYS = FIGURES.keys()

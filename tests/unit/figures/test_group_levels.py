@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures.kernels.group_levels import levels_of
+from calviz.figures.slice_gaps import levels_of
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE
 
@@ -34,7 +34,7 @@ def test_levels_of_a_calibrated_file_are_called_off_at_the_rate_that_is_promised
     shape, weighted, monkeypatch
 ):
     # From which confidence on they can be believed is another question, and takes most of the time.
-    monkeypatch.setattr("calviz.figures.kernels.group_levels.RiskCoverage", MagicMock())
+    monkeypatch.setattr("calviz.figures.slice_gaps.RiskCoverage", MagicMock())
     runs = 150
     alarms = sum(
         bool(levels_of(grouped(seed, shape=shape, weighted=weighted), "task", 0.1).slices.off)

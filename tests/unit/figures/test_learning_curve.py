@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from calviz.comparison.comparison_results import RowsUsed
+from calviz.comparison.study_results import LearningCurve, LearningPoint
 from calviz.core.errors import OptionError
-from calviz.figures.drawing.style import PALETTES
 from calviz.figures.learning_curve import LearningCurves
-from calviz.results.comparison import RowsUsed
-from calviz.results.learning_curve import LearningCurve, LearningPoint
-from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
+from calviz.figures.style import PALETTES
+from calviz.sample.results import Interval, MetricResult, NoiseFloor
 
 SIZES = (50, 100, 400)
 A = [(0.02, 0.03, 0.05), (0.02, 0.025, 0.03), (0.02, 0.02, 0.02)]

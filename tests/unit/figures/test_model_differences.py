@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.comparison.comparison_results import Difference
+from calviz.comparison.study_results import Alignment, ModelComparison, ModelResult
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.figures.drawing.style import PALETTES
 from calviz.figures.model_differences import ModelDifferences
-from calviz.results.comparison import Difference
-from calviz.results.metric_result import Interval, MetricResult
-from calviz.results.model_comparison import Alignment, ModelComparison, ModelResult
+from calviz.figures.style import PALETTES
+from calviz.sample.results import Interval, MetricResult
 
 
 def comparison(metric="nll", direction="lower"):

@@ -5,12 +5,12 @@ import pytest
 
 import calviz
 from calviz.figures.bin_sensitivity import BinSensitivity
-from calviz.figures.calibration_curve import CalibrationCurve
+from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.corp import CorpDiagram
-from calviz.figures.cumulative import Cumulative
+from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.decision_cost import Decision
-from calviz.figures.decision_loss import DecisionLoss
-from calviz.figures.drawing.sheet import with_legend_for
+from calviz.figures.marks import with_legend_for
+from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import Reliability
 
 ONE = calviz.Predictions(probs=np.array([[0.7, 0.2, 0.1]]), labels=np.array([0]))

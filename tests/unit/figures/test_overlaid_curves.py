@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison import slices
 from calviz.figures.class_bars import ClassBars
-from calviz.figures.cumulative import Cumulative
-from calviz.figures.kernels.overlaid_curves import Overlay, ReliabilityOverlay
+from calviz.figures.cumulative_plot import Cumulative
+from calviz.figures.marks import Overlay, ReliabilityOverlay
 from calviz.figures.reliability import Reliability
 from calviz.figures.roc import Roc
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample
+from calviz.sample.slices import slices
 
 #: Two of four right at 0.7, one of two at 0.95.
 P = calviz.Predictions(

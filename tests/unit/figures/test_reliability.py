@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import calviz
+from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import InputError, OptionError
-from calviz.core.reduction import Reduction
+from calviz.core.events import Reduction
 from calviz.figures.reliability import Reliability
-from calviz.specs.figure import FIGURES
 from tests.inputs.reliability import binary, drawn, multiclass
 
 SCHEMES = ("equal-width", "equal-mass", "sturges")

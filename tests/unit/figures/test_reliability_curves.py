@@ -5,7 +5,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import OptionError
-from calviz.figures.kernels.reliability_curves import kernel_curve
+from calviz.figures.curve_estimates import kernel_curve
 from calviz.figures.reliability import Reliability
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps

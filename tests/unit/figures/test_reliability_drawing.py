@@ -8,9 +8,9 @@ import pytest
 
 import calviz
 from calviz.core.errors import OptionError
-from calviz.core.reduction import Reduction
-from calviz.figures.drawing.style import PALETTES
+from calviz.core.events import Reduction
 from calviz.figures.reliability import Reliability
+from calviz.figures.style import PALETTES
 from tests.inputs.contrast import contrast, parts
 from tests.inputs.figure_texts import texts
 from tests.inputs.reliability import binary, drawn, multiclass

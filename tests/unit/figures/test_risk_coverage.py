@@ -6,7 +6,7 @@ from scipy.stats import binomtest, entropy
 
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.figures.kernels.uncertainty_ranking import margin, negative_entropy
+from calviz.figures.curve_estimates import margin, negative_entropy
 from calviz.figures.risk_coverage import RiskCoverage
 from tests.inputs.simulated import draw_labels
 

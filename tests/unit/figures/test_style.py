@@ -5,8 +5,8 @@ import json
 import plotly.graph_objects as go
 import pytest
 
-from calviz.figures.drawing.style import PALETTES, axis, layout, plot_config
-from calviz.text.escape import plotly_text
+from calviz.core.words import plotly_text
+from calviz.figures.style import PALETTES, axis, layout, plot_config
 
 
 def test_config_sends_nothing_and_has_no_logo():

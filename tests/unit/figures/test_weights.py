@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.clusters_and_weights import repeated, with_rows
-from calviz.specs.figure import FIGURES
+from calviz.core.entry_specs import FIGURES
+from calviz.core.predictions import repeated, with_rows
 
 N = 400
 #: What follows the number of rows, and not their shares: ranges, rows themselves, cuts by rank and penalties.

@@ -5,12 +5,13 @@ import polars as pl
 import pytest
 
 import calviz
+from calviz.core import profile as profile_module
+from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import NotAvailable
-from calviz.data.profiling import summarise
-from calviz.profiles import aggregate, in_blocks
-from calviz.profiles import profile as profile_module
+from calviz.data.any_size import profiling as summarise
+from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import sums_in_blocks as in_blocks
 from calviz.sample.sample import Sample
-from calviz.specs.figure import FIGURES
 from tests.inputs.simulated import draw_labels
 
 N = 400

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 import calviz
-from calviz.core.errors import InputError, OptionError
-from calviz.core.extra_packages import MissingPackage
+from calviz.core.errors import InputError, MissingPackage, OptionError
 from calviz.integrations.mlflow import Evaluator, log
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what MLflow warns of is its own

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.errors import OptionError
-from calviz.core.extra_packages import MissingPackage
+from calviz.core.errors import MissingPackage, OptionError
 from calviz.integrations.wandb import log
 from tests.inputs.wandb_stub import Run, stub
 from tests.reference.wandb_input import predictions

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from calviz.core.entry_specs import CHECKS, RECALIBRATORS
 from calviz.core.errors import OptionError
-from calviz.learn import GLOSSARY, QUESTIONS, SOURCES, document, entries, entry, sources_in
-from calviz.specs.check import CHECKS
-from calviz.specs.metric import METRICS
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.metric_spec import METRICS
+from calviz.report import reference as document
+from calviz.report.glossary import GLOSSARY, QUESTIONS
+from calviz.report.reference import SOURCES, entries, entry, sources_in
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference.md"
 
@@ -48,5 +49,5 @@ def test_an_entry_that_there_is_not():
 
 def test_the_document_is_made_of_what_there_is():
     assert DOCUMENT.read_text(encoding="utf-8") == document.markdown(), (
-        "run: python -m calviz.learn.document > docs/reference.md"
+        "run: python -m calviz.report.reference > docs/reference.md"
     )

@@ -8,7 +8,8 @@ from sklearn.calibration import calibration_curve
 
 import calviz
 from calviz.core.predictions import Predictions
-from calviz.metrics import binned, mcs
+from calviz.metrics import binned
+from calviz.metrics import binned as mcs
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums
 

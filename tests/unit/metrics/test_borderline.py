@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.specs.metric import METRICS
 
 ALL = METRICS.keys()
 RNG = np.random.default_rng(0)

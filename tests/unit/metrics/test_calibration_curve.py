@@ -13,8 +13,8 @@ import calviz
 from benchmarks import record_r
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
-from calviz.sample import flexible_curve
-from calviz.sample.flexible_curve import band, curve
+from calviz.sample import logistic_curves as flexible_curve
+from calviz.sample.logistic_curves import band, curve
 from calviz.sample.steps import make_steps
 
 KEYS = ["ici", "e50", "e90", "emax", "eci"]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.analysis import evaluate, verdict
 from calviz.comparison.rows import Division
-from calviz.core.clusters_and_weights import repeated, with_rows
-from calviz.sample.error_bars import resampled
+from calviz.core.metric_spec import METRICS
+from calviz.core.predictions import repeated, with_rows
+from calviz.sample.results import resampled
 from calviz.sample.sample import Sample, event_sums
-from calviz.specs.metric import METRICS
+from calviz.verdicts.analysis import evaluate, verdict
 from tests.inputs.clusters_and_weights import dependent, two_classes
 from tests.inputs.simulated import draw_labels
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.analysis import evaluate
-from calviz.core.clusters_and_weights import with_rows
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.events import BinaryEvents
-from calviz.results.metric_words import missing, remarks
+from calviz.core.metric_spec import METRICS, reweighting_of
+from calviz.core.predictions import with_rows
 from calviz.sample.binning import effective_rows
-from calviz.sample.row_draws import RowDraws
+from calviz.sample.draws import RowDraws
+from calviz.sample.results import held_bytes
 from calviz.sample.sample import SMALL, Sample, event_sums, metric_view
-from calviz.sample.view_caches import held_bytes
-from calviz.specs.metric import METRICS, reweighting_of
+from calviz.verdicts.analysis import evaluate
+from calviz.verdicts.evaluation import missing, remarks
 from tests.inputs.clusters_and_weights import dependent, three_classes, two_classes
 
 
@@ -54,7 +54,7 @@ def test_many_clusters_and_many_weighted_rows_are_drawn_by_groups(monkeypatch):
     w = np.random.default_rng(6).exponential(size=data.n)
     rows = calviz.Predictions(probs=data.probs, labels=data.labels, weights=w)
     weighted = evaluate(rows, ["mcs", "nll"], ci=True, findings=False, resamples=1_500)
-    monkeypatch.setattr("calviz.sample.row_draws.MOST_GROUPS", 1_000)
+    monkeypatch.setattr("calviz.sample.draws.MOST_GROUPS", 1_000)
     few = evaluate(data.renamed("b"), ["mcs", "nll"], ci=True, findings=False, resamples=1_500)
     some = evaluate(rows.renamed("b"), ["mcs", "nll"], ci=True, findings=False, resamples=1_500)
     for one, other in ((plain, few), (weighted, some)):

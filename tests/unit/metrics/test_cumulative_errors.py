@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calviz
-from calviz.metrics.kernels.brownian import maximum_exceeds, range_exceeds
+from calviz.core.metric_spec import METRICS
+from calviz.metrics.cumulative import maximum_exceeds, range_exceeds
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
-from calviz.specs.metric import METRICS
 
 KEYS = ("ks", "kuiper", "atb")
 ROWS = st.lists(st.tuples(st.sampled_from([0, 0.1, 0.25, 0.5, 0.9, 1]), st.booleans()), min_size=1)

@@ -6,7 +6,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import calviz
 from calviz.core.errors import OptionError
-from calviz.sample.cutoff import at_cutoff
+from calviz.sample.cutoff_and_grades import at_cutoff
 from calviz.sample.sample import Sample
 
 

@@ -8,11 +8,11 @@ from scipy import stats
 from scipy.special import expit
 
 import calviz
-from calviz.analysis import evaluate
-from calviz.core.clusters_and_weights import with_rows
-from calviz.metrics.mcs import mcs
-from calviz.sample.error_bars import resampled
+from calviz.core.predictions import with_rows
+from calviz.metrics.binned import mcs
+from calviz.sample.results import resampled
 from calviz.sample.sample import Sample, event_sums
+from calviz.verdicts.analysis import evaluate
 from tests.inputs.clusters_and_weights import dependent
 
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from calviz.core.events import BinaryEvents
-from calviz.metrics import debiased
-from calviz.metrics.debiased import MonotoneBins, sweep_steps
+from calviz.core.metric_spec import METRICS
+from calviz.metrics import binned as debiased
+from calviz.metrics.binned import MonotoneBins, sweep_steps
 from calviz.metrics.smooth import KernelSteps
 from calviz.sample import steps as steps_module
 from calviz.sample.step_views import steps, top_label_steps
 from calviz.sample.steps import Steps, make_steps
-from calviz.specs.metric import METRICS
 
 KEYS = [m.key for m in METRICS if m.view in (steps, top_label_steps)]
 

@@ -9,8 +9,7 @@ from scipy.special import log_softmax, softmax
 
 import calviz
 from benchmarks.record_refinement import RECORDED, cases
-from calviz.core.clusters_and_weights import with_rows
-from calviz.core.predictions import Predictions
+from calviz.core.predictions import Predictions, with_rows
 from calviz.sample import cross_fitted_classes
 from calviz.sample.cross_fitted_classes import FOLDS, fit_folds, folds
 from calviz.sample.sample import Sample

@@ -11,9 +11,9 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import GroupKFold
 
 import calviz
-from calviz.core.factor import Factor
-from calviz.sample.cluster_folds import fold_of_rows
+from calviz.core.row_columns import Factor
 from calviz.sample.cross_fitted import FOLDS, OWN_ROWS, cross_fitted
+from calviz.sample.draws import fold_of_rows
 from calviz.sample.sample import Sample
 
 KEYS = ("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement")
@@ -186,7 +186,7 @@ def test_clustered_calibrated_rows_have_nothing_to_gain_beyond_noise():
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [250, 900])  # hits drawn one by one, and as sums over cells
 def test_p_values_of_weighted_calibrated_rows_are_uniform(n, monkeypatch):
-    monkeypatch.setattr("calviz.sample.row_draws.MOST_GROUPS", 500)
+    monkeypatch.setattr("calviz.sample.draws.MOST_GROUPS", 500)
     keys, p_values = ["nll_calibration", "ce_l1_unbiased", "tcal"], []
     for seed in range(40):
         rng = np.random.default_rng([seed, n])

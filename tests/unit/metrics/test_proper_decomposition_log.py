@@ -8,7 +8,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss
 
 import calviz
-from calviz.sample.log_loss_steps import log_steps
+from calviz.sample.losses import log_steps
 from calviz.sample.sample import Sample
 from calviz.sample.steps import MAX_STEPS
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from calviz.core.errors import NotAvailable
+from calviz.core.metric_spec import FAMILIES, METRICS, MetricRegistry, is_of_steps
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample, metric_view
 from calviz.sample.steps import Steps
-from calviz.specs.metric import FAMILIES, METRICS, MetricRegistry, is_of_steps
 
 ALL = pytest.mark.parametrize("metric", list(METRICS), ids=lambda m: m.key)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from calviz.metrics.kernels.roots import falling_fixed_points
+from calviz.metrics.smooth import falling_fixed_points
 
 SCALES = np.array([0.001, 0.02, 0.3, 1.0, 5.0, 200.0])
 

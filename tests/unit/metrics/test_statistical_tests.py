@@ -217,7 +217,7 @@ def test_intervals_are_those_of_resampled_rows(decimals):
 @pytest.mark.slow
 def test_resampled_fits_are_each_the_fit_of_their_resample():
     from calviz.core.events import BinaryEvents
-    from calviz.sample import logistic_recalibration
+    from calviz.sample import logistic_curves as logistic_recalibration
     from calviz.sample.steps import make_steps
 
     score, hit = sample(300)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.core.metric_spec import METRICS
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
-from calviz.specs.metric import METRICS
 
 
 def predictions(score, hit, weights=None):
@@ -47,7 +47,7 @@ def test_against_all_pairs(decimals, weighted):
 
 def test_each_scale_is_standard_under_calibration():
     # With labels drawn from the scores, every scale has mean 0 and variance 1.
-    from calviz.metrics.tcal import _scales
+    from calviz.metrics.clinical import _scales
 
     rng = np.random.default_rng(1)
     score = rng.random(600)

@@ -6,14 +6,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
 import calviz
-from calviz.analysis import evaluate
-from calviz.core.clusters_and_weights import repeated, with_rows
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError
 from calviz.core.events import BinaryEvents
-from calviz.sample.row_draws import RowDraws
-from calviz.sample.row_sums import HitSums
+from calviz.core.predictions import repeated, with_rows
+from calviz.sample.draws import HitSums, RowDraws
 from calviz.sample.sample import Sample
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.verdicts.analysis import evaluate
 from tests.inputs.clusters_and_weights import three_classes, two_classes
 
 
@@ -184,7 +183,7 @@ def test_draws_that_are_kept_are_those_that_would_be_drawn_again(monkeypatch):
         rng = np.random.default_rng(3)
         drawn = [np.asarray(rows.counts(rng, size)) for size in (7, 7, 5)]
         results.append([*drawn, rng.random(1)])
-    monkeypatch.setattr("calviz.sample.row_draws.KEPT_DRAW_BYTES", 400)  # one of them only
+    monkeypatch.setattr("calviz.sample.draws.KEPT_DRAW_BYTES", 400)  # one of them only
     rng = np.random.default_rng(3)
     few = RowDraws(50, None, w)
     results.append([*(np.asarray(few.counts(rng, size)) for size in (7, 7, 5)), rng.random(1)])
@@ -197,7 +196,7 @@ def test_draws_that_are_kept_are_those_that_would_be_drawn_again(monkeypatch):
 
 
 def test_hits_of_many_weighted_rows_have_the_cumulants_of_their_sum(monkeypatch):
-    monkeypatch.setattr("calviz.sample.row_draws.MOST_GROUPS", 10)
+    monkeypatch.setattr("calviz.sample.draws.MOST_GROUPS", 10)
     p, w = np.repeat([0.02, 0.3], 100), np.tile([0.5, 1.5], 100)
     cell = np.repeat([0, 1], 100)
     rng = np.random.default_rng(0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calviz.numerics.effective_number import effective_number, with_mean_one
+from calviz.core.blocks import effective_number, with_mean_one
 
 
 @pytest.mark.parametrize("factor", [1e-300, 1e-160, 1.0, 1e160, 8e307])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from calviz.numerics.false_discovery import benjamini_hochberg
+from calviz.core.p_values import benjamini_hochberg
 
 
 def test_by_hand():

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from calviz.core.errors import OptionError
-from calviz.core.probabilities import EPSILON
-from calviz.numerics.automatic_zero_floor import automatic_floor, chosen_floor
-from calviz.numerics.zero_floor import ZeroFloor, check_floor, smallest_normal
+from calviz.core.probabilities import EPSILON, ZeroFloor, check_floor, smallest_normal
+from calviz.core.temperature import automatic_floor, chosen_floor
 from tests.inputs.simulated import softmax
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])

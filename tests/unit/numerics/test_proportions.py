@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calviz.numerics.proportions import clopper_pearson
+from calviz.core.p_values import clopper_pearson
 
 
 def test_closed_forms_at_the_ends():

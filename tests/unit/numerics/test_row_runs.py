@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calviz.numerics import row_runs
+from calviz.core import blocks as row_runs
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

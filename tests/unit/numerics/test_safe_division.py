@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
-from calviz.numerics.effective_number import (
+from calviz.core.blocks import (
+    denominators,
     effective_number,
     effective_numbers,
     effective_numbers_of_sums,
+    quotient,
 )
-from calviz.numerics.safe_division import denominators, quotient
 
 
 def test_quotients_without_a_denominator():

@@ -5,13 +5,7 @@ import pytest
 from scipy import stats
 from scipy.stats import binom, norm
 
-from calviz.numerics.skewed_sum_tails import (
-    above,
-    above_drawn,
-    draws,
-    middle_of_mean,
-    quantile,
-)
+from calviz.core.p_values import above, above_drawn, draws, middle_of_mean, quantile
 
 
 @pytest.mark.parametrize("skewness", [-2.0, -0.3, 0.0, 0.5, 1.5])

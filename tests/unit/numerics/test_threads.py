@@ -4,7 +4,7 @@ from threading import Barrier, Thread
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from calviz.numerics.threads import one_blas_thread
+from calviz.core.blocks import one_blas_thread
 
 
 def blas_threads():

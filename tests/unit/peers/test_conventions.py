@@ -14,9 +14,8 @@ from sklearn.calibration import calibration_curve
 
 import calviz
 from benchmarks.record_conventions import cases
-from calviz.peers.torchmetrics import torch_linspace
-from calviz.specs.convention import CONVENTIONS
-from calviz.specs.figure import FIGURES
+from calviz.core.entry_specs import CONVENTIONS, FIGURES
+from calviz.metrics.other_libraries import torch_linspace
 
 CASES = cases()
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))

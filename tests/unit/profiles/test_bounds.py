@@ -7,10 +7,11 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.data.profiling import summarise
-from calviz.profiles import aggregate, in_blocks
-from calviz.profiles import profile as profile_module
-from calviz.specs.metric import METRICS, metric
+from calviz.core import profile as profile_module
+from calviz.core.metric_spec import METRICS, metric
+from calviz.data.any_size import profiling as summarise
+from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import sums_in_blocks as in_blocks
 from tests.inputs.simulated import draw_labels
 
 #: Metrics whose bound is not known may differ by this share of themselves, or by this much.

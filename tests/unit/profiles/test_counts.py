@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import calviz
+from calviz.core import profile as profile_module
 from calviz.core.errors import InputError
-from calviz.profiles import aggregate
-from calviz.profiles import profile as profile_module
-from calviz.profiles.profile import Profile, merge
+from calviz.core.profile import Profile, merge
+from calviz.data.any_size import sums as aggregate
 from tests.inputs.command_line import run
 from tests.unit.profiles.test_engines import check
 

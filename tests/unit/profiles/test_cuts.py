@@ -8,10 +8,10 @@ import pytest
 
 import calviz
 from calviz.core import cells as core_cells
-from calviz.data.profiling import summarise
-from calviz.numerics.bin_edges import assign, equal_mass_edges
-from calviz.profiles import aggregate
-from calviz.profiles import profile as profile_module
+from calviz.core import profile as profile_module
+from calviz.core.events import assign, equal_mass_edges
+from calviz.data.any_size import profiling as summarise
+from calviz.data.any_size import sums as aggregate
 from calviz.sample import cell_bounds
 from calviz.sample.cell_bounds import CellTable
 from calviz.sample.cell_bounds_of_bins import _sums, uncertain_bins

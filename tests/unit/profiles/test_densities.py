@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.data.profiling import summarise
-from calviz.profiles import aggregate
-from calviz.profiles import profile as profile_module
+from calviz.core import profile as profile_module
+from calviz.data.any_size import profiling as summarise
+from calviz.data.any_size import sums as aggregate
 from calviz.sample import cell_bounds
-from calviz.sample.cell_bounds_of_densities import slope_jump
+from calviz.sample.cell_bounds import slope_jump
 
 
 @pytest.mark.parametrize(("width", "cells"), [(0.2, 160), (0.05, 640), (0.05, 1600)])

@@ -5,12 +5,13 @@ import polars as pl
 import pytest
 
 import calviz
+from calviz.core import profile as profile_module
 from calviz.core.errors import InputError
-from calviz.data.profiling import summarise
+from calviz.data.any_size import profiling as summarise
+from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import sums_in_blocks as in_blocks
 from calviz.figures.class_bars import ClassBars
-from calviz.profiles import aggregate, in_blocks
-from calviz.profiles import profile as profile_module
-from calviz.sample.one_vs_rest_of_profiles import erring_together
+from calviz.sample.one_vs_rest import erring_together
 from calviz.sample.sample import Sample
 from tests.inputs import command_line
 from tests.inputs.simulated import draw_labels

@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.profiles import aggregate, in_blocks
-from calviz.profiles import profile as profile_module
-from calviz.profiles.layout import ProfileColumns
-from calviz.profiles.profile import Profile
+from calviz.core import profile as profile_module
+from calviz.core.profile import Profile, ProfileColumns
+from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import sums_in_blocks as in_blocks
 
 N = 2_000
 

@@ -8,12 +8,11 @@ import polars as pl
 import pytest
 
 import calviz
+from calviz.core.blocks import Stopped, watching
 from calviz.core.errors import InputError, OptionError
-from calviz.core.progress import Stopped, watching
-from calviz.data.profile_files import read_profile
-from calviz.data.profiling import sources
-from calviz.profiles.file import KEY, write_profile
-from calviz.profiles.profile import Profile, merge
+from calviz.core.profile import KEY, Profile, merge, write_profile
+from calviz.data.any_size import file_sources as sources
+from calviz.data.reading import read_profile
 
 N = 900
 

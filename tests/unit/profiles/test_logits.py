@@ -8,7 +8,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError
-from calviz.profiles.profile import merge
+from calviz.core.profile import merge
 from tests.unit.profiles.test_engines import check
 
 N = 400

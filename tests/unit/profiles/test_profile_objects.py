@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import calviz
+from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import InputError, NotAvailable
-from calviz.specs.figure import FIGURES
 
 
 @pytest.fixture(scope="module")

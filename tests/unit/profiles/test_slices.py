@@ -5,10 +5,11 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.data.profiling import summarise
+from calviz.core import profile as profile_module
+from calviz.data.any_size import profiling as summarise
+from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import sums_in_blocks as in_blocks
 from calviz.figures.class_bars import ClassBars
-from calviz.profiles import aggregate, in_blocks
-from calviz.profiles import profile as profile_module
 from tests.inputs.simulated import draw_labels
 
 N = 6_000

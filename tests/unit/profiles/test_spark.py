@@ -12,7 +12,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError
-from calviz.recalibrators.platt import PlattScaling
+from calviz.recalibrators.two_classes import PlattScaling
 from tests.unit.profiles.test_counts import COUNTED, four_classes
 from tests.unit.profiles.test_each_class import KEYS, simulated
 from tests.unit.profiles.test_engines import check, table, wide

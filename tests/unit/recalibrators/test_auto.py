@@ -7,17 +7,20 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import log_loss
 
+from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import InputError, OptionError
-from calviz.recalibrators.auto import FEW_ROWS, RAMP, AutomaticRecalibrator, extra_standard_errors
-from calviz.recalibrators.fitting.held_out import (
+from calviz.recalibrators.auto import (
+    FEW_ROWS,
+    RAMP,
+    AutomaticRecalibrator,
     HeldOut,
     best_shares,
+    extra_standard_errors,
     order_of_rows,
     rows_to_choose_on,
     shuffled_folds,
 )
-from calviz.recalibrators.maps.loading import load_map
-from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
+from calviz.recalibrators.base import load_map
 from tests.inputs.simulated import draw_labels
 
 

@@ -5,19 +5,19 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import betaln, gammaln
 
-from calviz.numerics.scores import Scores
-from calviz.recalibrators.bbq import BayesianBinning
-from calviz.recalibrators.fitting.binning_average import (
+from calviz.core.probabilities import Scores
+from calviz.recalibrators.composition import ScalingBinning
+from calviz.recalibrators.histogram import (
+    BayesianBinning,
+    HistogramBinning,
     _Bins,
     averaged_binnings,
     bin_counts,
+    binned_by_class,
     log_rising,
 )
-from calviz.recalibrators.fitting.piecewise import Piecewise, halfway, steps_merged, thinned
-from calviz.recalibrators.fitting.tail_bins import binned_by_class
-from calviz.recalibrators.histogram import HistogramBinning
-from calviz.recalibrators.platt import PlattScaling
-from calviz.recalibrators.scaling_binning import ScalingBinning
+from calviz.recalibrators.maps import Piecewise, halfway, steps_merged, thinned
+from calviz.recalibrators.two_classes import PlattScaling
 from tests.inputs.simulated import simulate, softmax
 
 
@@ -232,8 +232,8 @@ def test_many_scores_by_table_are_as_one_by_one(steps, monkeypatch):
         [rng.random(70_000), 10.0 ** -rng.uniform(0, 44, 70_000), [0, 1, 0.5, -1e-7, 1 + 1e-6], x]
     ).astype(np.float32)
     by_table = result(score)
-    monkeypatch.setattr("calviz.recalibrators.fitting.piecewise._MANY", 10**9)
+    monkeypatch.setattr("calviz.recalibrators.maps._MANY", 10**9)
     skipping = result(score)
-    monkeypatch.setattr("calviz.recalibrators.fitting.piecewise._SOME", 10**9)
+    monkeypatch.setattr("calviz.recalibrators.maps._SOME", 10**9)
     np.testing.assert_array_equal(skipping, result(score))
     np.testing.assert_allclose(by_table, result(score), atol=1e-9)

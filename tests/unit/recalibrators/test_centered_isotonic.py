@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from calviz.recalibrators.centered_isotonic import CenteredIsotonicRecalibrator
-from calviz.recalibrators.isotonic import IsotonicRecalibrator
+from calviz.recalibrators.isotonic import CenteredIsotonicRecalibrator, IsotonicRecalibrator
 
 
 def both(p):

@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from calviz.core.entry_specs import FAMILIES, RECALIBRATORS, recalibrator
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.maps.loading import load_map
-from calviz.specs.recalibrator import FAMILIES, RECALIBRATORS, recalibrator
+from calviz.recalibrators.base import BaseRecalibrator, load_map
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")

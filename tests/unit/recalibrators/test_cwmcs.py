@@ -2,14 +2,18 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
-from calviz.core.reduction import Reduction
-from calviz.numerics.scores import Scores
-from calviz.recalibrators.cwmcs import ClasswiseTemperature
-from calviz.recalibrators.fitting import temperature_search
-from calviz.recalibrators.fitting.temperature_search import GRID, best_gamma, ece_of_temperatures
+from calviz.core.probabilities import Scores
+from calviz.recalibrators import temperature_scaling as temperature_search
+from calviz.recalibrators.temperature_scaling import (
+    GRID,
+    ClasswiseTemperature,
+    best_gamma,
+    ece_of_temperatures,
+)
 from calviz.sample.binning import bin_events
-from calviz.sample.reduce import reduce
+from calviz.sample.sample import reduce
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
 

@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError, NotAvailable
-from calviz.recalibrators.maps.loading import load_map
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.recalibrators.base import load_map
 from tests.inputs.simulated import simulate, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")

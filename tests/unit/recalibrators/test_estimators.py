@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS
 from tests.inputs.simulated import simulate
 
 pytestmark = pytest.mark.usefixtures("few_candidates")

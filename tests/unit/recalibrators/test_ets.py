@@ -2,8 +2,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calviz.recalibrators.ets import EnsembleTemperatureScaling
-from calviz.recalibrators.fitting.mixture import likelihood_weights, squared_error_weights
+from calviz.recalibrators.temperature_scaling import (
+    EnsembleTemperatureScaling,
+    likelihood_weights,
+    squared_error_weights,
+)
 from tests.inputs.simulated import simulate, softmax
 
 

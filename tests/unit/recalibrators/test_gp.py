@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from calviz.recalibrators.fitting.gaussian_process import LatentProblem, warp
-from calviz.recalibrators.gp import GaussianProcess
-from calviz.recalibrators.temperature import TemperatureScaling
+from calviz.recalibrators.gaussian_process import GaussianProcess, LatentProblem, warp
+from calviz.recalibrators.temperature_scaling import TemperatureScaling
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
 

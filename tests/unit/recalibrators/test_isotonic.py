@@ -2,10 +2,14 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from calviz.recalibrators import irm
-from calviz.recalibrators.fitting.isotonic import Positives, ScoresAroundPositives, isotonic_map
-from calviz.recalibrators.irm import MulticlassIsotonic
-from calviz.recalibrators.isotonic import IsotonicRecalibrator
+from calviz.recalibrators import isotonic as irm
+from calviz.recalibrators.isotonic import (
+    IsotonicRecalibrator,
+    MulticlassIsotonic,
+    Positives,
+    ScoresAroundPositives,
+    isotonic_map,
+)
 from tests.inputs.simulated import simulate, softmax
 
 

@@ -6,16 +6,13 @@ from scipy.optimize import approx_fprime, minimize
 from sklearn.linear_model import LogisticRegression
 
 from calviz.core.errors import NotAvailable
-from calviz.numerics.scores import Scores
-from calviz.recalibrators.dirichlet import DirichletCalibration
-from calviz.recalibrators.fitting import linear_scaling, matrix_loss, vector_loss
-from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
-from calviz.recalibrators.fitting.minimise import minimise
-from calviz.recalibrators.fitting.newton import truncated_newton
-from calviz.recalibrators.fitting.penalty import Penalty
-from calviz.recalibrators.fitting.vector_loss import VectorProblem
-from calviz.recalibrators.matrix import MatrixScaling
-from calviz.recalibrators.vector import VectorScaling
+from calviz.core.probabilities import Scores
+from calviz.recalibrators import matrix_fits as linear_scaling
+from calviz.recalibrators import matrix_fits as matrix_loss
+from calviz.recalibrators import softmax_fits as vector_loss
+from calviz.recalibrators.matrix import DirichletCalibration, MatrixScaling, VectorScaling
+from calviz.recalibrators.matrix_fits import MatrixProblem
+from calviz.recalibrators.softmax_fits import Penalty, VectorProblem, minimise, truncated_newton
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
 

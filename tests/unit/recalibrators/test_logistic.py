@@ -2,16 +2,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calviz.numerics.scores import Scores
-from calviz.recalibrators.beta import BetaCalibration
-from calviz.recalibrators.fitting import per_class_logistic
-from calviz.recalibrators.fitting.per_class_logistic import (
-    _LogisticProblem,
-    beta_parts,
-    fit_logistic,
-    log_odds,
-)
-from calviz.recalibrators.platt import PlattScaling
+from calviz.core.probabilities import Scores
+from calviz.recalibrators import logistic_fits as per_class_logistic
+from calviz.recalibrators.logistic_fits import _LogisticProblem, beta_parts, fit_logistic, log_odds
+from calviz.recalibrators.two_classes import BetaCalibration, PlattScaling
 from tests.inputs.simulated import simulate, softmax
 
 

@@ -6,18 +6,18 @@ from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize
 
+from calviz.core.blocks import Stopped, watching
+from calviz.core.curve_fits import Basis, roughness
 from calviz.core.errors import InputError, OptionError
-from calviz.core.progress import Stopped, watching
-from calviz.numerics.natural_spline import Basis, roughness
-from calviz.recalibrators.fitting import logit_spline as fitting
-from calviz.recalibrators.fitting.logit_spline import (
+from calviz.recalibrators import logit_spline as fitting
+from calviz.recalibrators.logit_spline import (
     STRENGTHS,
+    LogisticSpline,
     LogitSpline,
     LogOddsCells,
     _SplineProblem,
     logit_spline,
 )
-from calviz.recalibrators.logit_spline import LogisticSpline
 
 KNOTS = np.array([-3.0, -1.2, -1.0, 0.5, 0.6, 4.0])
 

@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError
-from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.maps.loading import load_map
-from calviz.recalibrators.maps.saved_maps import earlier_values
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.recalibrators.base import BaseRecalibrator, load_map
+from calviz.recalibrators.maps import earlier_values
 from tests.inputs.simulated import simulate, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")

@@ -6,11 +6,13 @@ from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 from calviz.core.errors import InputError
-from calviz.recalibrators.affine import AffineScaling
-from calviz.recalibrators.linear import LinearScaling
-from calviz.recalibrators.platt import PlattScaling
-from calviz.recalibrators.quadratic import QuadraticScaling
-from calviz.recalibrators.temperature import TemperatureScaling
+from calviz.recalibrators.temperature_scaling import TemperatureScaling
+from calviz.recalibrators.two_classes import (
+    AffineScaling,
+    LinearScaling,
+    PlattScaling,
+    QuadraticScaling,
+)
 from tests.inputs.simulated import simulate, softmax
 
 POWERS = {LinearScaling: (1,), AffineScaling: (1, 0), QuadraticScaling: (1, 2, 0)}

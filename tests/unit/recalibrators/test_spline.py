@@ -6,7 +6,9 @@ from scipy.optimize import minimize
 import calviz
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import Predictions
-from calviz.recalibrators.fitting.spline import (
+from calviz.recalibrators.spline import (
+    ClasswiseSpline,
+    SplineRecalibrator,
     fit_bounded,
     fit_spline,
     pieces,
@@ -14,8 +16,6 @@ from calviz.recalibrators.fitting.spline import (
     spline_map,
     values,
 )
-from calviz.recalibrators.spline import SplineRecalibrator
-from calviz.recalibrators.spline_classwise import ClasswiseSpline
 from tests.inputs.simulated import simulate, softmax
 
 

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize
 
+from calviz.core.blocks import Stopped, watching
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.progress import Stopped, watching
-from calviz.numerics.scores import Scores
-from calviz.recalibrators.fitting import vector_loss
-from calviz.recalibrators.fitting.minimise import minimise
-from calviz.recalibrators.fitting.penalised_scaling import fit_penalised
-from calviz.recalibrators.fitting.penalty import Penalty
-from calviz.recalibrators.fitting.structured_loss import StructuredProblem
-from calviz.recalibrators.fitting.vector_loss import VectorProblem
-from calviz.recalibrators.maps.loading import load_map
-from calviz.recalibrators.sms import StructuredMatrixScaling
-from calviz.recalibrators.svs import StructuredVectorScaling
-from calviz.recalibrators.vector import VectorScaling
+from calviz.core.probabilities import Scores
+from calviz.recalibrators import softmax_fits as vector_loss
+from calviz.recalibrators.base import load_map
+from calviz.recalibrators.matrix import VectorScaling
+from calviz.recalibrators.matrix_fits import fit_penalised
+from calviz.recalibrators.softmax_fits import Penalty, VectorProblem, minimise
+from calviz.recalibrators.structured import (
+    StructuredMatrixScaling,
+    StructuredProblem,
+    StructuredVectorScaling,
+)
 from tests.inputs.simulated import draw_labels, softmax
 
 BOTH = pytest.mark.parametrize("method", [StructuredVectorScaling, StructuredMatrixScaling])

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from calviz.numerics.scores import Scores, complement, raise_to
-from calviz.numerics.temperature import RANGE, _TemperatureProblem, fit_temperature
-from calviz.recalibrators.temperature import TemperatureScaling
+from calviz.core.probabilities import Scores, complement, raise_to
+from calviz.core.temperature import RANGE, _TemperatureProblem, fit_temperature
+from calviz.recalibrators.temperature_scaling import TemperatureScaling
 from tests.inputs.simulated import simulate, softmax
 
 

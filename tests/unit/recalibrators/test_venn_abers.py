@@ -5,14 +5,11 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import NotAvailable
-from calviz.core.events import BinaryEvents
-from calviz.numerics.column_groups import ordered_rows
-from calviz.recalibrators.fitting.venn_abers import venn_abers
-from calviz.recalibrators.isotonic import IsotonicRecalibrator
-from calviz.recalibrators.maps.loading import load_map
-from calviz.recalibrators.venn_abers import VennAbers
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.events import BinaryEvents, ordered_rows
+from calviz.recalibrators.base import load_map
+from calviz.recalibrators.isotonic import IsotonicRecalibrator, VennAbers, venn_abers
 from tests.inputs.simulated import simulate, softmax
 
 

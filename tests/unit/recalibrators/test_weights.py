@@ -5,8 +5,8 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from calviz.recalibrators.maps.loading import load_map
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.recalibrators.base import load_map
 from tests.inputs.simulated import draw_labels, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")

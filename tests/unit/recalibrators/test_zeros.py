@@ -10,8 +10,8 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import calviz
-from calviz.recalibrators.maps.loading import load_map
-from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.recalibrators.base import load_map
 from tests.inputs.simulated import simulate, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")

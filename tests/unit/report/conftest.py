@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.reduction import Reduction
+from calviz.core.events import Reduction
 from calviz.data import ReadingOptions
+from calviz.report.content import Origin, Subject
 from calviz.report.document import Report, compose
-from calviz.report.subject import Origin, Subject
 from calviz.sample.sample import Sample
 
 HTML = "<img src=x onerror=alert(1)>"

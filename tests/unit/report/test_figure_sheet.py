@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import OptionError
-from calviz.figures.drawing.style import PALETTES
-from calviz.report.figure_sheet import Panel, caption_of, to_sheet
-from calviz.specs.figure import FIGURES
+from calviz.figures.style import PALETTES
+from calviz.report.printing import Panel, caption_of, to_sheet
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,8 @@ import pytest
 
 import calviz
 from calviz.core.errors import OptionError
+from calviz.report.content import PRESETS, SECTIONS, Subject, sections_of
 from calviz.report.document import bind, make_part
-from calviz.report.guideline_presets import PRESETS, sections_of
-from calviz.report.section import SECTIONS
-from calviz.report.subject import Subject
 from calviz.sample.sample import Sample
 from tests.inputs.command_line import run
 

@@ -8,11 +8,10 @@ import pytest
 
 import calviz
 from calviz.comparison.over_time import over_time
-from calviz.core.finding import Finding
-from calviz.report.json import audit_record, to_json
-from calviz.report.over_time_json import over_time_record
-from calviz.results.evaluation import ClassRow, Evaluation
-from calviz.results.metric_result import Interval, MetricResult, NoiseFloor
+from calviz.core.errors import Finding
+from calviz.report.json_results import audit_record, over_time_record, to_json
+from calviz.sample.results import Interval, MetricResult, NoiseFloor
+from calviz.verdicts.evaluation import ClassRow, Evaluation
 
 EVALUATION = Evaluation(
     name="m",

@@ -17,11 +17,10 @@ import pytest
 import calviz
 from calviz.comparison.advice import advise
 from calviz.core.errors import OptionError
-from calviz.report.document import bind, compose, in_order, make_part
-from calviz.report.html import _mathml
-from calviz.report.subject import Subject
+from calviz.core.metric_spec import METRICS
+from calviz.report.content import Subject
+from calviz.report.document import _mathml, bind, compose, in_order, make_part
 from calviz.sample.sample import Sample
-from calviz.specs.metric import METRICS
 from tests.unit.report.conftest import FORMULA, HTML, predictions
 
 #: Elements that have no end tag.

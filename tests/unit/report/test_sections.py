@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.comparison.study_results import headline
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.slice_gaps import SliceGaps
+from calviz.report.content import Subject
 from calviz.report.document import bind, make_part
-from calviz.report.subject import Subject
-from calviz.results.model_words import headline
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_columns
 from tests.unit.report.conftest import HTML, predictions

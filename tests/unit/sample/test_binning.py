@@ -11,8 +11,9 @@ import calviz.figures
 from calviz.core import events as events_module
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
-from calviz.metrics.ks import ks
-from calviz.sample import binning, sums_per_bin
+from calviz.metrics.cumulative import ks
+from calviz.sample import binning
+from calviz.sample import binning as sums_per_bin
 from calviz.sample.binning import (
     MAX_BINS,
     assign,

@@ -5,10 +5,10 @@ import pytest
 
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions
-from calviz.metrics.ks import ks
-from calviz.sample.class_table import class_table
+from calviz.metrics.cumulative import ks
 from calviz.sample.sample import Sample
 from calviz.sample.steps import make_steps
+from calviz.sample.true_classes import class_table
 
 
 def sample_of(score, hit, labels, k):
@@ -21,7 +21,7 @@ def sample_of(score, hit, labels, k):
 @pytest.mark.parametrize(("n", "k", "decimals"), [(1, 3, None), (900, 12, None), (900, 12, 1)])
 @pytest.mark.parametrize("at_once", [1 << 17, 200, 1])
 def test_every_class_alone(n, k, decimals, at_once, dtype, monkeypatch):
-    monkeypatch.setattr("calviz.sample.class_table.ROWS", at_once)
+    monkeypatch.setattr("calviz.sample.true_classes.ROWS", at_once)
     rng = np.random.default_rng(1)
     score = rng.random(n)
     if decimals is not None:

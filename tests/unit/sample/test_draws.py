@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from calviz.core.blocks import watching
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.progress import watching
-from calviz.sample import redrawn_rows_and_labels
-from calviz.sample.cell_bootstrap import random_rows
-from calviz.sample.redrawn_rows_and_labels import Redraws, redrawn_labels, row_counts
+from calviz.sample import class_columns as redrawn_rows_and_labels
+from calviz.sample.class_columns import Redraws, redrawn_labels, row_counts
+from calviz.sample.draws import random_rows
 
 
 @pytest.mark.parametrize("k", [2, 5, 60, 300])

@@ -7,9 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calviz.results.metric_result import Interval, NoiseFloor
-from calviz.sample.error_bars import interval, noise_floor, p_value, stream, usable
-from calviz.specs.metric import IntervalMethod
+from calviz.core.metric_spec import IntervalMethod
+from calviz.sample.results import (
+    Interval,
+    NoiseFloor,
+    interval,
+    noise_floor,
+    p_value,
+    stream,
+    usable,
+)
 
 PERCENT = np.arange(101.0)  # 0 ... 100: every percentile is itself
 

@@ -6,7 +6,7 @@ from scipy import stats
 
 import calviz
 from calviz.core.errors import OptionError
-from calviz.sample.grades import grade_columns, grades, possible_grade_columns
+from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample
 
 

@@ -3,20 +3,15 @@
 import numpy as np
 import pytest
 
+from calviz.core import events as column_groups
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.metrics.kernels import classwise_ks
-from calviz.metrics.kernels.classwise_ks import classwise_ks as ks_view
-from calviz.numerics import column_groups
-from calviz.sample import row_tables
-from calviz.sample.affordable_resamples import BUDGET, affordable
-from calviz.sample.one_vs_rest import (
-    _class_labels,
-    classwise_equal_width,
-    classwise_thresholded,
-)
-from calviz.sample.redrawn_rows_and_labels import redrawn_labels, row_counts
-from calviz.sample.row_draws import RowDraws
+from calviz.metrics import classes as classwise_ks
+from calviz.metrics.classes import classwise_ks as ks_view
+from calviz.sample import draws as row_tables
+from calviz.sample.class_columns import redrawn_labels, row_counts
+from calviz.sample.draws import BUDGET, RowDraws, affordable
+from calviz.sample.one_vs_rest import _class_labels, classwise_equal_width, classwise_thresholded
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors
 

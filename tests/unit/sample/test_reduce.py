@@ -7,10 +7,10 @@ import pytest
 
 from calviz.core import blocks
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.events import Reduction
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.reduction import Reduction
-from calviz.sample import reduce as module
-from calviz.sample.reduce import plain_ranks, predicted_classes, reduce, top_label
+from calviz.sample import sample as module
+from calviz.sample.sample import plain_ranks, predicted_classes, reduce, top_label
 
 # Both sides of TRANSPOSED_CLASSES, and more rows than one block of either.
 SHAPES = [(1, 2), (7, 3), (5000, 16), (5000, 17), (3000, 400)]

@@ -9,11 +9,10 @@ from scipy import stats
 
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import Predictions
-from calviz.metrics.binned import ece, mce
-from calviz.metrics.mcs import mcs
+from calviz.metrics.binned import ece, mce, mcs
 from calviz.sample import binning
 from calviz.sample.binning import bin_events
-from calviz.sample.cell_bootstrap import resample_cells
+from calviz.sample.draws import resample_cells
 from calviz.sample.losses import MeanLoss, RandomLabels, negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample
 

@@ -7,14 +7,13 @@ import pytest
 from scipy import stats
 
 import calviz
-from calviz.comparison import slices
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
-from calviz.core.factor import Factor
+from calviz.core.row_columns import Factor
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.results.slices import Slices, rows_where, where_words
+from calviz.sample.results import Slices, rows_where, where_words
 from calviz.sample.sample import Sample
-from calviz.sample.slice_sums import p_against_calibrated, slice_sums
+from calviz.sample.slices import p_against_calibrated, slice_sums, slices
 
 
 def predictions(score, hit, **groups):

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from calviz.core.events import BinaryEvents
-from calviz.sample.smoothing import (
+from calviz.sample.step_views import (
     gaussian_response,
     grid_size,
     integrate,

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from calviz.core import events as events_module
 from calviz.core.events import BinaryEvents
-from calviz.sample import step_draws
+from calviz.sample import steps as step_draws
 from calviz.sample.steps import MAX_STEPS, Steps, make_steps
 
 

@@ -1,0 +1,5 @@
+"""The only room that imports streamlit.
+
+`diagnose_*`, `recalibrate_*`, `decide_*` belong to one page; the rest is shared. `learn` and
+`before_after` are alone so that the first page does not load them.
+"""

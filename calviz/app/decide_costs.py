@@ -1,0 +1,327 @@
+"""Costs, sets, trust by group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calviz.app import decide_coverage as before_after
+from calviz.app import diagram
+from calviz.app import navigation as page_guard
+from calviz.app import selection as state
+from calviz.app import settings as link_choice
+from calviz.app import settings as results
+from calviz.app import tables_and_cards as csv_download
+from calviz.app.before_after import rows_words
+from calviz.app.settings import Settings, md
+from calviz.comparison.prediction_sets import prediction_sets
+from calviz.comparison.rows import Division
+from calviz.comparison.study_results import PredictionSets, SetMethod, SetsOf
+from calviz.core.errors import CalvizError
+from calviz.core.words import (
+    capitalised,
+    decimal,
+    keep_units_together,
+    percent,
+    percent_numbers,
+    percent_range,
+    shorten,
+)
+from calviz.figures.curve_estimates import Costs
+from calviz.figures.decision_cost import Decision
+from calviz.figures.slice_gaps import LEAST_ROWS
+from calviz.sample.results import rows_where
+
+# ---- Costs of decisions: the threshold that costs least, and what miscalibration adds.
+
+
+_COSTS = {
+    "wrong": (
+        "A wrong prediction costs",
+        10.0,
+        "What it costs when a prediction is kept and wrong.",
+    ),
+    "referred": ("A referral costs", 1.0, "What it costs when an expert decides instead."),
+    "right": ("A right prediction costs", 0.0, "Usually 0; a gain is a negative cost."),
+}
+
+
+@st.fragment
+def explore_decision_costs(settings: Settings, method: str) -> None:
+    """Draw the costs to set, their consequences in words, the curve and the rules; a fragment."""
+    with page_guard.boundary():
+        costs = _costs()
+        figures, fit_words, judged_words = before_after.decisions(settings, method, costs)
+        figure, *others = figures
+        for one in figures:
+            name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
+            st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
+        _of_selected(settings, figure, costs)
+        st.caption(_rows_words(costs, fit_words, judged_words))
+        diagram.chart(
+            figure,
+            diagram.as_wide_as_the_page(diagram.plotted(figure, others=others)),
+            key="decision",
+            filename="cost-of-decisions",
+            alt=" ".join(one.describe() for one in figures),
+        )
+        _table(figures, settings)
+
+
+def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
+    """Say what each rule, made for all rows, costs on the selected ones, before recalibration."""
+    chosen = state.current(settings)
+    if chosen is None or not chosen.rows.size:
+        return
+    scored = settings.sample.top_scored
+    score, hit = scored.score[chosen.rows], scored.hit[chosen.rows]
+    parts = []
+    for name, rule in figure.rules.items():
+        is_kept = score >= rule.threshold
+        wrong = np.count_nonzero(is_kept & ~hit)
+        total = costs.total(np.asarray(is_kept.sum(), float), np.asarray(wrong, float), hit.size)
+        parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
+    st.markdown(
+        f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
+    )
+
+
+def _costs() -> Costs:
+    with st.container(horizontal=True, gap="medium"):
+        costs = {
+            name: st.number_input(
+                label,
+                value=default,
+                min_value=-1e9,
+                max_value=1e9,
+                step=0.5,
+                format="%g",
+                key=f"cost-{name}",
+                bind="query-params",
+                help=help,
+                width=200,
+            )
+            for name, (label, default, help) in _COSTS.items()
+        }
+    return Costs(**{name: float(value) for name, value in costs.items()})
+
+
+def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
+    face = (
+        "At face value a prediction is kept where its expected cost, (1 − confidence) × wrong + confidence × right, "
+        "is not above that of a referral: "
+    )
+    if costs.face_value > 1:
+        face += "never with these costs."
+    elif costs.face_value <= 0:
+        face += "always with these costs."
+    else:
+        face += f"from a confidence of {costs.face_value:.4g} on."
+    if fit_words:
+        where = (
+            f"The best threshold is chosen on {fit_words}; all costs are counted on {judged_words}."
+        )
+    else:
+        where = (
+            f"The best threshold is chosen on the same {judged_words} that costs are counted on, which flatters it "
+            "a little: there is no other split to choose it on."
+        )
+    return md(f"{face} {where}", 1_000)
+
+
+def _table(figures: tuple[Decision, ...], settings: Settings) -> None:
+    frame = pd.concat([one.table().assign(model=one.name) for one in figures], ignore_index=True)
+    n = figures[0].n
+    shown = pd.DataFrame(
+        {
+            "rule": frame["rule"],
+            "confidence ≥": [_threshold(t) for t in frame["threshold"]],
+            "referred": [percent(r / n) for r in frame["referred"]],
+            "accuracy of the kept": [
+                "–" if math.isnan(a) else percent(a) for a in frame["accuracy"]
+            ],
+            "cost of 1,000": [figures[0].per(c) for c in frame["cost"]],
+            "95 % interval": [
+                "–" if pd.isna(low) else f"{figures[0].per(low)} to {figures[0].per(high)}"
+                for low, high in zip(frame["cost_low"], frame["cost_high"], strict=True)
+            ],
+        }
+    )
+    if len(figures) > 1:
+        shown.insert(0, "model", frame["model"])
+    st.dataframe(shown, hide_index=True, height="content", alt="What each rule costs")
+    with st.container(horizontal=True):
+        for label, content, name in (
+            ("Download the rules as CSV", frame, "rules"),
+            ("Download the curve as CSV", figures[0].frame, "costs"),
+        ):
+            csv_download.button(
+                label,
+                content,
+                f"{settings.file_stem}-{name}.csv",
+                key=f"calviz.decision.{name}",
+                quiet=True,
+            )
+
+
+def _threshold(value: float) -> str:
+    if math.isinf(value):
+        return "none kept"
+    return "all kept" if value == 0 else f"{value:.4f}"
+
+
+# ---- Prediction sets: all plausible classes, instead of one class or an expert.
+
+
+_METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
+
+
+@st.fragment
+def explore_prediction_sets(settings: Settings) -> None:
+    """Draw the choice of method and coverage, and what the sets hold; a fragment."""
+    with page_guard.boundary():
+        with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+            method: SetMethod = link_choice.one_of(
+                "Sets by",
+                _METHODS,
+                default="lac",
+                key="sets",
+                help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
+            )
+            with st.container(width=420):
+                coverage = st.slider(
+                    "The true class is to be among them, % of the rows",
+                    50.0,
+                    99.5,
+                    90.0,
+                    0.5,
+                    key="covered",
+                    bind="query-params",
+                )
+        try:
+            sets = _sets(settings.rows_key, method, coverage / 100, settings)
+        except CalvizError as error:  # too few rows to choose a threshold on
+            st.caption(md(f"No sets: {error}", 1_000))
+            return
+        st.markdown(md(keep_units_together(sets.reading()), 1_000))
+        fit = rows_words(sets.fit)
+        st.caption(
+            md(
+                f"Split-conformal: the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The coverage is guaranteed for "
+                "exchangeable new rows, however good the probabilities are; better probabilities make the sets smaller.",
+                1_000,
+            )
+        )
+        _table_prediction_sets((sets.overall, *sets.classes))
+
+
+def _table_prediction_sets(summaries: Sequence[SetsOf]) -> None:
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "true class": [shorten(s.name, 60) for s in summaries],
+                "rows": [s.rows for s in summaries],
+                "coverage": percent_numbers(s.coverage for s in summaries),
+                "95 % interval": [
+                    percent_range(s.coverage_interval.low, s.coverage_interval.high)
+                    for s in summaries
+                ],
+                "mean size": [s.size for s in summaries],
+                "interval of the size": [
+                    f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
+                    for s in summaries
+                ],
+            }
+        ),
+        hide_index=True,
+        height="content" if len(summaries) <= 12 else "auto",
+        alt="Coverage and mean size of the prediction sets, by true class",
+        column_config={
+            "rows": st.column_config.NumberColumn(format="localized"),
+            "coverage": st.column_config.NumberColumn(format="%.1f %%"),
+            "mean size": st.column_config.NumberColumn(format="%.2f"),
+        },
+    )
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _sets(
+    key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
+) -> PredictionSets:
+    whole = _settings.whole
+    division = Division.with_other_split(whole, _settings.split)
+    within = rows_where(whole, _settings.where)
+    return prediction_sets(
+        whole, method=method, coverage=coverage, division=division, within=within
+    )
+
+
+# ---- Where the model can be trusted: the levels of a group column, such as the tasks of a language model, with a threshold each.
+
+
+#: Columns with more levels than this are not offered, as they take too long for this page.
+_MOST_LEVELS = 100
+
+
+def offered(chosen: Settings) -> list[str]:
+    """Return the group columns that can be chosen, those with few levels first."""
+    counts = {name: len(column.levels) for name, column in chosen.sample.data.groups.items()}
+    return sorted(
+        (name for name, n in counts.items() if 1 < n <= _MOST_LEVELS), key=counts.__getitem__
+    )
+
+
+def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
+    """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level."""
+    left, right = st.columns(2)
+    column = left.selectbox(
+        "By",
+        ["task", *(c for c in columns if c != "task")] if "task" in columns else columns,
+        format_func=lambda name: shorten(name, 40),
+        key="calviz.risk.by",
+    )
+    risk = right.slider("Errors allowed, %", 1, 50, 10, key="calviz.risk.by.errors")
+    try:
+        levels = results.levels(chosen, column, risk / 100)
+    except CalvizError as error:
+        st.caption(md(error))
+        return
+    st.dataframe(
+        {
+            column: [shorten(s.where[0][1], 60) for s in levels.slices.slices],
+            "rows": [s.rows for s in levels.slices.slices],
+            "score": percent_numbers(s.score for s in levels.slices.slices),
+            "hits": percent_numbers(s.hits for s in levels.slices.slices),
+            "is": [levels.word(s) for s in levels.slices.slices],
+            "from": [c.threshold if c.kept else None for c in levels.choices],
+            "kept": [c.kept for c in levels.choices],
+            "accuracy there": [
+                ""
+                if c.interval is None
+                else f"{percent(c.accuracy)} ({percent_range(c.interval.low, c.interval.high)})"
+                for c in levels.choices
+            ],
+        },
+        hide_index=True,
+        height="content",
+        alt="Each value of the column: is it off, and from which confidence on is it right?",
+        column_config={
+            "rows": st.column_config.NumberColumn(format="localized"),
+            "kept": st.column_config.NumberColumn(format="localized"),
+            "score": st.column_config.NumberColumn("mean score", format="%.1f %%"),
+            "hits": st.column_config.NumberColumn(format="%.1f %%"),
+            "from": st.column_config.NumberColumn("confidence from", format="%.3f"),
+            "accuracy there": st.column_config.TextColumn("accuracy there (95 % CI)"),
+        },
+    )
+    left_out = (
+        f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
+    )
+    st.caption(
+        f"Too high, too low: beyond chance, with all values tested together. Kept from that confidence on, at most {risk} % are wrong; the "
+        f"threshold is chosen on these very rows, so expect a little more on others.{left_out}"
+    )

@@ -1,0 +1,517 @@
+"""Risk and coverage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+
+from calviz.app import before_after as recalibrated_rows
+from calviz.app import diagram, interactive_reliability, pinned
+from calviz.app import navigation as page_guard
+from calviz.app import open_files as browser_history
+from calviz.app import selection as state
+from calviz.app import settings as link_choice
+from calviz.app import settings as recalibration_choice
+from calviz.app import settings as results
+from calviz.app import tables_and_cards as csv_download
+from calviz.app.open_files import OpenModel, all_models, model_key
+from calviz.app.selection import Covered
+from calviz.app.selection import threshold as threshold_of
+from calviz.app.settings import NONE, Settings, after, md, name_of
+from calviz.comparison.compare_models import align
+from calviz.comparison.rows import fit_split_for
+from calviz.core.blocks import IntArray
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.errors import CalvizError
+from calviz.core.predictions import ConfidencePredictions, Dataset
+from calviz.core.words import (
+    capitalised,
+    counted,
+    keep_units_together,
+    percent,
+    percent_numbers,
+    percent_range,
+    shorten,
+)
+from calviz.figures.curve_estimates import Costs, RankedBy, ranking_values
+from calviz.figures.decision_cost import Decision
+from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage, XAxis, YAxis
+from calviz.sample.sample import Sample
+
+# ---- Curves and costs before and after recalibration, on rows that the map has not seen.
+
+
+@dataclass(frozen=True, eq=False)
+class RecalibratedCurves:
+    """The kept results of a recalibration: curves, and the confidences that decisions use.
+
+    Attributes
+    ----------
+    label : str
+        The method's label.
+    rows : ndarray of int
+        Row numbers of the judged rows, in the model's data.
+    curves : mapping
+        By ranking: before, after.
+    judged, fit : (Sample, Sample)
+        Before and after: the judged rows, and the rows that the map was fitted on. Confidences only, which take little memory.
+    fit_words, judged_words : str
+    warnings : tuple of str
+    """
+
+    label: str
+    rows: IntArray
+    curves: dict[RankedBy, tuple[RiskCoverage, RiskCoverage]]
+    judged: tuple[Sample, Sample]
+    fit: tuple[Sample, Sample]
+    fit_words: str
+    judged_words: str
+    warnings: tuple[str, ...]
+
+
+def rankings_of(data: Dataset) -> tuple[RankedBy, ...]:
+    """Return the rankings that are defined for the data."""
+    return ("confidence",) if data.kind == "confidence" else get_args(RankedBy)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
+    result = recalibrated_rows.recalibrate(_settings, method)
+    label = RECALIBRATORS[method].label
+    names = (name_of(_settings), after(label))
+    judged = Sample(result.before), Sample(result.after)
+    return RecalibratedCurves(
+        label=label,
+        rows=result.rows,
+        curves={r: _curves(judged, r, names) for r in rankings_of(_settings.whole)},
+        judged=(_confidences(judged[0]), _confidences(judged[1])),
+        fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
+        fit_words=recalibrated_rows.rows_words(result.fit),
+        judged_words=recalibrated_rows.rows_words(result.evaluation),
+        warnings=result.warnings,
+    )
+
+
+def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
+    """Return curves and confidences before and after a method."""
+    words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
+    with st.spinner(md(words), show_time=True):
+        return _recalibrated(settings.rows_key, method, settings)
+
+
+def _curves(
+    judged: tuple[Sample, Sample], ranking: RankedBy, names: tuple[str, str]
+) -> tuple[RiskCoverage, RiskCoverage]:
+    before, after = (
+        replace(RiskCoverage.compute(sample, ranking=ranking), name=name)
+        for sample, name in zip(judged, names, strict=True)
+    )
+    return before, after
+
+
+def _confidences(sample: Sample) -> Sample:
+    events = sample.top_events
+    return Sample(
+        ConfidencePredictions(confidence=events.score, correct=events.hit, name=sample.data.name)
+    )
+
+
+def decisions(
+    settings: Settings, method: str, costs: Costs
+) -> tuple[tuple[Decision, ...], str, str]:
+    """Return costs before (and after), and in words the rows on which the thresholds were chosen and judged."""
+    if method != NONE:
+        result = recalibrated(settings, method)
+        names = (name_of(settings), after(result.label))
+        pairs = zip(names, result.judged, result.fit, strict=True)
+        return (
+            tuple(_decision(costs, name, judged, fit) for name, judged, fit in pairs),
+            result.fit_words,
+            result.judged_words,
+        )
+    with results.sample_with_spinner(settings, "Weighing the costs …") as judged:
+        n = counted(judged.data.n, "row")
+        split = fit_split_for(settings.whole, settings.split)
+        if split is None or settings.split is None:
+            return ((_decision(costs, name_of(settings), judged, None),), "", n)
+        fit = replace(settings, split=split, where=()).sample
+        fit_words = f"split '{split}' ({counted(fit.data.n, 'row')})"
+        figure = _decision(costs, name_of(settings), judged, fit)
+        return (figure,), fit_words, f"split '{settings.split}' ({n})"
+
+
+def _decision(costs: Costs, name: str, judged: Sample, fit: Sample | None) -> Decision:
+    return replace(Decision.of_rows(judged, fit, costs=costs), name=name)
+
+
+def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
+    """Whether a map kept the order of the predictions, as far as the curves show."""
+    return bool(a.risk.shape == b.risk.shape and np.allclose(a.risk, b.risk, rtol=0, atol=1e-12))
+
+
+def draw_rows(result: RecalibratedCurves, *, same: bool) -> None:
+    """Say which rows the map was fitted on, and which are shown."""
+    words = (
+        f"{result.label} is fitted on {result.fit_words}; both curves are of {result.judged_words}."
+    )
+    if same:
+        words += (
+            " They are the same: the map keeps the order of the predictions. What it changes is the "
+            "confidence that a threshold is set on."
+        )
+    st.caption(md(" ".join([words, *result.warnings]), 1_000))
+
+
+# ---- The risk-coverage curve as a table: accuracy at some coverages, before and after recalibration.
+
+
+#: Coverages of the table, in %.
+SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
+
+
+def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -> None:
+    """Draw the table, and a button for the whole curve as CSV."""
+    choices = _choices(figure)
+    columns: dict[str, Sequence[object]] = {
+        "kept": [percent(c.coverage, 0) for c in choices],
+        "rows kept": [c.kept for c in choices],
+        "referred": [c.referred for c in choices],
+        "threshold": [c.threshold for c in choices],
+        "accuracy": percent_numbers(c.accuracy for c in choices),
+        "95 % interval": [_interval(c) for c in choices],
+    }
+    if after is not None:
+        then = [after.at_coverage(c.coverage) for c in choices]
+        columns["threshold after"] = [c.threshold for c in then]
+        columns["accuracy after"] = percent_numbers(c.accuracy for c in then)
+        columns["interval after"] = [_interval(c) for c in then]
+    sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
+    count = st.column_config.NumberColumn(format="localized")
+    share = st.column_config.NumberColumn(format="%.1f %%")
+    st.dataframe(
+        columns,
+        hide_index=True,
+        height="content",
+        alt="Accuracy at some coverages",
+        column_config={
+            "rows kept": count,
+            "referred": count,
+            "threshold": st.column_config.NumberColumn(sign, format="%.4f"),
+            "accuracy": share,
+            "threshold after": st.column_config.NumberColumn(f"after: {sign}", format="%.4f"),
+            "accuracy after": st.column_config.NumberColumn("after: accuracy", format="%.1f %%"),
+            "interval after": st.column_config.TextColumn("after: 95 % interval"),
+        },
+    )
+    csv_download.button(
+        "Download the curve as CSV",
+        figure.frame,
+        f"{settings.file_stem}-risk-coverage.csv",
+        key="calviz.risk.download",
+        quiet=True,
+    )
+
+
+def _choices(figure: RiskCoverage) -> list[ReferralChoice]:
+    """What is kept at the coverages of the table; of those that differ by a part of a row, the last."""
+    choices = [figure.at_coverage(c / 100) for c in SHOWN]
+    return list({c.kept: c for c in choices if c.kept}.values())
+
+
+def _interval(choice: ReferralChoice) -> str:
+    if choice.interval is None:
+        return ""
+    return percent_range(choice.interval.low, choice.interval.high)
+
+
+# ---- Other models on the same rows: those of the current file, and of the other open files.
+
+
+#: Largest number of curves that can be told apart.
+MOST = 5
+#: Key of the toggle, its name in the address, and the value there. Older links have the name that the page Reliability gives to the
+#: column beside its rows.
+_COMPARE, _OLDER, _YES = "compare-models", "beside", "true"
+
+
+def are_wanted() -> bool:
+    """Draw the toggle that adds the curves of other models; it follows the address and writes it."""
+    # Not bound to the address by streamlit, which would reset it when a step in the history leads to an older link.
+    if _COMPARE not in st.session_state or browser_history.is_step():
+        in_address = st.query_params.get(_COMPARE), st.query_params.get(_OLDER)
+        st.session_state[_COMPARE] = _YES in in_address
+    wanted = st.toggle(
+        "Compare the models",
+        key=_COMPARE,
+        persist_state="session",
+        help="The other models of the file, not recalibrated, and those of other open files that have the same rows.",
+    )
+    if wanted and st.query_params.get(_COMPARE) != _YES:
+        st.query_params[_COMPARE] = _YES
+    elif not wanted and _COMPARE in st.query_params:
+        del st.query_params[_COMPARE]
+    if st.query_params.get(_OLDER) == _YES:
+        # In the first run after the page Reliability, the name may still belong to its widget.
+        with suppress(StreamlitAPIException):
+            del st.query_params[_OLDER]
+    return wanted
+
+
+def other_models_of(settings: Settings) -> tuple[list[OpenModel], list[str]]:
+    """Return the other models on the same rows, and sentences about the models that are left out."""
+    models: list[OpenModel] = []
+    left_out: list[str] = []
+    current = model_key(settings.entry, settings.model)
+    keys_of_file = {model_key(settings.entry, name) for name in settings.entry.loaded.models}
+    for model in all_models(settings.entry):
+        if model.key in keys_of_file:
+            models += [model] if model.key != current else []
+            continue
+        matched, reason = _matched(current, model.key, settings.whole, model.data)
+        if matched is None:
+            left_out.append(f"{shorten(model.name, 60)} is not drawn: {reason}")
+        else:
+            models.append(replace(model, data=matched))
+    if len(models) > MOST:
+        left_out.append(f"The first {MOST} of {len(models)} other models are drawn.")
+    return models[:MOST], left_out
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _matched(
+    key: str, other_key: str, _whole: Dataset, _other: Dataset
+) -> tuple[Dataset | None, str]:
+    try:
+        models = align({"this": _whole, "that": _other}).models
+    except CalvizError as error:
+        return None, str(error)
+    if models["this"].n < _whole.n:
+        n, all_rows = models["this"].n, _whole.n
+        return None, f"only {n:,} of the {all_rows:,} rows are in both files."
+    return models["that"], ""
+
+
+def curve(
+    settings: Settings, other: OpenModel, ranking: RankedBy, judged: IntArray | None
+) -> RiskCoverage | None:
+    """Return the curve of another model, on the `judged` rows if given, else on the rows of the sidebar.
+
+    None if the model has no such ranking.
+    """
+    if other.data.kind == "confidence" and ranking != "confidence":
+        return None
+    key = (*settings.rows_key, other.key, ranking, str(judged is not None))
+    with st.spinner("Ranking the other models …", show_time=True):
+        return _curve(key, settings, other, ranking, judged)
+
+
+@st.cache_resource(scope="session", max_entries=64, show_spinner=False)
+def _curve(
+    key: tuple[str, ...],
+    _settings: Settings,
+    _other: OpenModel,
+    _ranking: RankedBy,
+    _judged: IntArray | None,
+) -> RiskCoverage:
+    mask = _settings.mask()
+    data = _other.data
+    if _judged is not None:
+        data = data.take(_judged)
+    elif mask is not None:
+        data = data.take(np.flatnonzero(mask))
+    return replace(RiskCoverage.compute(data, ranking=_ranking), name=_other.name)
+
+
+# ---- The risk-coverage curve, with a slider for the threshold, other models, and after recalibration.
+
+
+_X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
+_Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
+_CURVE = "risk.curve"
+_BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
+
+
+@st.fragment
+def explore(settings: Settings, method: str) -> None:
+    """Draw the curve, the slider and its sentence; a fragment, so that the slider reacts at once.
+
+    Parameters
+    ----------
+    settings : Settings
+    method : str
+        The recalibrator whose curve is added, or `recalibration_choice.NONE`.
+    """
+    with page_guard.boundary():
+        rankings = rankings_of(settings.whole)
+        ranking, x, y = _ranking_and_axes(rankings)
+        figure: RiskCoverage
+        after: RiskCoverage | None = None
+        result: RecalibratedCurves | None = None
+        if method == recalibration_choice.NONE:
+            figure = replace(
+                results.risk_coverage(settings, ranking),
+                name=recalibration_choice.name_of(settings),
+            )
+        else:
+            result = recalibrated(settings, method)
+            figure, after = result.curves[ranking]
+        point_of = _slider(figure)
+        choice = point_of(figure)
+        st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
+        _of_selected(settings, ranking, choice)
+        if result is not None and after is not None:
+            sentence = keep_units_together(point_of(after).sentence)
+            st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
+            draw_rows(result, same=same_curve(figure, after))
+        others = [after] if after is not None else []
+        others += _others(settings, figure, rankings, result)
+        others += _pinned(settings, ranking)
+        _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
+        _select(ranking, choice)
+        draw(figure, after, settings)
+
+
+def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:
+    """Draw the choice of the ranking and of both axes; return them."""
+    with st.container(horizontal=True, gap="medium"):
+        ranking = st.segmented_control(
+            "Rank by",
+            rankings,
+            default="confidence",
+            required=True,
+            key="ranking" if len(rankings) > 1 else "ranking-confidence",
+            bind="query-params" if len(rankings) > 1 else None,
+            help="confidence: the largest probability; entropy: of all probabilities; margin: "
+            "the largest minus the second largest.",
+        )
+        x: XAxis = link_choice.one_of("Horizontal axis", _X, default="coverage", key="across")
+        y: YAxis = link_choice.one_of("Vertical axis", _Y, default="accuracy", key="up")
+    return ranking or "confidence", x, y
+
+
+def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
+    """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
+    key = state.key(_CURVE)
+
+    def clicked() -> None:
+        points = st.session_state[diagram.widget_key(key)].selection.points
+        percent = interactive_reliability.customdata(points[0]) if points else None
+        if percent is not None:
+            state.choose(Covered("kept", ranking, percent), by=_CURVE)
+
+    drawing = diagram.plotted(figure, **options)
+    diagram.chart(
+        figure,
+        diagram.as_wide_as_the_page(drawing),
+        key=key,
+        filename="risk-coverage",
+        on_select=clicked,
+    )
+
+
+def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
+    """Draw buttons that select the kept and the referred rows."""
+    percent = round(100 * choice.coverage)
+    with st.container(horizontal=True, gap="small"):
+        for side in ("kept", "referred"):
+            st.button(
+                f"Select the {side} rows",
+                type="tertiary",
+                key=f"calviz.risk.select.{side}",
+                on_click=state.choose,
+                args=(Covered(side, ranking, percent),),
+                disabled=percent == (0 if side == "kept" else 100),
+            )
+
+
+def _of_selected(settings: Settings, ranking: RankedBy, choice: ReferralChoice) -> None:
+    """Say how many of the selected rows would be kept, and how many of those are right."""
+    chosen = state.current(settings)
+    if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
+        return
+    sample = settings.sample
+    value = ranking_values(sample, ranking)[chosen.rows]
+    is_kept = value >= threshold_of(sample, ranking, choice.coverage)
+    right_count = int(np.count_nonzero(sample.top_scored.hit[chosen.rows][is_kept]))
+    count = int(np.count_nonzero(is_kept))
+    of_these = f", and {right_count:,} of these are right" if count else ""
+    st.markdown(
+        f"Of the selected rows ({md(chosen.name, 200)}), {count:,} of {chosen.rows.size:,} are kept{of_these}."
+    )
+
+
+def _pinned(settings: Settings, ranking: RankedBy) -> list[RiskCoverage]:
+    """Return the curve of the pinned state, if that has other rows or another model."""
+    pinned_state = pinned.current(settings)
+    if pinned_state is None or pinned_state.settings.rows_key == settings.rows_key:
+        return []
+    curve = results.risk_coverage(pinned_state.settings, ranking)
+    name = pinned.difference_of(replace(pinned_state, method=recalibration_choice.NONE), settings)
+    return [replace(curve, name=f"Pinned: {name}")]
+
+
+def _others(
+    settings: Settings,
+    figure: RiskCoverage,
+    rankings: tuple[RankedBy, ...],
+    result: RecalibratedCurves | None,
+) -> list[RiskCoverage]:
+    """Return the curves of other rankings and other models, if they are asked for; with a recalibration, of the judged rows."""
+    others: list[RiskCoverage] = []
+    with st.container(horizontal=True, gap="medium"):
+        if len(rankings) > 1 and st.toggle(
+            "Compare the rankings", key="compare", bind="query-params"
+        ):
+            kinds = [r for r in rankings if r != figure.ranking]
+            curves = [
+                result.curves[r][0] if result else results.risk_coverage(settings, r) for r in kinds
+            ]
+            others += [replace(curve, name=figure.name) for curve in curves]
+        models, left_out = other_models_of(settings)
+        if models and are_wanted():
+            judged = None if result is None else result.rows
+            of_models = [curve(settings, m, figure.ranking, judged) for m in models]
+            others += [curve for curve in of_models if curve is not None]
+            for words in left_out:
+                st.caption(md(words, 400))
+    return others
+
+
+def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
+    """Draw the slider; return a function that gives the chosen point of any curve."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        by = link_choice.one_of("Choose by", _BY, default="share", key="by")
+        with st.container(width=420):
+            if by == "error":
+                allowed = st.slider(
+                    "Errors allowed among the kept, %",
+                    0.0,
+                    50.0,
+                    5.0,
+                    0.5,
+                    key="allowed",
+                    bind="query-params",
+                )
+                return lambda curve: curve.at_risk(allowed / 100)
+            if by == "threshold":
+                return _by_threshold(figure)
+            percent = st.slider(
+                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
+            )
+            return lambda curve: curve.at_coverage(percent / 100)
+
+
+def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
+    if figure.ranking == "entropy":
+        most = round(math.log(max(2, figure.n_classes)), 2)
+        at = st.slider("Keep where the entropy is at most", 0.0, most, most / 2, 0.01)
+    else:
+        at = st.slider(f"Keep where the {figure.ranking} is at least", 0.0, 1.0, 0.8, 0.005)
+    return lambda curve: curve.at_threshold(at)

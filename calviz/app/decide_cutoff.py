@@ -1,0 +1,444 @@
+"""The cutoff and grades."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calviz.app import before_after as recalibrated_rows
+from calviz.app import diagram
+from calviz.app import diagram as browser
+from calviz.app import navigation as page_guard
+from calviz.app import pinned as on_page
+from calviz.app import pinned as state_of_pin
+from calviz.app import selection as state
+from calviz.app import settings as link_choice
+from calviz.app import tables_and_cards as csv_download
+from calviz.app import tables_and_cards as tables
+from calviz.app.selection import SliceRule
+from calviz.app.settings import NONE, Settings, after, md, name_of
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.events import Reduction
+from calviz.core.predictions import Predictions
+from calviz.core.words import (
+    capitalised,
+    decimal,
+    keep_units_together,
+    p_number,
+    percent,
+    percent_numbers,
+    percent_range,
+    share_intervals,
+    shorten,
+    whole,
+)
+from calviz.figures.marks import Overlay
+from calviz.figures.net_benefit import NetBenefit, Shown
+from calviz.figures.roc import Roc
+from calviz.sample.cutoff_and_grades import (
+    COUNTS_AS,
+    CUTOFF,
+    CutoffCounts,
+    Grades,
+    at_cutoff,
+    decidable,
+    grade_columns,
+    grades,
+    net_benefit_of,
+    possible_grade_columns,
+    tests_words,
+)
+from calviz.sample.sample import Sample
+
+# ---- The scores that decide, before and after recalibration, on rows that the map has not seen.
+
+
+@dataclass(frozen=True, eq=False)
+class DecidingSamples:
+    """The samples whose scores decide.
+
+    Attributes
+    ----------
+    before : Sample
+        The current rows, reduced to the class that is decided on.
+    after : Sample or None
+        The same rows after a recalibrator.
+    words : str
+        Which rows the map was fitted on, and which are shown; empty without a map.
+    """
+
+    before: Sample
+    after: Sample | None = None
+    words: str = ""
+
+
+def deciding(settings: Settings, method: str) -> DecidingSamples:
+    """Return the samples before and after a method; raise NotAvailable if there is nothing to decide."""
+    sample = decidable(settings.sample)
+    if method == NONE:
+        return DecidingSamples(sample)
+    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
+        return _recalibrated(settings.rows_key, method, sample.reduction, settings)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _recalibrated(
+    key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
+) -> DecidingSamples:
+    result = recalibrated_rows.recalibrate(_settings, method)
+    label = RECALIBRATORS[method].label
+    names = name_of(_settings), after(label)
+    before, after_it = (
+        decidable(_two_classes(Sample(data, reduction=reduction), name))
+        for data, name in zip((result.before, result.after), names, strict=True)
+    )
+    fit, judged = map(recalibrated_rows.rows_words, (result.fit, result.evaluation))
+    words = f"{label} is fitted on {fit}; both are shown on {judged}."
+    return DecidingSamples(before, after_it, " ".join([words, *result.warnings]))
+
+
+def _two_classes(sample: Sample, name: str) -> Sample:
+    """Return the class that is decided on against the rest, which takes little memory."""
+    events = sample.events
+    index = sample.reduction.class_index(sample.data)
+    names = ("the rest", sample.data.class_names[index])
+    names = names if names[0] != names[1] else ("all others", names[1])
+    data = Predictions(
+        probs=events.score, labels=events.hit.astype(int), class_names=names, name=name
+    )
+    return Sample(data, reduction=Reduction("positive"))
+
+
+# ---- The slider of the cutoff, and everything that depends on it.
+
+
+_SHOWN: dict[Shown, str] = {
+    "net-benefit": "net benefit",
+    "standardised": "standardised",
+    "avoided": "actions avoided",
+}
+#: The widget of the cutoff, its smallest value and step, and the key of an invalid cutoff in a link.
+KEY, LEAST, _BAD_LINK = "cutoff", 0.001, "calviz.decisions.bad_link"
+#: Widths in pixels: of a square figure, two of which stand side by side, and of the confusion matrix beside the table of shares.
+_SQUARE, _NARROW = 344, 300
+
+
+def chosen() -> float | None:
+    """Return the cutoff that was chosen in this session; None if none was."""
+    value = st.session_state.get(KEY)
+    return value if isinstance(value, float) else None
+
+
+def _say_bad_link() -> None:
+    """Warn that the cutoff in the link is not valid and was ignored, until another one is chosen."""
+    in_link = st.query_params.get(KEY)
+    if KEY not in st.session_state and in_link is not None and not _usable(in_link):
+        st.session_state[_BAD_LINK] = in_link
+    if _BAD_LINK in st.session_state:
+        bad_value = md(shorten(st.session_state[_BAD_LINK], 40))
+        st.warning(
+            f"The link asks for a cutoff of '{bad_value}': it must be a number from {LEAST:g} to {1 - LEAST:g}, so {CUTOFF:g} is shown; "
+            "drag the cutoff to the one that was meant.",
+            icon=":material/link_off:",
+        )
+
+
+def _usable(text: str) -> bool:
+    try:
+        return LEAST <= float(text) <= 1 - LEAST
+    except ValueError:
+        return False
+
+
+def _forget_bad_link() -> None:
+    st.session_state.pop(_BAD_LINK, None)
+
+
+@st.fragment
+def explore_cutoff(settings: Settings, method: str) -> None:
+    """Draw the cutoff, the decisions at it, and the curves; a fragment, so that dragging reruns only this part."""
+    with page_guard.boundary():
+        deciding_samples = deciding(settings, method)
+        name = deciding_samples.before.data.class_names[
+            deciding_samples.before.reduction.class_index(deciding_samples.before.data)
+        ]
+        _say_bad_link()
+        cutoff = st.slider(
+            f"Act where the probability of '{md(shorten(name, 40))}' is at least",
+            LEAST,
+            1 - LEAST,
+            CUTOFF,
+            LEAST,
+            format="%.3f",
+            key=KEY,
+            bind="query-params",
+            on_change=_forget_bad_link,
+            width=620,
+            persist_state="session",
+        )
+        pinned = _pinned(settings)
+        samples = {"now" if deciding_samples.after is None else "as it is": deciding_samples.before}
+        if deciding_samples.after is not None:
+            samples[deciding_samples.after.data.name] = deciding_samples.after
+        if pinned is not None:
+            samples[pinned.name] = pinned.content
+        cells = [sample.view(at_cutoff, cutoff=cutoff) for sample in samples.values()]
+        st.markdown(md(cells[0].meaning(), 1_000))
+        if deciding_samples.words:
+            st.caption(md(deciding_samples.words, 1_000))
+        _of_selected(deciding_samples.before, settings, cutoff)
+        _tables(samples, cells)
+        roc = _roc(deciding_samples.before)
+        beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
+        with st.container(horizontal=True, gap="medium"):
+            for panel in ("roc", "precision-recall"):
+                with st.container(width=_SQUARE):
+                    drawing = diagram.plotted(roc, panel=panel, at=cells[0], beside=beside)
+                    diagram.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
+        st.caption(
+            f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from misses."
+        )
+        _net_benefit(deciding_samples, settings, cutoff, pinned)
+
+
+def _pinned(settings: Settings) -> Overlay[Sample] | None:
+    """Return the pinned state as a sample to decide on, with its own class if one was pinned."""
+    pinned = state_of_pin.current(settings)
+    by_class = pinned is not None and pinned.settings.reduction.kind == "class"
+    return on_page.pinned_overlay(
+        settings, decidable, as_now=("bins", "scheme") if by_class else on_page.REDUCTION_AND_BINS
+    )
+
+
+def _of_selected(sample: Sample, settings: Settings, cutoff: float) -> None:
+    """Say what is decided on the selected rows, as long as they are among the rows that are shown."""
+    chosen = state.current(settings)
+    if chosen is None or not chosen.rows.size or sample.data.n != settings.sample.data.n:
+        return
+    is_acted_on = sample.scored.score[chosen.rows] >= cutoff
+    is_hit = sample.scored.hit[chosen.rows]
+    counts = [np.count_nonzero(is_acted_on & is_hit), np.count_nonzero(is_acted_on & ~is_hit)]
+    missed, left = np.count_nonzero(~is_acted_on & is_hit), np.count_nonzero(~is_acted_on & ~is_hit)
+    st.markdown(
+        f"Of the selected rows ({md(chosen.name, 200)}), {sum(counts):,} of {chosen.rows.size:,} are acted on, {counts[0]:,} of them "
+        f"hits; of the others {missed:,} of {missed + left:,} are hits."
+    )
+
+
+def _roc(sample: Sample) -> Roc:
+    return sample.view(Roc.compute, **sample.redrawing)
+
+
+def _curve(sample: Sample) -> NetBenefit:
+    return sample.view(NetBenefit.compute, **sample.redrawing)
+
+
+def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
+    confusion, shares = {}, {}
+    for (name, sample), c in zip(samples.items(), cells, strict=True):
+        head = "" if len(cells) == 1 else f", {shorten(name, 40)}"
+        rows = c.whole
+        confusion[f"hits{head}"] = [whole(rows["tp"]), whole(rows["fn"])]
+        confusion[f"misses{head}"] = [whole(rows["fp"]), whole(rows["tn"])]
+        net = net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])
+        shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), decimal(float(net))]
+        shares[f"95 % interval{head}"] = [
+            *(
+                "–" if low != low else percent_range(low, high)
+                for _, low, high in c.shares().values()
+            ),
+            _interval(sample, c),
+        ]
+    # On a small page, the numbers would be cut beside the confusion matrix.
+    side_by_side = len(cells) == 1 and browser.size() in ("wide", "usual")
+    with st.container(horizontal=side_by_side, gap="medium"):
+        with st.container(width=_NARROW if side_by_side else "stretch"):
+            st.dataframe(
+                pd.DataFrame({"decision": ["act", "do not act"], **confusion}),
+                hide_index=True,
+                height="content",
+                alt="Confusion matrix at the cutoff",
+            )
+        with st.container():
+            measures = [m.capitalize() for m in cells[0].shares()]
+            st.dataframe(
+                pd.DataFrame({"at the cutoff": [*measures, "Net benefit"], **shares}),
+                hide_index=True,
+                height="content",
+                alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
+            )
+    weighted = cells[0].weights is not None and not cells[0].alike
+    st.caption(
+        f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares: {share_intervals(cells[0].alike)}; of the "
+        "net benefit: bootstrap."
+    )
+
+
+def _share(value: float) -> str:
+    return "–" if value != value else percent(value)
+
+
+def _interval(sample: Sample, c: CutoffCounts) -> str:
+    from calviz.verdicts.analysis import evaluate
+
+    interval = evaluate(
+        sample, ["net_benefit"], ci=True, noise_floor=False, cutoff=c.params["cutoff"]
+    )["net_benefit"].interval
+    return "" if interval is None else f"{decimal(interval.low)} to {decimal(interval.high)}"
+
+
+def _net_benefit(
+    deciding_samples: DecidingSamples,
+    settings: Settings,
+    cutoff: float,
+    pinned: Overlay[Sample] | None,
+) -> None:
+    st.subheader("Is it better than deciding without it?", anchor=False)
+    shown = link_choice.one_of(
+        "Drawn",
+        _SHOWN,
+        default="net-benefit",
+        key="benefit",
+        help="Net benefit: hits acted on per row, less false alarms at the cutoff's exchange rate. Standardised: divided by the share "
+        "of hits, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no hit being missed on balance.",
+    )
+    figure = _curve(deciding_samples.before)
+    others = []
+    if deciding_samples.after is not None:
+        others = [_curve(deciding_samples.after)]
+    if pinned is not None:
+        others.append(replace(_curve(pinned.content), name=pinned.name))
+    if others:
+        figure = replace(figure, name=name_of(settings))
+    st.markdown(md(keep_units_together(figure.reading()), 1_000))
+    for other in others:
+        name = other.name
+        st.markdown(md(keep_units_together(f"{capitalised(name)}: {other.reading()}"), 1_000))
+    drawing = diagram.plotted(figure, shown=shown, at=cutoff, others=others)
+    diagram.chart(
+        figure,
+        drawing,
+        key="decisions.benefit",
+        filename="net-benefit",
+        alt=" ".join(f.describe() for f in (figure, *others)),
+    )
+    frame = pd.concat(
+        [f.frame().assign(model=f.name) for f in (figure, *others)], ignore_index=True
+    )
+    csv_download.button(
+        "Download the curve as CSV",
+        frame,
+        f"{settings.file_stem}-net-benefit.csv",
+        key="calviz.decisions.download",
+        quiet=True,
+    )
+
+
+# ---- Rating grades on the page Decisions: the choice of their column, and the tests of each grade.
+
+
+#: Key of the widget that chooses the column of grades.
+GRADE_TABLE_KEY = "grades"
+#: A coloured mark beside the word, of a character that every font has.
+_MARK = "●"
+_COLOURS = {"green": "#2e7d32", "yellow": "#b26a00", "red": "#c62828", "none": "#6b6b6b"}
+_COLOURS_IN_THE_DARK = {
+    "green": "#7cc47f",
+    "yellow": "#e0b04a",
+    "red": "#ef8a80",
+    "none": "#a0a0a0",
+}
+
+
+def chosen_grade_table() -> str | None:
+    """Return the column that was chosen in this session; None if none was."""
+    column = st.session_state.get(GRADE_TABLE_KEY)
+    return column if isinstance(column, str) else None
+
+
+def explore_grade_table(sample: Sample) -> None:
+    """Draw a table of the grades in a group column; nothing if no column of the file could hold grades."""
+    columns = possible_grade_columns(sample.data)
+    if not columns:
+        return
+    recognised = grade_columns(sample.data)
+    st.subheader("Does each grade hold what it says?", anchor=False)
+    column = st.selectbox(
+        "Column of rating grades",
+        (*recognised, *(name for name in columns if name not in recognised)),
+        index=0 if recognised else None,
+        placeholder="no column looks like grades; choose one",
+        key=GRADE_TABLE_KEY,
+        bind="query-params",
+        format_func=lambda name: shorten(name, 60),
+        width=380,
+        persist_state="session",
+    )
+    if column is None:
+        return
+    tested = sample.view(grades, column=column)
+    st.markdown(md(keep_units_together(tested.reading()), 1_000))
+    _draw(tested)
+    st.caption(
+        f"Grades in the order of their mean score, with Jeffreys 95 % intervals. {tests_words(sample.data)}"
+    )
+
+
+def _draw(tested: Grades) -> None:
+    """Draw the table; a click on a row selects the rows of its grade."""
+    names, column = tested.names, tested.column
+    by = f"decisions.grades.{column}"
+    key = state.key(by)
+    rule = state.rule()
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        state.choose(SliceRule(((column, names[rows[0]]),)) if rows else None, by=by)
+
+    share = st.column_config.NumberColumn(format="%.2f %%")
+    coloured: Any = _frame(tested).style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
+    st.dataframe(
+        coloured,
+        hide_index=True,
+        height="content",
+        alt="Tests per grade",
+        on_select=picked,
+        selection_mode="single-row",
+        selection_default=tables.ticked(
+            [i for i, name in enumerate(names) if rule == SliceRule(((column, name),))]
+        ),
+        key=key,
+        column_config=dict.fromkeys(("mean score", "observed", "from", "to"), share)
+        | {"counts as": st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS)},
+    )
+
+
+def _frame(tested: Grades) -> pd.DataFrame:
+    """Return one row per grade, shares in %."""
+    c = tested.columns()
+    frame = pd.DataFrame(
+        {
+            "grade": [shorten(name, 60) for name in c["grade"]],
+            "rows": c["rows"],
+            "hits": c["hits"],
+            "mean score": percent_numbers(c["mean_score"], 2),
+            "observed": percent_numbers(c["observed"], 2),
+            "from": percent_numbers(c["low"], 2),
+            "to": percent_numbers(c["high"], 2),
+            "p (Jeffreys)": [p_number(p) for p in c["p_jeffreys"].tolist()],
+            "p (binomial)": [p_number(p) for p in c["p_binomial"].tolist()],
+            "light": [f"{_MARK} {light}" for light in c["light"]],
+        }
+    )
+    if not tested.alike:
+        frame.insert(2, "counts as", c["counts_as"])
+    return frame
+
+
+def _coloured(light: str) -> str:
+    colours = _COLOURS_IN_THE_DARK if diagram.theme() == "dark" else _COLOURS
+    return f"color: {colours[light.removeprefix(_MARK).strip()]}"

@@ -1,0 +1,275 @@
+"""Errors by class computed, and which classes are mistaken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calviz.app import diagram
+from calviz.app import jobs as long_work
+from calviz.app import navigation as page_guard
+from calviz.app import pinned as on_page
+from calviz.app import selection as state
+from calviz.app import settings as link_choice
+from calviz.app import settings as results
+from calviz.app import tables_and_cards as csv_download
+from calviz.app import tables_and_cards as tables
+from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app.selection import CellRule
+from calviz.app.settings import Settings, md
+from calviz.core.blocks import FloatArray
+from calviz.core.errors import NotAvailable
+from calviz.core.words import (
+    capitalised,
+    counted,
+    distinct,
+    full_sentence,
+    keep_units_together,
+    percent_numbers,
+)
+from calviz.figures.class_bars import ClassBars, Mode
+from calviz.figures.confusion import SHOWN, By, Confusion
+from calviz.figures.marks import Overlay
+from calviz.sample.class_gaps import class_ranges
+from calviz.sample.sample import Sample
+
+# ---- The errors by class, computed at once if that is quick, else as a job that can be watched and stopped.
+
+
+PLACE = "classwise"
+#: Rows, and rows times classes, from which on the computation takes seconds.
+MANY_ROWS, MANY_ENTRIES = 20_000, 10_000_000
+#: Seconds to wait before the progress bar is drawn.
+PATIENCE = 0.3
+MODES: dict[Mode, str] = {
+    "predicted-class": "rows predicted as each class",
+    "one-vs-rest": "each class against the rest",
+    "true-class": "rows of each true class",
+}
+
+
+class AllowedClassViews(NamedTuple):
+    """All views of the classes that the data allow, and the reasons why they do not allow the others."""
+
+    views: Mapping[Mode, ClassBars]
+    reasons: Mapping[Mode, str]
+
+    @property
+    def first(self) -> Mode:
+        """The view that is shown first."""
+        return next(iter(self.views))
+
+
+def find(settings: Settings) -> AllowedClassViews | None:
+    """Return all errors by class; None, with progress or reason on screen, if there are none yet."""
+    sample = settings.sample
+    data = sample.data
+    quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
+    if quick or data.labels is None:  # without labels it is quick, or not available
+        words = f"Resampling {counted(data.rows, 'row')}, class by class …"
+        with results.sample_with_spinner(settings, words):
+            return _compute(sample)
+    work = LongWork(
+        PLACE,
+        settings.rows_key,
+        f"Resampling {counted(data.rows, 'row')}, class by class",
+        lambda: _work(sample),
+    )
+    status = long_work.draw(
+        work,
+        Button("Compute them", ":material/play_arrow:", "calviz.classes.again"),
+        StateWords(stopped=lambda _: "Stopped before the errors of the classes were known."),
+        at_once=True,
+        patience=PATIENCE,
+    )
+    class_errors: AllowedClassViews | None = status.result
+    return class_errors
+
+
+def _work(sample: Sample) -> Callable[[Job], AllowedClassViews]:
+    def work(job: Job) -> AllowedClassViews:
+        for words in MODES.values():
+            job.step(words, "waiting")
+        return _compute(sample, job.step)
+
+    return work
+
+
+def _compute(sample: Sample, report: Callable[..., object] = lambda *_: None) -> AllowedClassViews:
+    views: dict[Mode, ClassBars] = {}
+    reasons: dict[Mode, str] = {}
+    for mode, words in MODES.items():
+        report(words, "running")
+        try:
+            views[mode] = results.class_bars(sample, mode)
+            report(words, "done")
+        except NotAvailable as error:
+            reasons[mode] = str(error)
+            report(words, "failed", str(error))
+    if not views:
+        raise NotAvailable(reasons["true-class"])
+    return AllowedClassViews(views, reasons)
+
+
+def pinned(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
+    """Return the error of each class in the pinned state, shape (K,); NaN for a class without rows."""
+    # Reduction and bins do not matter here.
+    return on_page.pinned_overlay(
+        settings, lambda sample: _values(sample, mode), as_now=on_page.REDUCTION_AND_BINS
+    )
+
+
+def _values(sample: Sample, mode: Mode) -> FloatArray:
+    ranges = sample.top_label.view(class_ranges, view=mode)
+    return np.where(ranges.has, ranges.value, np.nan)
+
+
+# ---- Which classes are mistaken for which: the confusion matrix, and the mistakes as a table; both select rows.
+
+
+#: Pairs listed in the table; the download has all.
+PAIRS = 200
+#: Largest number of classes drawn at once: in a larger matrix the cells have no room for numbers.
+MOST = 20
+_MATRIX, _TABLE = "classwise.confusion", "classwise.pairs"
+BY: dict[By, str] = {"true": "of the true class", "predicted": "of the predicted class"}
+
+
+@st.fragment
+def explore(settings: Settings) -> None:
+    """Draw the matrix of the classes with the most mistakes, or of chosen classes, and the mistakes beside it."""
+    with page_guard.boundary():
+        st.subheader("What is taken for what?", anchor=False)
+        try:
+            figure = results.confusion(settings)
+        except NotAvailable as reason:
+            st.caption(md(full_sentence(str(reason)), 500))
+            return
+        with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+            colour_by: By = link_choice.one_of(
+                "Colour by share", BY, default="true", key="confusion-by"
+            )
+            chosen = _chosen_classes(figure, settings)
+        description = keep_units_together(figure.describe().split(": ", 1)[-1])
+        st.markdown(md(capitalised(description), 600))
+        picture, pairs = st.columns([6, 5], gap="small")
+        with picture:
+            _matrix(figure, chosen, colour_by)
+            # On a phone, cells have room for one number.
+            in_cell = (
+                "Rows, and below them the mean confidence"
+                if diagram.page_width() is None
+                else "Numbers of rows"
+            )
+            st.caption(
+                f"{in_cell}. Blue: right; orange: wrong, stronger where the share is larger. A click "
+                "selects the rows of a cell."
+            )
+        with pairs:
+            _pairs(figure, chosen, settings)
+
+
+def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
+    """Draw the choice of classes; return their indices, none for those with the most mistakes."""
+    names = distinct(figure.class_names)
+    first = min(SHOWN, len(names))
+    of_mistakes = figure.wrong and first < len(names)
+    usual = f"{first} of the most frequent mistakes" if of_mistakes else f"{first} classes"
+    chosen = st.multiselect(
+        "Classes",
+        figure.class_names,
+        format_func=lambda name: names.get(name, str(name)),
+        placeholder=f"{usual}; type to search",
+        max_selections=MOST,
+        key=f"calviz.confusion.classes.{settings.entry.content_key}",
+    )
+    return [figure.class_names.index(name) for name in chosen]
+
+
+def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
+    """Draw the matrix; a click on a cell selects its rows."""
+    key = state.key(_MATRIX)
+
+    def clicked() -> None:
+        points = st.session_state[diagram.widget_key(key)].selection.points
+        if points:
+            true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
+            state.choose(CellRule(true, taken), by=_MATRIX)
+
+    diagram.chart(
+        figure,
+        diagram.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure)),
+        key=key,
+        filename="confusion",
+        on_select=clicked,
+    )
+
+
+def _selected(figure: Confusion) -> tuple[int, int] | None:
+    rule, names = state.rule(), figure.class_names
+    if not isinstance(rule, CellRule) or not {rule.true, rule.predicted} <= set(names):
+        return None
+    return names.index(rule.true), names.index(rule.predicted)
+
+
+def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
+    """Draw the table of mistakes, the most frequent first; a tick selects their rows."""
+    cells = figure.mistakes()
+    if classes:
+        cells = cells[
+            np.isin(figure.true[cells], classes) | np.isin(figure.predicted[cells], classes)
+        ]
+    if not cells.size:
+        st.caption("No mistakes.")
+        return
+    names = np.asarray(figure.class_names, dtype=object)
+    shown = cells[:PAIRS]
+    key = f"{state.key(_TABLE)}.{hash((settings.rows_key, *classes))}"
+    pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
+    rule = state.rule()
+    ticked = [i for i, (true, taken) in enumerate(pairs) if rule == CellRule(true, taken)]
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        state.choose(CellRule(*pairs[rows[0]]) if rows else None, by=_TABLE)
+
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "true": names[figure.true[shown]],
+                "taken for": names[figure.predicted[shown]],
+                "rows": figure.rows[shown],
+                "share": percent_numbers(figure.share("true")[shown]),
+                "confidence": figure.confidence[shown],
+            }
+        ),
+        hide_index=True,
+        height=min(420, 37 + 35 * len(shown)),
+        on_select=picked,
+        selection_mode="single-row",
+        selection_default=tables.ticked(ticked),
+        key=key,
+        alt="Pairs of classes that are mixed up, those of most rows first",
+        column_config={
+            "rows": st.column_config.NumberColumn(width=56, format="localized"),
+            "share": st.column_config.NumberColumn(
+                width=60, format="%.1f %%", help="Of the rows of the true class."
+            ),
+            "confidence": st.column_config.NumberColumn(
+                width=84,
+                format="%.3f",
+                help="Mean probability that these rows gave to the wrong class.",
+            ),
+        },
+    )
+    csv_download.button(
+        "Download all pairs as CSV",
+        figure.frame,
+        f"{settings.file_stem}-confusion.csv",
+        key="calviz.confusion.download",
+        quiet=True,
+    )

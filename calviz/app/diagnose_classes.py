@@ -1,0 +1,391 @@
+"""The chart and the table of classes, and the details of the one class that is picked in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calviz.app import diagram, interactive_reliability, navigation
+from calviz.app import diagram as bullet
+from calviz.app import selection as state
+from calviz.app import settings as results
+from calviz.app import tables_and_cards as csv_download
+from calviz.app import tables_and_cards as tables
+from calviz.app.diagnose_class_errors import AllowedClassViews
+from calviz.app.selection import Labelled, Predicted, predicted_classes_of
+from calviz.app.settings import Settings, look_at_class, md
+from calviz.core.blocks import FloatArray
+from calviz.core.predictions import Dataset, Predictions
+from calviz.core.words import counted, decimal, decimals_for, distinct, number
+from calviz.figures.class_bars import ClassBars, Mode, Order
+from calviz.figures.hundred_squares import Bullet
+from calviz.figures.marks import Overlay
+
+#: The rows that a click on a bar selects: those the bar is about; one-vs-rest, those predicted as the class.
+_RULES: dict[Mode, type[Labelled | Predicted]] = {
+    "true-class": Labelled,
+    "predicted-class": Predicted,
+    "one-vs-rest": Predicted,
+}
+
+
+def selected_class(settings: Settings) -> int | None:
+    """Return the index of the class whose rows are selected; None if other rows or no rows are."""
+    rule = state.rule()
+    if not isinstance(rule, Predicted | Labelled):
+        return None
+    names = settings.whole.class_names
+    return names.index(rule.name) if rule.name in names else None
+
+
+def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
+    data = settings.whole
+    named = isinstance(data, Predictions) or data.predicted is not None
+    return (_RULES[mode] if named else Labelled)(data.class_names[index])
+
+
+def chart(
+    figure: ClassBars, order: Order, settings: Settings, pinned: Overlay[FloatArray] | None
+) -> None:
+    """Draw the bars; a click on one selects the rows of its class."""
+    by = f"classwise.{figure.mode}"
+    key, selected = state.key(by), selected_class(settings)
+    # A profile of the top scores does not know which rows belong to which class.
+    can_select = settings.whole.labels is not None
+
+    def clicked() -> None:
+        points = st.session_state[diagram.widget_key(key)].selection.points
+        index = interactive_reliability.customdata(points[0]) if points else None
+        if index is not None:
+            state.choose(_rule(figure.mode, index, settings), by=by)
+
+    diagram.chart(
+        figure,
+        diagram.plotted(
+            figure, order=order, selected=selected, beside=() if pinned is None else (pinned,)
+        ),
+        key=key,
+        filename=f"classes-{figure.mode}",
+        on_select=clicked if can_select else "ignore",
+    )
+
+
+def merged(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
+    """Return a table of all classes in their order, the views side by side; differences are fractions."""
+    one_vs_rest = class_errors.views.get("one-vs-rest")
+    true_class = class_errors.views.get("true-class")
+    if true_class is None:
+        assert one_vs_rest is not None
+        only_view = one_vs_rest.frame("class").set_index("class_index")
+        ends = ["value", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
+        return only_view[["class", "rows", *ends]].rename(
+            columns={c: f"one_vs_rest_{c}" for c in ends}
+        )
+    frame = true_class.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
+    facts = results.class_rows(settings)
+    table = pd.DataFrame(
+        {
+            "class": [row.name for row in facts],
+            "rows": [row.rows for row in facts],
+            "accuracy": [row.accuracy for row in facts],
+            "confidence": [row.confidence for row in facts],
+            "ece": [row.ece for row in facts],
+            "ks": [row.ks for row in facts],
+        }
+    )
+    columns = ["mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
+    table = table.join(frame[columns])
+    for prefix, other in (
+        ("predicted_", class_errors.views.get("predicted-class")),
+        ("one_vs_rest_", one_vs_rest),
+    ):
+        if other is not None:
+            columns_of_view = other.frame("class").set_index("class_index").drop(columns="class")
+            table = table.join(columns_of_view.add_prefix(prefix))
+    if "predicted_rows" in table:
+        table["predicted_rows"] = table["predicted_rows"].fillna(0).astype(int)
+    return table.drop(columns="one_vs_rest_rows", errors="ignore")
+
+
+def table(
+    frame: pd.DataFrame,
+    settings: Settings,
+    ranked: Sequence[int],
+    mode: Mode,
+    pinned: Overlay[FloatArray] | None,
+) -> None:
+    """Draw the table of classes in the order of the bars, with the numbers of this view; a tick selects the rows of a class."""
+    by = "classwise.table"
+    key = state.key(by)
+    # Classes without rows have no bar.
+    order = [*ranked, *(i for i in frame.index if i not in set(ranked))]
+
+    def ticked() -> None:
+        rows = st.session_state[key].selection.rows
+        state.choose(_rule(mode, order[rows[0]], settings) if rows else None, by=by)
+
+    index = selected_class(settings)
+    on_select: Any = "ignore" if settings.whole.labels is None else ticked
+    shown = _of_view(frame, mode)
+    _selected(shown, settings, mode)
+    if pinned is not None:
+        shown["pinned"] = 100 * pinned.content
+    added = sum(name in shown.columns for name in ("selected", "pinned"))
+    shown = shown.drop(columns=list(_GIVING_WAY[:added]), errors="ignore")
+    columns = [name for name in _COLUMNS if name in shown.columns]
+    decimals: dict[str, int] = {
+        name: _decimals(shown[name], _LEAST[mode])
+        for name in ("value", "pinned", "outside")
+        if name in columns
+    }
+    table = tables.with_signs(shown.loc[order, columns], decimals)
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=min(420, 38 + 35 * len(shown)),
+        key=key,
+        on_select=on_select,
+        selection_mode="single-row",
+        selection_default=tables.ticked([] if index is None else [order.index(index)]),
+        placeholder="–",
+        alt="All classes",
+        column_config=_COLUMNS | {"value": _VALUE_COLUMNS[mode]},
+    )
+    if mode != "true-class" and "accuracy" in columns:
+        errors = ", ECE and KS" if "ks" in columns else " and ECE"
+        st.caption(
+            f"Rows, accuracy, confidence{errors}: of the rows whose true label is the class."
+        )
+    csv_download.button(
+        "Download the classes as CSV",
+        frame,
+        f"{settings.file_stem}-classes.csv",
+        key="calviz.classes.download",
+        quiet=True,
+    )
+
+
+def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
+    """Return the columns of a view: the error that is drawn, with its picture and ranges, then the columns of all views."""
+    prefix = _PREFIXES[mode]
+    value, *ends = (frame[prefix + name] for name in _DRAWN_COLUMNS[mode])
+    columns: dict[str, Any] = {"class": list(distinct(tuple(frame["class"]), 40).values())}
+    if mode == "predicted-class":
+        columns["predicted_rows"] = frame["predicted_rows"]
+    shown = pd.DataFrame(columns, index=frame.index)
+    shown["value"] = 100 * value
+    shown[["low", "high", "from", "to", "beyond"]] = 100 * pd.concat(ends, axis=1)
+    shown[bullet.COLUMN] = _pictures(shown)
+    digits = _decimals(shown["value"], _LEAST[mode]) if mode == "one-vs-rest" else 1
+    # With a single row, or with few clusters, no class has an interval.
+    if not shown["low"].isna().all():
+        shown["interval"] = _range(shown["low"], shown["high"], digits)
+    if not shown["from"].isna().all():
+        shown["calibrated"] = _range(shown["from"], shown["to"], digits)
+        shown["outside"] = shown["beyond"].where(shown["beyond"] != 0)
+    # A profile of all classes may not know the number of rows of each.
+    for name, scale in (("rows", 1), ("accuracy", 1), ("confidence", 1), ("ece", 100), ("ks", 100)):
+        if name in frame:
+            shown[name] = scale * frame[name]
+    return shown
+
+
+def _pictures(shown: pd.DataFrame) -> list[str | None]:
+    """Return pictures of each class's error, interval and range, all on one scale."""
+    names = ["value", "low", "high", "from", "to"]
+    bullets = [
+        None
+        if np.isnan(value)
+        else Bullet(
+            value,
+            None if np.isnan(low) else (low, high),
+            None if np.isnan(start) else (start, end),
+        )
+        for value, low, high, start, end in shown[names].to_numpy(float).tolist()
+    ]
+    return bullet.column(bullets, width=_PICTURE)
+
+
+def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
+    """Add the number of selected rows that are predicted as each class or, by true class, belong to it."""
+    chosen = state.current(settings)
+    if chosen is None:
+        return
+    data = settings.sample.data
+    class_of_row = data.labels if mode == "true-class" else predicted_classes_of(data)
+    if class_of_row is not None:
+        shown["selected"] = np.bincount(class_of_row[chosen.rows], minlength=len(shown))
+
+
+def _range(low: pd.Series[Any], high: pd.Series[Any], digits: int) -> list[str]:
+    ends = zip(low.to_numpy(), high.to_numpy(), strict=True)
+    return [
+        "" if np.isnan(a) or np.isnan(b) else f"{_fixed(a, digits)} to {_fixed(b, digits)}"
+        for a, b in ends
+    ]
+
+
+def _decimals(values: pd.Series[Any], least: int) -> int:
+    """Return the decimals that show two digits of a usual value: with 1,000 classes, errors are hundredths of a point."""
+    usual = float(values.abs().quantile(0.9))
+    return least if np.isnan(usual) else decimals_for(usual, least=least)
+
+
+def _fixed(value: float, digits: int = 1) -> str:
+    return decimal(float(value), digits)
+
+
+#: Prefix of a view's columns in the table of all views; below, the columns with its error, its two ranges, and how far it is outside.
+_PREFIXES: dict[Mode, str] = {
+    "predicted-class": "predicted_",
+    "one-vs-rest": "one_vs_rest_",
+    "true-class": "",
+}
+_ENDS = ("ci_low", "ci_high", "band_low", "band_high", "beyond")
+_DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
+    "predicted-class": ("value", *_ENDS),
+    "one-vs-rest": ("value", *_ENDS),
+    "true-class": ("mcs", *_ENDS),
+}
+#: Width of the column of pictures in pixels.
+_PICTURE = 100
+#: Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
+#: the figure above draws the first, the CSV holds the second.
+_GIVING_WAY = (bullet.COLUMN, "ks")
+_LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
+_VALUE_COLUMNS = {
+    "predicted-class": st.column_config.NumberColumn(
+        "conf. − acc.",
+        width=82,
+        help="Mean confidence minus accuracy on the rows that are predicted as the class, in points.",
+    ),
+    "one-vs-rest": st.column_config.NumberColumn(
+        "prob. − freq.",
+        width=84,
+        help="Mean probability of the class minus its frequency, over all rows, in points.",
+    ),
+    "true-class": st.column_config.NumberColumn(
+        "MCS",
+        width=62,
+        help="Mean confidence minus accuracy on the rows of the class, in points.",
+    ),
+}
+#: Columns in the order shown, which fits a page of usual width.
+_COLUMNS = {
+    "class": st.column_config.TextColumn(width=80, pinned=True),
+    "selected": st.column_config.NumberColumn(
+        width=66,
+        format="localized",
+        help="Of the selected rows, those that are predicted as the class; by true class, those that have it.",
+    ),
+    "pinned": st.column_config.NumberColumn(
+        width=66, help="What is drawn, in the pinned state, in points."
+    ),
+    "predicted_rows": st.column_config.NumberColumn(
+        "predicted", width=70, format="localized", help="Rows that are predicted as the class."
+    ),
+    "value": _VALUE_COLUMNS["true-class"],
+    bullet.COLUMN: bullet.config(
+        "The error, its interval and its range if calibrated; the thin line is at 0.",
+        width=_PICTURE,
+    ),
+    "interval": st.column_config.TextColumn("95 % interval", width=88),
+    "calibrated": st.column_config.TextColumn(
+        "if calibrated",
+        width=88,
+        help="Where a perfectly calibrated model falls, adjusted for the number of classes. By true class it is not centred "
+        "at 0: among the rows of one true class, wrong predictions are over-represented.",
+    ),
+    "outside": st.column_config.NumberColumn(
+        "outside by", width=70, help="How far the error lies outside that range, in points."
+    ),
+    "rows": st.column_config.NumberColumn(
+        width=54, format="localized", help="Rows whose true label is the class."
+    ),
+    "accuracy": st.column_config.NumberColumn(
+        width=68, format="%.3f", help="On the rows whose true label is the class."
+    ),
+    "confidence": st.column_config.NumberColumn(
+        width=78, format="%.3f", help="On the rows whose true label is the class."
+    ),
+    "ece": st.column_config.NumberColumn(
+        "ECE", width=50, format="%.1f", help="On these rows, in points."
+    ),
+    "ks": st.column_config.NumberColumn(
+        "KS", width=50, format="%.1f", help="On these rows, in points."
+    ),
+}
+
+
+def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
+    """Draw the findings for the class whose rows are selected, and the way to its own diagram."""
+    index = selected_class(settings)
+    if index is None or index >= len(frame):
+        return
+    row = frame.iloc[index]
+    name = md(row["class"], 60)
+    with st.container(border=True):
+        st.markdown(f"**Class {name}, {counted(int(row['rows']), 'row')}**")
+        st.markdown(_sentence(row))
+        if _has_own_diagram(settings.whole, index):
+            _links_for_class(settings, index, name)
+
+
+def _links_for_class(settings: Settings, index: int, name: str) -> None:
+    """Offer to show one class on the other pages: first a button that sets the reduction, then links to the pages."""
+    reduction = settings.reduction
+    chosen = settings.whole.class_names[index]
+    if reduction.kind == "positive" or (
+        reduction.kind == "class" and reduction.class_name == chosen
+    ):
+        with st.container(horizontal=True):
+            for key in ("reliability", "cumulative", "metrics"):
+                st.page_link(
+                    navigation.link(key),
+                    label=f"{name} on {navigation.BY_KEY[key].title}",
+                    icon=":material/arrow_forward:",
+                )
+        return
+    st.button(
+        f"Look at {name} against the rest",
+        key="calviz.class.open",
+        help="Sets the reduction in the sidebar, for all pages.",
+        on_click=look_at_class,
+        args=(settings.whole, index),
+    )
+
+
+def _sentence(row: pd.Series[Any]) -> str:
+    predicted_rows = row.get("predicted_rows", 0)
+    text = ""
+    if predicted_rows:
+        low, high = (
+            _fixed(100 * row["predicted_band_low"]),
+            _fixed(100 * row["predicted_band_high"]),
+        )
+        text = (
+            f"Where it is predicted ({counted(int(predicted_rows), 'row')}): mean confidence minus accuracy is "
+            f"{_fixed(100 * row['predicted_value'])} points. {_judged(low, high, row['predicted_beyond'])} "
+        )
+    if not row["rows"]:
+        return f"{text}No row has this class as its true label."
+    text += (
+        f"On its rows: accuracy {number(row['accuracy'])}, mean confidence "
+        f"{number(row['confidence'])}, so the MCS is {_fixed(100 * row['mcs'])} points."
+    )
+    if not np.isnan(row["band_low"]):
+        low, high = _fixed(100 * row["band_low"]), _fixed(100 * row["band_high"])
+        text += f" {_judged(low, high, row['beyond'])}"
+    return text
+
+
+def _judged(low: str, high: str, beyond: float) -> str:
+    return f"A calibrated model shows {low} to {high}: {'outside' if beyond else 'inside'}."
+
+
+def _has_own_diagram(data: Dataset, index: int) -> bool:
+    return data.kind != "confidence" and (data.n_classes > 2 or index == 1)

@@ -1,0 +1,536 @@
+"""Slices and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calviz.app import diagram, interactive_reliability, navigation
+from calviz.app import diagram as browser
+from calviz.app import diagram as bullet
+from calviz.app import jobs as long_work
+from calviz.app import pinned as on_page
+from calviz.app import selection as state
+from calviz.app import settings as results
+from calviz.app import tables_and_cards as csv_download
+from calviz.app import tables_and_cards as tables
+from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app.selection import SliceRule
+from calviz.app.settings import Settings, cached_results, look_at_slice, md
+from calviz.comparison.over_time import MIN_ROWS, over_time, values_of
+from calviz.comparison.study_results import EVERY, Every, OverTime
+from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.metric_spec import METRICS, RANKED_BY
+from calviz.core.words import counted, p_number, points, share_cell, shorten, signed_points
+from calviz.figures.hundred_squares import Bullet
+from calviz.figures.marks import Overlay
+from calviz.figures.metric_over_time import OverTimeLine
+from calviz.figures.slice_gaps import SliceGaps
+from calviz.sample.results import Against, Slice, Slices, where_words
+from calviz.sample.sample import Sample
+from calviz.sample.slices import FEW_VALUES, USUAL_RATE, slices, usual_columns
+
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+
+
+# ---- The page Slices: the choice of columns, the slices that are miscalibrated, and the way to see one on every page.
+
+
+#: Largest number of slices in the table; the download has all.
+MOST = 2_000
+#: Width of the column of pictures in pixels.
+_PICTURE = 108
+_QUESTION, _MARKS = "calviz.slices.asked", "slices.marks"
+_AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
+
+
+@dataclass(frozen=True)
+class SlicesChoice:
+    """What the user wants to look at."""
+
+    columns: tuple[str, ...]
+    pairs: bool
+    against: Against
+    min_rows: int
+    rate: float
+
+
+def ask(settings: Settings) -> SlicesChoice:
+    """Draw the choices, and return and keep them."""
+    groups = settings.whole.groups
+    columns = st.multiselect(
+        "Columns",
+        list(groups),
+        default=list(usual_columns(settings.whole)),
+        format_func=lambda name: shorten(f"{name} ({len(groups[name].levels):,} values)", 50),
+        key="slice-columns",
+        bind="query-params",
+        help=f"Columns with up to {FEW_VALUES} values are there from the start. The more slices are "
+        "looked at, the stronger the evidence has to be.",
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        against = st.selectbox(
+            "Compare with",
+            list(_AGAINST),
+            key="against",
+            bind="query-params",
+            width=200,
+            help="A calibrated model: is the slice miscalibrated? The other rows: is it worse off than "
+            "they are?",
+        )
+        min_rows = st.number_input(
+            "Minimum rows",
+            2,
+            1_000_000,
+            50,
+            key="least",
+            bind="query-params",
+            width=140,
+            help="Slices with fewer rows are counted, not measured.",
+        )
+        rate = st.number_input(
+            "False discovery rate, %",
+            1,
+            50,
+            round(100 * USUAL_RATE),
+            key="fdr",
+            bind="query-params",
+            width=190,
+            help="Of the slices that are reported as off, at most this share is expected to be so by chance "
+            "(Benjamini and Hochberg).",
+        )
+        pairs = st.toggle(
+            "Pairs of columns too",
+            value=False,
+            key="pairs",
+            bind="query-params",
+            disabled=len(columns) < 2,
+        )
+    question = SlicesChoice(
+        tuple(columns), pairs, _AGAINST[against or next(iter(_AGAINST))], int(min_rows), rate / 100
+    )
+    st.session_state[_QUESTION] = (settings.entry.content_key, settings.model, question)
+    return question
+
+
+def last_question(settings: Settings) -> SlicesChoice | None:
+    """Return the last question about these data, if there was one."""
+    content, model, question = st.session_state.get(_QUESTION, ("", "", None))
+    if (content, model) != (settings.entry.content_key, settings.model):
+        return None
+    return question if question is None or question.columns else None
+
+
+def measure(settings: Settings, question: SlicesChoice) -> Slices:
+    """Measure all slices."""
+    words = f"Looking at {counted(len(question.columns), 'column')} …"
+    with results.sample_with_spinner(settings, words) as sample:
+        return _measure(sample, question)
+
+
+def _measure(sample: Sample, question: SlicesChoice) -> Slices:
+    return slices(
+        sample,
+        question.columns,
+        pairs=question.pairs,
+        against=question.against,
+        min_rows=question.min_rows,
+        rate=question.rate,
+    )
+
+
+def pinned(
+    settings: Settings, question: SlicesChoice, tested: Slices
+) -> Overlay[FloatArray] | None:
+    """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
+
+    def gaps(sample: Sample) -> FloatArray:
+        gap_of = {one.where: one.gap for one in _measure(sample, question).slices}
+        return np.array([gap_of.get(one.where, np.nan) for one in tested.slices])
+
+    # All slices are measured, whichever one was pinned.
+    return on_page.pinned_overlay(settings, gaps, as_now=("bins", "scheme", "where"))
+
+
+def sizes(settings: Settings, question: SlicesChoice) -> None:
+    """Draw how many rows the values of each column have."""
+    data = settings.sample.data
+    lines = []
+    for name in question.columns:
+        counts = sorted(data.groups[name].counts().values())
+        enough = sum(n >= question.min_rows for n in counts)
+        lines.append(
+            {
+                "column": shorten(name, 60),
+                "values": len(counts),
+                "with enough rows": enough,
+                "fewest rows": counts[0],
+                "median rows": counts[len(counts) // 2],
+                "most rows": counts[-1],
+            }
+        )
+    frame = pd.DataFrame(lines)
+    count = st.column_config.NumberColumn(format="localized")
+    columns = dict.fromkeys(frame.columns[1:], count)
+    st.dataframe(frame, hide_index=True, alt="Rows per value of each column", column_config=columns)
+
+
+def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
+    """Draw the result as a sentence and a figure; a click on a mark selects the rows of its slice."""
+    figure = SliceGaps.compute(tested)
+    st.subheader(md(figure.answer(), 500), anchor=False)
+    key = state.key(_MARKS)
+
+    def clicked() -> None:
+        points = st.session_state[diagram.widget_key(key)].selection.points
+        at = interactive_reliability.customdata(points[0]) if points else None
+        if at is not None:
+            state.choose(SliceRule(figure.shown[at].where), by=_MARKS)
+
+    if tested.slices:
+        diagram.chart(
+            figure,
+            diagram.as_wide_as_the_page(
+                diagram.plotted(
+                    figure,
+                    beside=()
+                    if pinned is None
+                    else (replace(pinned, content=pinned.content[: len(figure.shown)]),),
+                )
+            ),
+            key=key,
+            filename="slices",
+            on_select=clicked,
+        )
+        is_part = len(figure.shown) < len(tested.slices)
+        order_words = (
+            f"The {len(figure.shown)} slices that are most surely off, of {len(tested.slices):,}."
+            if is_part
+            else "The most surely off first."
+        )
+        st.caption(
+            f"{order_words} Lines are 95 % intervals, each for itself; filled marks are off beyond chance with all slices "
+            f"looked at together. Dashed: all rows ({points(tested.gap)} points).{_why_off_despite_interval(tested)}"
+        )
+    notes = (
+        [
+            f"Not measured, with fewer than {tested.min_rows:,} rows: {counted(tested.small, 'slice')}"
+        ]
+        if tested.small
+        else []
+    )
+    if len(tested.slices) > MOST:
+        notes.append(f"the table shows the first {MOST:,} slices, the file all of them")
+    notes += [f"left out: {reason}" for reason in tested.skipped]
+    if notes:
+        st.caption(md("; ".join(notes), 600) + ".")
+
+
+def _why_off_despite_interval(tested: Slices) -> str:
+    """Explain why a slice is off although its interval contains 0, if there is one."""
+    around_zero = [s for s in tested.off if s.interval.low <= 0 <= s.interval.high]
+    if not around_zero or tested.against != "calibrated":
+        return ""
+    one = len(around_zero) == 1
+    which = (
+        "1 slice that is off contains"
+        if one
+        else f"{len(around_zero):,} slices that are off contain"
+    )
+    return (
+        f" The {'interval' if one else 'intervals'} of {which} 0: an interval says how precisely these rows measure the gap, the "
+        "test whether a calibrated model would show it. Where scores are near 0 or 1, a few surprises rule that out, although "
+        "they measure the gap poorly."
+    )
+
+
+def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None) -> None:
+    """Draw the table of all slices; a tick selects the rows of one, which can also be shown alone."""
+    if not tested.slices:
+        return
+    by = "slices.table"
+    key = f"{state.key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
+    shown = tested.slices[:MOST]
+    at = _selected_tested_slices(shown)
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        state.choose(SliceRule(shown[rows[0]].where) if rows else None, by=by)
+
+    st.dataframe(
+        _styled_table(tested, pinned),
+        hide_index=True,
+        height=min(440, 38 + 35 * len(tested.slices)),
+        alt="All slices: rows, score, hits, gap, interval and p-value",
+        on_select=picked,
+        selection_mode="single-row",
+        selection_default=tables.ticked([] if at is None else [at]),
+        key=key,
+        column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _button_to_look(None if at is None else shown[at], settings)
+        csv_download.button(
+            "All slices as CSV",
+            tested.frame,
+            f"{settings.file_stem}-slices.csv",
+            key="calviz.slices.download",
+        )
+
+
+def _selected_tested_slices(shown: Sequence[Slice]) -> int | None:
+    """Return the position of the slice whose rows are selected."""
+    rule = state.rule()
+    where = rule.where if isinstance(rule, SliceRule) else None
+    return next((i for i, s in enumerate(shown) if s.where == where), None)
+
+
+def _names(*, pinned: bool) -> Any:
+    # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
+    usual = 140 if pinned else 166
+    widths = {"narrow": 150, "small": 150, "usual": usual, "wide": 320}
+    return st.column_config.TextColumn(width=widths[browser.size()], pinned=True)
+
+
+def _column(width: int, help: str | None = None) -> Any:
+    return st.column_config.NumberColumn(width=width, help=help)
+
+
+_COLUMNS = {
+    "rows": st.column_config.NumberColumn(width=58, format="localized"),
+    "score": _column(60, "Mean score."),
+    "hits": _column(60, "Share of hits."),
+    "gap": _column(54, "Score minus hits, in points."),
+    "pinned": _column(64, "The gap in the pinned state, in points."),
+    bullet.COLUMN: bullet.config(
+        "The gap and its interval; the thin line is at 0.", width=_PICTURE
+    ),
+    "95 % interval": st.column_config.Column(
+        width=106, alignment="right", help="Of the gap, in points."
+    ),
+    "p-value": _column(62),
+    "adjusted": _column(70, "The p-value with all slices looked at together."),
+    "off": st.column_config.TextColumn(width=38, help="Whether it is off beyond chance."),
+    "ECE": _column(48, "In points."),
+    "noise": _column(
+        52, "The ECE that a calibrated model would show with the same number of rows, in points."
+    ),
+}
+
+
+def _button_to_look(one: Slice | None, settings: Settings) -> None:
+    if one is None:
+        st.caption(
+            "Click a mark or tick a row to select the rows of that slice, here and on every page.",
+            width="content",
+        )
+        return
+    st.button(
+        f"Look at {md(shorten(one.name, 70))} alone",
+        help="All pages, their verdicts and tests are then of these rows.",
+        type="primary",
+        on_click=look_at_slice,
+        args=(settings.whole, one.where),
+    )
+
+
+def slice_of_other_pages(chosen: Settings) -> None:
+    """Say which slice the other pages show, and offer a way back to all rows."""
+    if not chosen.where:
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f":material/filter_alt: The other pages look at **{md(where_words(chosen.where))}** "
+            f"({counted(chosen.sample.data.rows, 'row')}).",
+            width="content",
+        )
+        st.page_link(
+            navigation.link("overview"), label="See its verdict", icon=":material/arrow_forward:"
+        )
+        st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
+
+
+def _styled_table(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
+    """Return the first slices; columns sort as numbers and are written as texts."""
+    frame = pd.DataFrame(
+        {
+            "slice": shorten(s.name, 100),
+            "rows": s.rows,
+            "score": s.score,
+            "hits": s.hits,
+            "gap": s.gap,
+            "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
+            "p-value": s.p_value,
+            "adjusted": s.adjusted,
+            "off": "yes" if s.adjusted <= tested.rate else "",
+            "ECE": s.ece,
+            "noise": s.ece_noise,
+        }
+        for s in tested.slices[:MOST]
+    )
+    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
+    frame.insert(5, bullet.COLUMN, bullet.column(gaps, width=_PICTURE))
+    if pinned is not None:
+        frame.insert(5, "pinned", pinned.content[:MOST])
+    formats: Any = {
+        **dict.fromkeys(("score", "hits"), share_cell),
+        "gap": signed_points,
+        **dict.fromkeys(("ECE", "noise"), points),
+        **dict.fromkeys(("p-value", "adjusted"), p_number),
+    }
+    if pinned is not None:
+        formats["pinned"] = signed_points
+    return frame.style.format(formats)
+
+
+# ---- The page Over time: the choices, the job that measures each period, and the result.
+
+
+PLACE = "over_time"
+#: The options for automatic periods and for no recalibration.
+_AUTOMATIC, _NONE = "as suits the data", "none"
+#: Rows times classes up to which the job starts by itself.
+AT_ONCE = 500_000
+
+
+def explore(settings: Settings) -> None:
+    """Draw the choices, the running job, and the periods."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        keys = METRICS.in_table("fits")
+        metric = st.selectbox(
+            "Metric",
+            keys,
+            index=keys.index(RANKED_BY) if RANKED_BY in keys else 0,
+            format_func=lambda key: METRICS[key].label,
+            key="time-metric",
+            bind="query-params",
+            width=220,
+        )
+        every = st.selectbox(
+            "Periods",
+            (_AUTOMATIC, *EVERY),
+            key="time-every",
+            bind="query-params",
+            width=220,
+            help="Weeks begin on Monday. Equal counts: ten periods of about as many rows.",
+        )
+        methods = [spec.key for spec in RECALIBRATORS if spec.key != "identity"]
+        method = st.selectbox(
+            "Recalibrate on the past by",
+            (_NONE, *methods),
+            index=1 + methods.index("temperature"),
+            format_func=lambda key: key if key == _NONE else RECALIBRATORS[key].label,
+            key="time-method",
+            bind="query-params",
+            width=300,
+            help="Before each period the method is fitted on all rows until then.",
+        )
+    length: Every | None = None if every == _AUTOMATIC else every  # type: ignore[assignment]
+    recalibrator = None if method == _NONE else method
+    sample = settings.sample
+    work = LongWork(
+        PLACE,
+        (*settings.rows_key, *settings.reduction_and_bins_key, metric, every, method),
+        f"Measuring {counted(sample.data.rows, 'row')} over time",
+        lambda: lambda job: _work(job, sample, metric, length, recalibrator),
+        about=settings.rows_key,
+    )
+    cells = sample.data.n * max(1, sample.data.n_classes)
+    status = long_work.draw(
+        work,
+        Button("Measure each period", ":material/timeline:"),
+        StateWords("Each period, changes, and what recalibration on the past would have given."),
+        at_once=cells <= AT_ONCE,
+        patience=2.0,
+    )
+    if status.result is not None:
+        _show(status.result, settings)
+
+
+def _work(
+    job: Job, sample: Sample, metric: str, every: Every | None, method: str | None
+) -> OverTime:
+    return over_time(
+        sample,
+        metric,
+        every=every,
+        method=method,
+        progress=lambda words, done, total: job.progress(done, total, words),
+    )
+
+
+def _selected(result: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:
+    """Yield the metric of the selected rows, period by period."""
+    chosen = state.current(settings)
+    if chosen is not None and chosen.rows.size:
+        key = (
+            *settings.rows_key,
+            *settings.reduction_and_bins_key,
+            chosen.rule.link(),
+            result.metric,
+            result.every,
+        )
+        yield Overlay("Selected rows", "selected", _values(key, chosen.rows, result, settings))
+
+
+@cached_results(6)
+def _values(
+    key: tuple[str, ...], _rows: IntArray, _result: OverTime, _settings: Settings
+) -> FloatArray:
+    with _settings.compute_lock:
+        return values_of(_settings.sample, _result, _rows)
+
+
+def _show(result: OverTime, settings: Settings) -> None:
+    figure = OverTimeLine.compute(result)
+    st.subheader(md(figure.answer(), 1_000), anchor=False)
+    if figure.past():
+        st.markdown(md(figure.past(), 1_000))
+    subsets = tuple(_selected(result, settings))
+    diagram.chart(
+        figure,
+        diagram.as_wide_as_the_page(diagram.plotted(figure, beside=subsets)),
+        key=f"over_time.{result.metric}",
+        filename=f"over-time-{result.metric}",
+    )
+    small = (
+        f" {counted(result.small, 'period')} with too few rows are left out."
+        if result.small
+        else ""
+    )
+    tested = (
+        f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
+        "rarely make one as unusual, all periods taken together (Westfall and Young); that may be a change of the model, "
+        "of the labels or of the rows that come."
+        if result.resamples
+        else ""
+    )
+    for other in subsets:
+        missing = int(np.count_nonzero(np.isnan(other.content)))
+        periods = f" in {missing} of {counted(other.content.size, 'period')}" if missing else ""
+        few = (
+            f"; there is no value{periods}, which hold fewer than {MIN_ROWS} of these rows"
+            if missing
+            else ""
+        )
+        st.caption(f"{other.name}: their own value, on which no test is run{few}.")
+    st.caption(
+        f"By {result.every}, each period with its own interval and noise floor.{tested}{small} "
+        "Recalibration on the past sees no row of the period that it is judged on."
+    )
+    with st.expander("What is drawn, as a table", icon=":material/table:"):
+        frame = result.frame()
+        st.dataframe(frame, hide_index=True, alt=f"{figure.label} by {result.every}")
+        csv_download.button(
+            "Download as CSV",
+            frame,
+            f"{settings.file_stem}-over-time.csv",
+            key="calviz.over_time.download",
+        )

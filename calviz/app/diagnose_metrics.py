@@ -1,0 +1,469 @@
+"""All metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from calviz.app import diagram
+from calviz.app import diagram as bullet
+from calviz.app import navigation as page_guard
+from calviz.app import pinned as on_page
+from calviz.app import selection as state
+from calviz.app import settings as cached
+from calviz.app import settings as results
+from calviz.app import tables_and_cards as learn_links
+from calviz.app import tables_and_cards as table_export
+from calviz.app.settings import Settings, md
+from calviz.app.tables_and_cards import sortable
+from calviz.core.entry_specs import Conventions, ConventionValue
+from calviz.core.metric_spec import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
+from calviz.core.table_export import csv_bytes
+from calviz.core.words import (
+    bins_words,
+    capitalised,
+    counted,
+    number,
+    points_cell,
+    range_end,
+    shorten,
+    signed_points,
+)
+from calviz.figures.convention_bars import EceByLibrary
+from calviz.figures.hundred_squares import Bullet
+from calviz.report.content import OF_ROWS, families, numbers, written_columns
+from calviz.report.content import texts as table_of_table
+from calviz.sample.results import MetricResult
+from calviz.verdicts import analysis
+from calviz.verdicts.evaluation import Written, missing, name_of, remarks
+
+# ---- All metrics in a table: values at once, intervals and noise floors family by family.
+
+
+ALL = "All families"
+#: Rows times classes up to which error bars are computed by default.
+AT_ONCE = 1_000_000
+#: Width of a picture in the table, in pixels.
+_PICTURE = 74
+#: Height of the table in pixels, alone and with the explanation of a metric below it.
+HEIGHT, HEIGHT_BESIDE = 620, 320
+
+#: Seconds between two drawings of a table that is still being filled in.
+REDRAW_EVERY = 0.5
+
+INTERVAL_HELP = (
+    "Bootstrap over the rows, 95 %. Corrected for the upward bias of errors that cannot fall below 0: an interval from 0 "
+    "on means that a calibrated model may show as much. Tick a row to see how it is computed."
+)
+Results = dict[str, MetricResult]
+#: Rows, settings and family whose error bars were complete in the last run.
+_COMPLETE = "calviz.metrics.there"
+
+
+def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
+    """Return the metrics of a family, or all; the ECE appears only once, under the name that fits these bins."""
+    same = "" if settings.scheme == "equal-width" else "ece"
+    return tuple(m.key for m in METRICS if family in (ALL, m.family) and m.key != same)
+
+
+def is_small(settings: Settings) -> bool:
+    """Whether the data are so small that error bars are computed by default."""
+    data = settings.sample.data
+    return data.n * max(1, data.n_classes) <= AT_ONCE
+
+
+def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Results:
+    """Draw the table and, below it, what the chosen metric means; return the results, for the export.
+
+    Values are shown first; error bars are filled in family by family.
+    """
+    # Progress is shown above the table, which is longer than the screen, so that readers see that more is coming.
+    progress, place = st.container(), st.empty()
+    keys = keys_of(family, settings)
+    with (
+        progress,
+        st.spinner(
+            f"Computing {len(keys)} metrics of {counted(settings.sample.data.rows, 'row')} …",
+            show_time=True,
+        ),
+    ):
+        results: Results = dict(cached.metrics(settings, keys, error_bars=False).metrics)
+        others = _other_values(settings, keys)
+    if error_bars and settings.sample.data.n > 1:
+        wanted_families = [f for f in families() if family in (ALL, f)]
+        # Error bars that were complete in the last run are there at once; drawing the table repeatedly would take a second.
+        shown = (settings.rows_key, settings.reduction_and_bins_key, family)
+        is_complete = st.session_state.get(_COMPLETE) == shown
+        drawn_at = -math.inf
+        for at, each in enumerate(wanted_families, start=1):
+            if not is_complete and monotonic() - drawn_at > REDRAW_EVERY:
+                with place.container():
+                    _draw_table(results, settings, others)
+                drawn_at = monotonic()
+            words = f"Resampling {counted(settings.sample.data.rows, 'row')}: {each} ({at} of {len(wanted_families)}) …"
+            with progress, st.spinner(words, show_time=True):
+                evaluation = cached.metrics(settings, keys_of(each, settings), error_bars=True)
+            results.update(evaluation.metrics)
+        st.session_state[_COMPLETE] = shown
+    with place.container():
+        _reacting_table(results, settings, others)
+    return results
+
+
+def _other_values(
+    settings: Settings, keys: tuple[str, ...]
+) -> dict[str, Mapping[str, MetricResult]]:
+    """Return the values of the selected rows and of the pinned state, by the name of their column; without error bars."""
+    values: dict[str, Mapping[str, MetricResult]] = {}
+    chosen = state.current(settings)
+    if chosen is not None and chosen.rows.size:
+        with settings.compute_lock:
+            part = state.sample_of(settings, chosen)
+            values["selected"] = analysis.evaluate(part, keys, ci=False).metrics
+    if pinned := on_page.values(settings, keys):
+        values["pinned"] = pinned
+    return values
+
+
+@st.fragment
+def _reacting_table(
+    results: Results, settings: Settings, others: Mapping[str, Mapping[str, MetricResult]]
+) -> None:
+    """Draw the table that reacts to a click; a fragment, so that the page does not run again."""
+    with page_guard.boundary():
+        event = _draw_table(results, settings, others, select=True)
+        rows = event.selection.rows if event is not None else []
+        if rows:
+            details(results[list(results)[rows[0]]])
+        else:
+            st.caption("Tick a row to read what the metric means, its formula and its source.")
+    _reasons(results)
+
+
+def _reasons(results: Results) -> None:
+    """Draw remarks about values, and why some metrics have no value, each reason once."""
+    for names, text in remarks(results.values()):
+        st.caption(f"{md(names, 1_000)}: {md(text, 500)}")
+    for names, reason in missing(results.values()):
+        # In "undefined: on no class is the confidence below the accuracy.", the part after the colon is the reason for these labels.
+        subject, explanation = (
+            reason.split(": ", 1) if ": " in reason else ("not available", reason)
+        )
+        st.caption(f"{md(capitalised(subject), 200)} ({md(names, 1_000)}): {md(explanation, 500)}")
+
+
+def _draw_table(
+    results: Results,
+    settings: Settings,
+    others: Mapping[str, Mapping[str, MetricResult]],
+    *,
+    select: bool = False,
+) -> Any:
+    """Draw the table of the results; with `select`, return its event."""
+    texts = table_of_table(results)
+    for at, (name, other) in enumerate(others.items(), start=2):
+        texts.insert(at, name, [_other(other.get(key)) for key in results])
+    if any(r.interval is not None for r in results.values()):
+        bullets = Bullet.column(results.values())
+        texts.insert(
+            2 + len(others), bullet.COLUMN, bullet.column(bullets, shared=False, width=_PICTURE)
+        )
+    # Reasons why a metric is not available are listed below the table, each once.
+    unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
+    # So that the table fits beside the sidebar in a window of 1,280 pixels: families, which can be chosen above, give way to
+    # other values, and are shorter.
+    if others:
+        unused.append("family")
+    texts["family"] = texts["family"].str.replace(" and ", ", ")
+    texts = texts.drop(columns=unused)
+    options: dict[str, Any] = {}
+    height = HEIGHT
+    if select:
+        key = f"calviz.metrics.{hash((settings.rows_key, settings.reduction, *results))}"
+        options = {"on_select": "rerun", "selection_mode": "single-row", "key": key}
+        if st.session_state.get(key, {}).get("selection", {}).get("rows"):
+            height = HEIGHT_BESIDE
+    columns = _columns()
+    return st.dataframe(
+        _sortable(texts, results, others),
+        hide_index=True,
+        height=min(height, 38 + 35 * len(texts)),
+        column_config={name: columns[name] for name in texts.columns},
+        placeholder="n/a",
+        alt="All metrics: value, interval, noise floor, p-value",
+        **options,
+    )
+
+
+def _columns() -> dict[str, Any]:
+    """Return how each column is shown, by name."""
+    return {
+        "metric": st.column_config.TextColumn(width=194, pinned=True),
+        "value": st.column_config.Column(width=64, alignment="right"),
+        "selected": st.column_config.Column(
+            width=78,
+            alignment="right",
+            help="The value of the selected rows alone; no test is run on them.",
+        ),
+        "pinned": st.column_config.Column(
+            width=80, alignment="right", help="The value in the pinned state."
+        ),
+        bullet.COLUMN: bullet.config(width=_PICTURE),
+        "95 % interval": st.column_config.TextColumn(width=112, help=INTERVAL_HELP),
+        "noise: mean": st.column_config.Column(
+            width=81,
+            alignment="right",
+            help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
+            "the same number of rows.",
+        ),
+        "noise: 95 %": st.column_config.Column(
+            width=81,
+            alignment="right",
+            help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
+        ),
+        "p-value": st.column_config.Column(
+            width=58,
+            alignment="right",
+            help="How often a perfectly calibrated model shows a value at least as extreme.",
+        ),
+        OF_ROWS: st.column_config.TextColumn(
+            width=120,
+            help="How close the value is to that of the rows behind the profile: exact, within a bound, or not known.",
+        ),
+        "better": st.column_config.TextColumn(width=50, help="Which values are better."),
+        "family": st.column_config.TextColumn(width=166),
+    }
+
+
+def _other(result: MetricResult | None) -> str:
+    return Written(result).value if result is not None and result.available else ""
+
+
+def _sortable(
+    texts: pd.DataFrame, results: Results, others: Mapping[str, Mapping[str, MetricResult]]
+) -> Any:
+    floors = [r.noise_floor for r in results.values()]
+    columns = {
+        "value": [r.value for r in results.values()],
+        "noise: mean": [math.nan if f is None else f.mean for f in floors],
+        "noise: 95 %": [math.nan if f is None else f.q95 for f in floors],
+        "p-value": [math.nan if f is None else f.p_value for f in floors],
+    }
+    for name, other in others.items():
+        columns[name] = [other[key].value if key in other else math.nan for key in results]
+    return sortable(texts, {name: columns[name] for name in columns if name in texts.columns})
+
+
+#: Columns that are left out if they are empty.
+OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value")
+
+
+def details(result: MetricResult) -> None:
+    """Draw what a metric means, its formula, its source, and how this value was computed."""
+    metric = METRICS[result.key]
+    with st.container(border=True):
+        st.subheader(name_of(result), anchor=False)
+        st.markdown(md(metric.summary, 2_000))
+        if not result.available:
+            st.markdown(f"**Not available:** {md(result.reason or 'undefined', 500)}")
+        if result.note:
+            st.markdown(md(result.note, 500))
+        st.latex(metric.formula)
+        low, high = (range_end(v) for v in metric.bounds)
+        facts = [f"Better: {DIRECTION_WORDS[metric.direction]}", f"range {low} to {high}"]
+        facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
+        facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
+        if result.interval_method:
+            facts.append(f"interval: {INTERVAL_WORDS[result.interval_method]}")
+        st.markdown(md(" · ".join(facts), 1_000))
+        st.caption(
+            f"Source: {md(metric.reference, 500)}. On the command line and in JSON: `{metric.key}`. "
+            f"[More]({learn_links.address(metric.key)})"
+        )
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+# ---- The contents of the export of all metrics.
+
+
+def draw(results: Results, settings: Settings, stem: str) -> None:
+    """Draw the export of the metrics."""
+    table_export.offer(
+        lambda form: text_export(results, settings, form), f"{stem}-metrics", key="calviz.metrics"
+    )
+
+
+def text_export(results: Results, settings: Settings, form: str) -> str:
+    """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
+    if form == "CSV":
+        return csv_bytes(numbers(results)).decode()
+    shown = written_columns(results)
+    right = [c for c in ("value", "noise: mean", "noise: 95 %", "p-value") if c in shown.columns]
+    return table_export.for_papers(form, shown, caption=caption(settings), right=right)
+
+
+def caption(settings: Settings) -> str:
+    """Return a caption that says where the numbers come from, in plain text."""
+    return f"{source(settings)}; noise: the same metric if the model were perfectly calibrated."
+
+
+def source(settings: Settings) -> str:
+    """Return the file, the rows and the settings, in plain text."""
+    parts = [shorten(settings.entry.title, 80), f"digest {settings.entry.short_digest}"]
+    if len(settings.entry.loaded.models) > 1:
+        parts.append(f"model {shorten(settings.model, 40)}")
+    return " · ".join([*parts, settings.sample.words])
+
+
+# ---- The ECE of the same predictions as other libraries define it: a figure, a table, and why the values differ.
+
+
+#: Height in pixels of a row of the table, for up to four lines of text.
+ROW_HEIGHT = 86
+NUMBERS = ("value", "difference", "if calibrated")
+
+
+@st.fragment
+def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None:
+    """Draw the section; on large data it is computed only on request."""
+    with page_guard.boundary():
+        st.subheader("Why do other tools say something else?", anchor=False)
+        st.caption(
+            "Libraries mean different things by ECE. These are the values that each gives for these "
+            "predictions when nobody sets an option; calviz computes them without the libraries."
+        )
+        if not at_once and not st.toggle(
+            "Compute the ECE of other libraries",
+            key="libraries",
+            bind="query-params",
+            help=f"On {counted(settings.sample.data.rows, 'row')} this takes some seconds.",
+        ):
+            return
+        conventions = results.conventions(settings)
+        st.markdown(sentence(conventions))
+        figure = EceByLibrary.of(conventions)
+        diagram.chart(
+            figure,
+            key="conventions",
+            filename="ece-by-library",
+        )
+        _draw(conventions)
+        with st.popover("Export", icon=":material/download:"):
+            table_export.offer(
+                lambda form: text(conventions, settings, form),
+                f"{stem}-libraries",
+                key="calviz.libraries",
+            )
+
+
+def sentence(conventions: Conventions) -> str:
+    """Say how far apart the values are, and what to compare them with, in markdown."""
+    low, high = conventions.span
+    words = (
+        f"From **{points_cell(low, 2)}** to **{points_cell(high, 2)} points**, depending on who is asked; calviz says "
+        f"**{points_cell(conventions.ece, 2)}**."
+    )
+    if conventions.redraws:
+        words += (
+            " A perfectly calibrated model with the same number of rows would not show 0 either: compare each value "
+            "with its own “if calibrated”, not with the others."
+        )
+    else:
+        noise = f" A calibrated model would show {points_cell(conventions.noise, 2)} points by calviz's definition; what it would show"
+        words += f"{noise} by the others is not computed on data of this size."
+    return words
+
+
+def _in_order(conventions: Conventions) -> list[ConventionValue]:
+    """Return what the other libraries give, in the order of the figure: the largest first, those without a value last."""
+    return sorted(conventions, key=lambda v: -v.value if v.available else math.inf)
+
+
+def table(conventions: Conventions) -> pd.DataFrame:
+    """Return calviz and every convention as texts, one row each."""
+    rule = f"{bins_words(**conventions.params)}, (a, b]"
+    records = [
+        (
+            "calviz",
+            conventions.ece,
+            "",
+            conventions.noise,
+            rule,
+            "It is what the others are compared with.",
+        )
+    ]
+    records += [
+        (
+            f"{v.convention.library} {v.convention.call}",
+            v.value,
+            signed_points(v.value - conventions.ece, 2),
+            v.noise,
+            v.convention.rule,
+            v.convention.why if v.reason is None else capitalised(v.reason),
+        )
+        for v in _in_order(conventions)
+    ]
+    columns = ["library, function", *NUMBERS, "its default", "why it differs"]
+    texts = pd.DataFrame(records, columns=columns)
+    texts["value"] = [points_cell(v, 2) or "n/a" for v in texts["value"]]
+    texts["if calibrated"] = [points_cell(v, 2) for v in texts["if calibrated"]]
+    return texts if conventions.redraws else texts.drop(columns="if calibrated")
+
+
+def text(conventions: Conventions, settings: Settings, form: str) -> str:
+    """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
+    if form == "CSV":
+        return csv_bytes(conventions.frame().reset_index()).decode()
+    texts = table(conventions).drop(columns="why it differs")
+    right = [c for c in NUMBERS if c in texts.columns]
+    caption = f"ECE in points by the defaults of other libraries: {source(settings)}."
+    return table_export.for_papers(form, texts, caption=caption, right=right)
+
+
+def _draw(conventions: Conventions) -> None:
+    texts, others = table(conventions), _in_order(conventions)
+    numbers = {
+        "value": [conventions.ece, *(v.value for v in others)],
+        "difference": [math.nan, *(v.value - conventions.ece for v in others)],
+        "if calibrated": [conventions.noise, *(v.noise for v in others)],
+    }
+    config = {
+        "library, function": st.column_config.TextColumn(width=188, pinned=True),
+        "value": st.column_config.Column(width=64, alignment="right", help="In points."),
+        "difference": st.column_config.Column(
+            width=80, alignment="right", help="To calviz's ECE, in points."
+        ),
+        "if calibrated": st.column_config.Column(
+            width=92,
+            alignment="right",
+            help="What this convention gives on average for a perfectly calibrated model with the same number of "
+            "rows, in points.",
+        ),
+        "its default": st.column_config.TextColumn(width=190),
+        "why it differs": st.column_config.TextColumn(width=300),
+    }
+    st.dataframe(
+        sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),
+        hide_index=True,
+        row_height=ROW_HEIGHT,
+        height=38 + ROW_HEIGHT * len(texts),
+        placeholder="–",
+        alt="ECE by library: value, difference to calviz, its default, why it differs",
+        column_config={name: config[name] for name in texts.columns},
+    )

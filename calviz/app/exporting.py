@@ -1,0 +1,479 @@
+"""Report, chosen figures, PDF."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from calviz.app import decide_cutoff as cutoff
+from calviz.app import decide_cutoff as grade_table
+from calviz.app import diagnose_groups as tested_slices
+from calviz.app import diagram, jobs
+from calviz.app import diagram as clipboard
+from calviz.app import jobs as long_work
+from calviz.app import models_compared as models
+from calviz.app import recalibrate_comparison as comparison_job
+from calviz.app import recalibrate_learning_curve as learning_curve_page
+from calviz.app import settings as link_choice
+from calviz.app import settings as results
+from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app.settings import Settings, md
+from calviz.comparison.comparison_results import Comparison
+from calviz.comparison.study_results import LearningCurve
+from calviz.core.entry_specs import FIGURES
+from calviz.core.errors import CalvizError, NotAvailable, OptionError
+from calviz.core.words import file_size, keep_units_together
+from calviz.figures.style import COLUMNS
+from calviz.report import printing as pdf
+from calviz.report.content import (
+    PRESETS,
+    SECTIONS,
+    NeededWork,
+    Origin,
+    Preset,
+    Subject,
+    in_order,
+    sections_of,
+)
+from calviz.report.document import Part, Report, bind, make_part
+from calviz.report.printing import LETTERS, Panel, caption_of, to_sheet
+from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
+
+# ---- A page of HTML as PDF: a button that prints it, then one that downloads it.
+
+
+def draw(html: str, filename: str, *, key: str) -> None:
+    """Print on request, as it takes seconds; if nothing on this machine can print, disable the button and say why.
+
+    Parameters
+    ----------
+    html : str
+        A self-contained page.
+    filename : str
+    key : str
+        Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
+    """
+    if reason := pdf.why_not():
+        st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
+        return
+    digest, state_key = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
+    printed: tuple[str, bytes] | None = st.session_state.get(state_key)
+    if printed is None or printed[0] != digest:
+        help = "Printed by the browser that is on this machine; takes some seconds."
+        icon = ":material/picture_as_pdf:"
+        if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help):
+            return
+        with st.spinner("Printing …", show_time=True):
+            printed = digest, pdf.to_pdf(html)
+        st.session_state[state_key] = printed
+    st.download_button(
+        f"PDF ({file_size(len(printed[1]))})",
+        printed[1],
+        filename,
+        "application/pdf",
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"{key}.PDF",
+    )
+
+
+# ---- The page Report: the choice of its contents, the job that makes it, and the downloads.
+
+
+PLACE = "report"
+#: The sections that use what was chosen on the page Decisions; the section on grades also depends on the preset.
+GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
+#: The section for data with times.
+OVER_TIME = "over-time"
+#: Height of the preview in pixels.
+HEIGHT = 900
+
+
+@dataclass(frozen=True, eq=False)
+class PageResults:
+    """Results and choices of other pages for these data, for the report."""
+
+    comparison: Comparison | None
+    learning: LearningCurve | None
+    chosen: models.Chosen | None
+    question: tested_slices.SlicesChoice | None
+    preset: Preset | None = None
+    cutoff: float | None = None
+    grades: str | None = None
+
+    def of(self, work: NeededWork) -> object:
+        """Return the result of a kind of work, or what identifies it; None if nothing was asked for."""
+        return {
+            "comparison": self.comparison,
+            "learning": self.learning,
+            "models": None if self.chosen is None else self.chosen.key,
+            "slices": self.question,
+        }[work]
+
+    def identity(self, key: str) -> str:
+        """Identify what a section is made of in addition to the rows and the settings."""
+        work = SECTIONS[key].shows_result
+        if work is None:
+            # The cutoff and the column of grades were chosen on the page Decisions.
+            decisions = {
+                GRADES: (self.preset, self.grades),
+                DECISIONS: self.cutoff,
+                METRICS: self.cutoff,
+            }
+            return repr(decisions.get(key))
+        result = self.of(work)
+        # Results are compared by identity, choices by value.
+        return str(id(result)) if work in ("comparison", "learning") else repr(result)
+
+
+def explore_report_page(settings: Settings) -> None:
+    """Draw the choices, the job, the downloads and the preview."""
+    inputs = results_of_pages(settings)
+    keys, preset = _sections(settings, inputs)
+    inputs = replace(inputs, preset=preset)
+    title, author, notes, date = _own_words(settings)
+    if not keys:
+        st.info("Choose at least one section.", icon=":material/info:")
+        return
+    requested = {(key, inputs.identity(key)) for key in keys}
+    work = LongWork(
+        PLACE,
+        _key(settings),
+        "Making the report",
+        lambda: _work(settings, inputs, keys),
+        answers=lambda part: part[1] >= requested,
+    )
+    status = long_work.draw(
+        work,
+        Button("Make the report", ":material/description:", "calviz.report.make"),
+        StateWords(
+            stopped=lambda _: "Stopped before the report was made.",
+            out_of_date="The report that was made does not hold all of these sections as they are now.",
+        ),
+    )
+    if status.result is None or not work.answers(status.result):
+        return
+    part: Part = status.result[0]
+    chosen = _with_sections(part, keys)
+    _downloads(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
+
+
+def results_of_pages(settings: Settings) -> PageResults:
+    """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
+    comparison = _latest(comparison_job.PLACE, settings)
+    learning = _latest(learning_curve_page.PLACE, settings)
+    chosen = models.usual(settings.entry)
+    grades = grade_table.chosen_grade_table()
+    return PageResults(
+        comparison if isinstance(comparison, Comparison) else None,
+        learning if isinstance(learning, LearningCurve) else None,
+        chosen if len(chosen.models) > 1 else None,
+        tested_slices.last_question(settings),
+        cutoff=cutoff.chosen(),
+        grades=grades if grades in possible_grade_columns(settings.whole) else None,
+    )
+
+
+def _latest(place: str, settings: Settings) -> object:
+    """Return the latest result of a page if it is about these rows, else None."""
+    # The same rows apart from the split, as some splits fit and others judge.
+    job = jobs.latest(place, replace(settings, split=None).rows_key)
+    result = None if job is None or job.running else job.result
+    return getattr(result, "comparison", result)
+
+
+def subject(settings: Settings, inputs: PageResults) -> Subject:
+    """Return the subject of the report."""
+    entry = settings.entry
+    several = len(entry.loaded.models) > 1
+    return Subject(
+        settings.sample,
+        title=f"{entry.title}, {settings.model}" if several else entry.title,
+        origin=Origin.of(entry.loaded, entry.options),
+        comparison=inputs.comparison,
+        learning=inputs.learning,
+        slices=None
+        if inputs.question is None
+        else tested_slices.measure(settings, inputs.question),
+        preset=inputs.preset,
+        cutoff=inputs.cutoff,
+        grades=inputs.grades,
+    )
+
+
+def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...], Preset | None]:
+    """Draw the choice of sections, or of a guideline's sections; those without content are not offered."""
+
+    def has_content(work: NeededWork | None) -> bool:
+        # The report measures slices itself if none were asked for on their page.
+        if work == "slices":
+            return bool(settings.whole.groups)
+        return work is None or inputs.of(work) is not None
+
+    applicable = _applicable(settings, inputs.grades)
+    applicable[OVER_TIME] = settings.whole.times is not None
+    offered = {
+        s.key: s for s in in_order() if has_content(s.shows_result) and applicable.get(s.key, True)
+    }
+
+    def choose() -> None:
+        named = st.session_state.get("preset")
+        keys = sections_of(named) if named in PRESETS else tuple(offered)
+        st.session_state["sections"] = [key for key in keys if key in offered]
+
+    preset = st.segmented_control(
+        "Preset",
+        ("all", *PRESETS),
+        default="all",
+        required=True,
+        key="preset",
+        bind="query-params",
+        on_change=choose,
+        help="\n".join(f"- {name}: {preset_spec.source}" for name, preset_spec in PRESETS.items()),
+    )
+    if preset in PRESETS and "sections" not in st.session_state:
+        choose()  # for a link that names only the preset
+    chosen = st.pills(
+        "Sections",
+        tuple(offered),
+        selection_mode="multi",
+        default=None if "sections" in st.session_state else tuple(offered),
+        format_func=lambda key: offered[key].title if key in offered else str(key),
+        key="sections",
+        bind="query-params",
+        help="\n".join(
+            f"- {s.title}: {s.summary[:1].lower()}{s.summary[1:]}" for s in offered.values()
+        ),
+    )
+    missing = [words for work, words in _FOR_MORE_SECTIONS.items() if not has_content(work)]
+    if missing:
+        st.caption(f"For more sections: {'; '.join(missing)}.")
+    if preset in PRESETS:
+        try:
+            sections_of(preset, Subject(settings.sample, grades=inputs.grades))
+        except OptionError as reason:
+            st.info(md(str(reason), 1_000), icon=":material/info:")
+    keys = tuple(key for key in offered if key in (chosen or ()))
+    return keys, preset if preset in PRESETS else None
+
+
+def _applicable(settings: Settings, column: str | None) -> dict[str, bool]:
+    """Return whether the sections on decisions and grades apply to these data, by section."""
+    try:
+        decidable(settings.sample)
+    except NotAvailable:
+        return {DECISIONS: False, GRADES: False}
+    # Groups that do not look like grades can be declared as such: by the preset "credit", or on the page Decisions.
+    is_declared = column is not None or st.session_state.get("preset") == "credit"
+    return {GRADES: has_grades(settings.whole) or (is_declared and bool(settings.whole.groups))}
+
+
+#: What to do so that more sections are offered, by the work that they need.
+_FOR_MORE_SECTIONS: dict[NeededWork, str] = {
+    "comparison": "compare recalibrators on the page *Recalibrate*",
+    "learning": "draw curves on the page *Learning curve*",
+    "models": "open the file of another model on the page *Compare models*",
+}
+
+
+def _own_words(settings: Settings) -> tuple[str, str, str, str]:
+    """Draw the fields for the user's own words, which are not part of the link."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        title = st.text_input(
+            "Title",
+            placeholder=settings.entry.title[:80],
+            max_chars=200,
+            key="calviz.report.title",
+            persist_state="session",
+        )
+        author = st.text_input(
+            "Author", max_chars=200, key="calviz.report.author", persist_state="session"
+        )
+        date = st.date_input(
+            "Date",
+            value=None,
+            format="YYYY-MM-DD",
+            width=160,
+            key="calviz.report.date",
+            help="Without a date the same data and settings give the same file, byte by byte.",
+            persist_state="session",
+        )
+    notes = st.text_area(
+        "Notes",
+        placeholder="What the predictions are, what was decided, by whom.",
+        max_chars=20_000,
+        height=100,
+        key="calviz.report.notes",
+        help="Plain text; an empty line begins a new paragraph.",
+        persist_state="session",
+    )
+    return title or "", author or "", notes or "", "" if date is None else str(date)
+
+
+def _key(settings: Settings) -> tuple[str, ...]:
+    return (*settings.rows_key, *settings.reduction_and_bins_key)
+
+
+#: Requested sections, each with the identity of what it was made of.
+MadeSections = frozenset[tuple[str, str]]
+
+
+def _with_sections(part: Part, keys: Sequence[str]) -> Part:
+    return replace(
+        part,
+        sections=tuple(w for w in part.sections if w.section.key in keys),
+        shared=tuple(w for w in part.shared if w.section.key in keys),
+    )
+
+
+def _work(
+    settings: Settings, inputs: PageResults, keys: tuple[str, ...]
+) -> Callable[[Job], tuple[Part, MadeSections]]:
+    report_subject = subject(settings, inputs)
+    aligned = None
+    if inputs.chosen is not None and any(SECTIONS[key].shows_result == "models" for key in keys):
+        job_of_page = jobs.find(models.PLACE, models.job_key(inputs.chosen, settings))
+        if job_of_page is not None and job_of_page.state == "finished":
+            report_subject = replace(report_subject, models=job_of_page.result)
+        else:
+            with suppress(CalvizError):  # models of other rows: the page Compare models says why
+                aligned = models.alignment(inputs.chosen, settings.split)
+
+    made_sections = frozenset((key, inputs.identity(key)) for key in keys)
+
+    def work(job: Job) -> tuple[Part, MadeSections]:
+        def progress(title: str, done: int, total: int) -> None:
+            job.progress(done, total, title)
+
+        full_subject = report_subject
+        if aligned is not None:
+            full_subject = replace(report_subject, models=models.compared(job, aligned, settings))
+        return make_part(full_subject, sections=keys, progress=progress), made_sections
+
+    return work
+
+
+def _downloads(report: Report, settings: Settings) -> None:
+    """Draw the downloads, and a preview of the page."""
+    stem = settings.file_stem
+    with st.spinner("Writing …"):
+        html = report.html()
+        files = (
+            ("HTML", html, f"{stem}-report.html", "text/html", "One file that opens anywhere."),
+            ("Markdown", report.markdown(), f"{stem}-report.md", "text/markdown", "A model card."),
+            (
+                "Tables",
+                report.archive(),
+                f"{stem}-tables.zip",
+                "application/zip",
+                "All tables as CSV, Markdown and LaTeX.",
+            ),
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, content, name, mime, help in files:
+            length = len(content if isinstance(content, bytes) else content.encode())
+            st.download_button(
+                f"{label} ({file_size(length)})",
+                content,
+                name,
+                mime,
+                type="primary" if label == "HTML" else "secondary",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"calviz.report.{label}",
+                help=help,
+            )
+        draw(html, f"{stem}-report.pdf", key="calviz.report")
+        preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
+    st.caption(
+        "The file holds summaries, not the rows of your file; with few rows the points of a curve may be single "
+        "scores. It needs no network. Pictures are saved from it as PNG or SVG, with a caption if you like; its "
+        "print view fits paper."
+    )
+    if preview:
+        # The content security policy of the page lets only its own two scripts run, and every text in it is escaped.
+        with st.container(border=True):
+            st.iframe(html, height=HEIGHT, alt="Preview of the report")
+
+
+# ---- The page Figures: the choice of panels and widths, one caption for all, and downloads as SVG, PNG and PDF.
+
+
+#: The panels that are chosen at first.
+_FIRST = ("reliability", "risk-coverage")
+#: Height of the preview in pixels until it is drawn.
+_HEIGHT = 620
+
+
+def explore_builder(settings: Settings) -> None:
+    """Draw the choices, the preview and the downloads."""
+    keys, wide, columns, with_caption = _choices()
+    panels: list[Panel] = []
+    for key in keys:
+        spec = FIGURES[key]
+        try:
+            with results.sample_with_spinner(settings, f"Computing: {spec.label} …") as sample:
+                figure = sample.once(spec.compute)
+            panels.append(Panel(figure, wide=key in wide))
+        except CalvizError as reason:
+            st.caption(f"{md(spec.label)}: {md(str(reason), 300)}")
+    if not panels:
+        st.info("Choose at least one panel.", icon=":material/info:")
+        return
+    stem = f"{settings.file_stem}-figure"
+    with st.spinner("Drawing …"):
+        html = to_sheet(
+            panels, columns=columns, name=stem, caption=with_caption, theme=diagram.theme()
+        )
+    # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
+    # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
+    st.iframe(html, height=_HEIGHT, alt="Preview of the figure, with buttons that save and copy it")
+    st.caption(f"As it is saved: on white paper, {COLUMNS[columns]:g} inches wide.")
+    draw(html, f"{stem}.pdf", key="calviz.figures")
+    caption = caption_of(panels)
+    st.subheader("Caption", anchor=False)
+    st.markdown(md(keep_units_together(caption), 5_000))
+    clipboard.text(caption, "Copy the caption", key="calviz.figures.caption")
+
+
+def _choices() -> tuple[list[str], list[str], int, bool]:
+    """Draw the choices; return the panels in order, those as wide as the sheet, the number of columns, and whether to add a caption."""
+    labels = {spec.key: spec.label for spec in FIGURES}
+
+    def label(key: str) -> str:
+        return labels.get(key, str(key))
+
+    first, second = st.columns([2, 1], gap="medium")
+    below = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    keys = first.multiselect(
+        "Panels, in their order",
+        list(labels),
+        default=[key for key in _FIRST if key in labels],
+        format_func=label,
+        max_selections=len(LETTERS),
+        key="panels",
+        bind="query-params",
+    )
+    with below:
+        columns = link_choice.one_of(
+            "Width",
+            {n: f"{n} column{'s' if n == 2 else ''}, {width:g} in" for n, width in COLUMNS.items()},
+            default=2,
+            key="sheet",
+            help="Text is 7 to 8 points high.",
+        )
+        with_caption = st.toggle("Caption in the picture", key="sheet-caption", bind="query-params")
+    wide = second.multiselect(
+        "As wide as both columns",
+        keys,
+        format_func=label,
+        placeholder="none",
+        key="wide",
+        bind="query-params",
+        disabled=columns == 1,
+    )
+    return keys, wide, 1 if columns == 1 else 2, with_caption

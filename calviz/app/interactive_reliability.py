@@ -1,0 +1,194 @@
+"""The interactive reliability diagram: click a bin or drag over several to see their rows, classes and slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from calviz.app import diagram
+from calviz.app import diagram as browser
+from calviz.app import navigation as page_guard
+from calviz.app import pinned as on_page
+from calviz.app import rows_shown as panel
+from calviz.app import selection as overlay
+from calviz.app import selection as state
+from calviz.app import settings as link_choice
+from calviz.app import settings as results
+from calviz.app import tables_and_cards as csv_download
+from calviz.app import tables_and_cards as tables
+from calviz.app.selection import Bins, bounds
+from calviz.app.settings import Settings, md
+from calviz.figures.curve_estimates import CurveKind
+from calviz.figures.reliability import Reliability
+
+#: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
+WIDTH = 460
+#: Curves that may be drawn over the bars.
+CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
+_PICKS = {"click": "a bin by a click", "drag": "a range by a drag"}
+
+
+@st.fragment
+def explore(settings: Settings) -> None:
+    """Draw the diagram, the table of its bins beside it, and the selected rows below."""
+    with page_guard.boundary():
+        with st.container(horizontal=True, gap="medium"):
+            curves = st.segmented_control(
+                "Curves without bins",
+                CURVES,
+                selection_mode="multi",
+                key="curves",
+                bind="query-params",
+                format_func=lambda kind: CURVES[kind],
+                help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
+                "by isotonic regression (CORP), which may only rise.",
+            )
+            pick = link_choice.one_of(
+                "Pick",
+                _PICKS,
+                default="click",
+                key="pick",
+                help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
+            )
+        figure = results.reliability(settings, tuple(k for k in CURVES if k in curves))
+        row, below = st.container(horizontal=True, gap="small"), st.container()
+        # Drawn before the diagram, which takes the browser longest.
+        with below:
+            panel.draw_panel(
+                settings,
+                hint="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
+                "and on every page.",
+            )
+        with row.container(width=WIDTH + diagram.WIDER * (browser.size() == "wide")):
+            chart(
+                figure,
+                settings,
+                key="reliability.chart",
+                drag=pick == "drag",
+                larger=True,
+                answers_first=True,
+            )
+        with row.container():
+            _table(figure, settings)
+    # The fragment comes first, as it shows what a click asks for; then the page follows.
+    state.page_follows()
+
+
+def chart(
+    figure: Reliability,
+    settings: Settings,
+    *,
+    key: str,
+    drag: bool = False,
+    larger: bool = False,
+    answers_first: bool = False,
+) -> None:
+    """Draw the diagram with the selection in it; a click on a bin (with `drag`, a drag over several) selects their rows.
+
+    `answers_first` is passed to `state.choose`.
+    """
+    chart_key = f"{state.key(key)}{'.drag' * drag}"
+
+    def clicked() -> None:
+        points = st.session_state[diagram.widget_key(chart_key)].selection.points
+        bins = [b for b in map(customdata, points) if b is not None]
+        if bins:
+            state.choose(Bins(min(bins), max(bins)), by=key, answers_first=answers_first)
+
+    chosen = _bins()
+    diagram.draw_diagram(
+        figure,
+        key=chart_key,
+        on_select=clicked,
+        selected=None if chosen is None else (chosen.first, chosen.last),
+        larger=larger,
+        drag=drag,
+        beside=(*overlay.points(figure, settings), *on_page.points(settings)),
+    )
+
+
+def _bins() -> Bins | None:
+    chosen = state.rule()
+    return chosen if isinstance(chosen, Bins) else None
+
+
+def customdata(point: Any) -> int | None:
+    """Return the number that a clicked bar or point carries."""
+    data = point.get("customdata")
+    if isinstance(data, list | tuple):
+        data = data[0] if data else None
+    return int(data) if isinstance(data, int | float) else None
+
+
+def _table(figure: Reliability, settings: Settings) -> None:
+    """Draw the table of the bins, whose ticked rows are the selection, and its download."""
+    by = "reliability.bins"
+    key = state.key(by)
+    frame = figure.frame()
+    chosen = _bins()
+    ticked = (
+        []
+        if chosen is None
+        else [i for i, b in enumerate(figure.bin) if chosen.first <= b <= chosen.last]
+    )
+
+    def picked() -> None:
+        at = st.session_state[key].selection.rows
+        bins = [int(frame["bin"].iloc[i]) for i in at]
+        state.choose(Bins(min(bins), max(bins)) if bins else None, by=by, answers_first=True)
+
+    listed = _listed(frame, settings)
+    st.dataframe(
+        tables.with_signs(listed, {"gap": 1}),
+        hide_index=True,
+        height=min(560, 37 + 35 * len(listed)),
+        key=key,
+        on_select=picked,
+        selection_mode="multi-row",
+        selection_default=tables.ticked(ticked),
+        alt="The bins of the diagram",
+        column_config=_columns(figure),
+    )
+    csv_download.button(
+        "Download the bins as CSV",
+        lambda: frame.assign(bin=frame["bin"] + 1),
+        f"{settings.file_stem}-bins.csv",
+        key="calviz.bins.download",
+        quiet=True,
+    )
+
+
+def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Return the columns that are shown of the bins; the gap in points."""
+    return pd.DataFrame(
+        {
+            "bin": frame["bin"] + 1,
+            "scores": [bounds(settings.sample, b) for b in frame["bin"]],
+            "rows": frame["rows"],
+            "gap": 100 * frame["gap"],
+            "observed": frame["observed"],
+            "interval": [
+                f"{low:.3f} to {high:.3f}"
+                for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)
+            ],
+        }
+    )
+
+
+def _columns(figure: Reliability) -> dict[str, Any]:
+    """Return how the columns are shown, by name."""
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    return {
+        "bin": number(width=38),
+        "scores": text(width=92 if figure.sums.edges.size <= 51 and not _fine(figure) else 120),
+        "rows": number(width=54, format="localized"),
+        "observed": number(width=66, format="%.3f", help=md(figure.reduction.hit_label)),
+        "gap": number(width=48, help="Mean score minus observed, in points."),
+        "interval": text("95 % interval", width=108, help="Exact interval of the observed."),
+    }
+
+
+def _fine(figure: Reliability) -> bool:
+    return bool(figure.sums.params["scheme"] == "equal-mass")

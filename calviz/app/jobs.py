@@ -1,0 +1,670 @@
+"""Long work: queue, progress, stop, end of a session."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state.safe_session_state import SafeSessionState
+
+from calviz.app.settings import md
+from calviz.core.blocks import Stopped, watching
+from calviz.core.errors import CalvizError
+from calviz.core.limits import MAX_JOBS
+from calviz.core.words import capitalised
+
+# ---- The queue of jobs of all sessions: how many run at the same time, and which one is next.
+
+
+#: Seconds between two checks whether a waiting job is still wanted.
+JOB_QUEUE_CHECK_EVERY = 0.25
+
+
+class JobQueue:
+    """A queue for jobs: the owner with the fewest running jobs is served first, and among equals the job that came first.
+
+    Parameters
+    ----------
+    limit : callable
+        Number of jobs that may run at the same time; called whenever a job may start.
+    """
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[str, object]] = []
+        self._running: list[tuple[str, object]] = []
+
+    @contextmanager
+    def place(
+        self, owner: str, *, stopping: Callable[[], bool], report_ahead: Callable[[int], object]
+    ) -> Iterator[None]:
+        """Wait for a free place; the job may run inside this context.
+
+        Parameters
+        ----------
+        owner : str
+            Owner of the job; one owner with many jobs does not keep the others waiting.
+        stopping : callable
+            Called while waiting; `Stopped` is raised once it returns True.
+        report_ahead : callable
+            Called as ``report_ahead(ahead)`` with the number of jobs ahead whenever it may have changed; finally with 0.
+        """
+        ticket = (owner, object())
+        with self._changed:
+            self._waiting.append(ticket)
+        try:
+            self._wait(ticket, stopping, report_ahead)
+            yield
+        finally:
+            with self._changed:
+                for line in (self._waiting, self._running):
+                    if ticket in line:
+                        line.remove(ticket)
+                self._changed.notify_all()
+
+    def _wait(
+        self,
+        ticket: tuple[str, object],
+        stopping: Callable[[], bool],
+        report_ahead: Callable[[int], object],
+    ) -> None:
+        with self._changed:
+            while not stopping():
+                order = self._order()
+                if len(self._running) < self._limit() and order[0] == ticket:
+                    self._waiting.remove(ticket)
+                    self._running.append(ticket)
+                    report_ahead(0)
+                    return
+                report_ahead(len(self._running) + order.index(ticket))
+                self._changed.wait(JOB_QUEUE_CHECK_EVERY)
+        raise Stopped
+
+    def _order(self) -> list[tuple[str, object]]:
+        """Return the waiting jobs, the next one first."""
+        owners = [owner for owner, _ in self._running]
+        return sorted(self._waiting, key=lambda ticket: owners.count(ticket[0]))
+
+
+#: The queue of this server.
+JOB_QUEUE = JobQueue(lambda: MAX_JOBS.value)
+
+
+# ---- Jobs: long computations beside the page's script, watched from any page, stopped by a button or when the session ends.
+
+
+JobState = Literal["running", "finished", "stopped", "failed"]
+StepState = Literal["waiting", "running", "done", "failed"]
+Work = Callable[["Job"], Any]
+
+#: Number of the latest ended jobs of one place whose results are kept.
+KEPT_JOBS = 4
+#: Seconds after which the page of a disconnected browser is treated as closed.
+GRACE = 60.0
+
+_JOBS = "calviz.jobs"
+_LOG = logging.getLogger("calviz.app")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of the work: its state, and what it is doing or has led to."""
+
+    state: StepState
+    words: str = ""
+
+
+class Job:
+    """Work in a thread of its own. The work receives the job, reports its progress to it, and returns the result.
+
+    Everything that the work calls in the job's thread can be stopped at its `checkpoint`s. A job that was
+    asked to stop may still return a result: what it has finished.
+
+    Parameters
+    ----------
+    key : tuple of str
+        Identifies the data and the settings.
+    title : str
+        Title of the progress bar.
+    work : callable
+        ``work(job)``; must not call streamlit.
+    is_abandoned : callable
+        Whether nobody waits for the result any more.
+    owner : str
+        Owner of the job, a session; owners take turns in the queue.
+    """
+
+    def __init__(
+        self,
+        key: tuple[str, ...],
+        title: str,
+        work: Work,
+        is_abandoned: Callable[[], bool] = lambda: False,
+        owner: str = "",
+    ) -> None:
+        self.key, self.title, self._owner = key, title, owner
+        self.state: JobState = "running"
+        self.result: Any = None
+        self.error = ""
+        self.done, self.total, self.words = 0, 0, ""
+        #: Jobs of this server that have to end before this one can start.
+        self.ahead = 0
+        self._steps: dict[str, Step] = {}
+        self._lock = threading.Lock()
+        self._stop_request = threading.Event()
+        self._is_abandoned = is_abandoned
+        self._started_at = time.monotonic()
+        self._run_time: float | None = None
+        # A daemon thread: a server that is shut down does not wait for it.
+        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+
+    # ------------------------------------------------------------ for the work
+
+    def progress(self, done: int, total: int, words: str = "") -> None:
+        """Report the progress."""
+        self.done, self.total, self.words = done, total, words
+
+    def step(self, name: str, state: StepState, words: str = "") -> None:
+        """Set the state of a part; parts are shown in the order in which they are first named."""
+        with self._lock:
+            self._steps[name] = Step(state, words)
+
+    def stopping(self) -> bool:
+        """Whether the job should end."""
+        return self._stop_request.is_set() or self._is_abandoned()
+
+    # ------------------------------------------------------------ for the page
+
+    @property
+    def running(self) -> bool:
+        """Whether the job has not ended yet."""
+        return self.state == "running"
+
+    @property
+    def is_stop_requested(self) -> bool:
+        """Whether the job was asked to stop."""
+        return self._stop_request.is_set()
+
+    @property
+    def seconds(self) -> float:
+        """Run time so far, or in total once the job has ended."""
+        return time.monotonic() - self._started_at if self._run_time is None else self._run_time
+
+    @property
+    def steps(self) -> dict[str, Step]:
+        """The parts, by name."""
+        with self._lock:
+            return dict(self._steps)
+
+    def start(self) -> None:
+        """Start the job."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the job to stop; it does so at its next checkpoint."""
+        self._stop_request.set()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until the job has ended."""
+        self._thread.join(seconds)
+
+    # ------------------------------------------------------------
+
+    def _run(self, work: Work) -> None:
+        state: JobState = "finished"
+        try:
+            with JOB_QUEUE.place(self._owner, stopping=self.stopping, report_ahead=self._set_ahead):
+                self._started_at = time.monotonic()
+                with watching(self._check):
+                    self.result = work(self)
+            state = "stopped" if self._stop_request.is_set() else "finished"
+        except Stopped:
+            state = "stopped"
+        except CalvizError as error:
+            state, self.error = "failed", str(error)
+        except MemoryError:
+            state, self.error = "failed", "There is not enough memory for it."
+        except Exception:
+            _LOG.exception("a job failed")
+            state = "failed"
+            self.error = (
+                "Something went wrong that calviz did not foresee; your data are still loaded. "
+                "Please report it with the lines that the server wrote."
+            )
+        self._run_time = time.monotonic() - self._started_at
+        self.state = state
+
+    def _set_ahead(self, ahead: int) -> None:
+        self.ahead = ahead
+
+    def _check(self, doing: str) -> None:
+        if self.stopping():
+            raise Stopped
+        if doing:
+            self.words = doing
+
+
+def start(place: str, key: tuple[str, ...], title: str, work: Work) -> Job:
+    """Start a job that belongs to a place (a page), and stop the one that still runs there.
+
+    Parameters
+    ----------
+    place : str
+    key, title, work
+        See `Job`.
+    """
+    jobs = _jobs_of(place)
+    for other in jobs.values():
+        other.stop()
+    jobs.pop(key, None)
+    for old in list(jobs)[: max(0, len(jobs) + 1 - KEPT_JOBS)]:
+        del jobs[old]
+    context = get_script_run_ctx()
+    owner = context.session_id if context is not None else ""
+    job = jobs[key] = Job(key, title, work, _abandonment_check(), owner)
+    job.start()
+    return job
+
+
+def find(place: str, key: tuple[str, ...]) -> Job | None:
+    """Return the job that was started with this key, as long as its result is kept."""
+    return _jobs_of(place).get(key)
+
+
+def latest(place: str, about: tuple[str, ...] = ()) -> Job | None:
+    """Return the job that was started last; None if its key does not begin with `about`."""
+    job = next(reversed(_jobs_of(place).values()), None)
+    return job if job is not None and job.key[: len(about)] == about else None
+
+
+def all_jobs() -> dict[str, dict[tuple[str, ...], Job]]:
+    """Return all kept jobs of this session, by place."""
+    jobs: dict[str, dict[tuple[str, ...], Job]] = st.session_state.setdefault(_JOBS, {})
+    return jobs
+
+
+def _jobs_of(place: str) -> dict[tuple[str, ...], Job]:
+    return all_jobs().setdefault(place, {})
+
+
+def _abandonment_check() -> Callable[[], bool]:
+    """Return a function that says whether the browser has left this session for good.
+
+    It may be called often and from any thread. A short loss of connection must not end the work, so the
+    jobs are not tied to a session's caches, which are emptied at once.
+    """
+    context = get_script_run_ctx()
+    if context is None or not runtime.exists():
+        return lambda: False
+    server, session = runtime.get_instance(), context.session_id
+    checked_at = time.monotonic()
+    away_since: float | None = None
+
+    def is_abandoned() -> bool:
+        nonlocal checked_at, away_since
+        now = time.monotonic()
+        if now - checked_at > 1:
+            checked_at = now
+            if server.is_active_session(session):
+                away_since = None
+            elif away_since is None:
+                away_since = now
+        away = away_since is not None and now - away_since > GRACE
+        return away or server.state.name in ("STOPPING", "STOPPED")
+
+    return is_abandoned
+
+
+# ---- Release what a session holds once its browser has left for good.
+#
+# Streamlit keeps the state of a session for two minutes, so that a lost connection loses nothing. After that nobody can return
+# to it, but it stays in memory until the next visitor leaves. Freed memory is given back to the operating system; the C
+# library would keep it for the next visitor.
+
+
+#: Seconds after which a session cannot be resumed any more (streamlit's own limit plus a margin).
+RESUMABLE_FOR = 150.0
+#: Seconds between two checks.
+CHECK_EVERY = 15.0
+
+
+class Clearable(Protocol):
+    """Anything that can be emptied."""
+
+    def clear(self) -> None:
+        """Empty it."""
+
+
+class EndedSessions:
+    """Empties what belongs to sessions that have been disconnected for too long.
+
+    Parameters
+    ----------
+    is_connected : callable
+        ``is_connected(session)``: whether its browser is connected.
+    """
+
+    def __init__(self, is_connected: Callable[[str], bool]) -> None:
+        self._is_connected = is_connected
+        self._lock = threading.Lock()
+        self._contents: dict[str, tuple[Clearable, ...]] = {}
+        self._away_since: dict[str, float] = {}
+
+    def remember(self, session: str, *contents: Clearable) -> None:
+        """Register what a session holds; a later call replaces an earlier one."""
+        with self._lock:
+            self._contents[session] = contents
+            self._away_since.pop(session, None)
+
+    def release_ended(self, now: float) -> bool:
+        """Release what nobody can return to; return whether there was any."""
+        with self._lock:
+            before = len(self._contents)
+            for session in list(self._contents):
+                if self._is_connected(session):
+                    self._away_since.pop(session, None)
+                elif now - self._away_since.setdefault(session, now) > RESUMABLE_FOR:
+                    for part in self._contents.pop(session):
+                        part.clear()
+                    del self._away_since[session]
+            return len(self._contents) < before
+
+    def start_releasing(self) -> None:
+        """Check at intervals until the process ends, in a thread of its own."""
+
+        def release_forever() -> None:
+            while True:
+                time.sleep(CHECK_EVERY)
+                if self.release_ended(time.monotonic()):
+                    return_free_memory()
+
+        threading.Thread(target=release_forever, daemon=True, name="calviz-departed").start()
+
+
+@dataclass(frozen=True)
+class _State:
+    """The contents of a session's state."""
+
+    state: SafeSessionState
+
+    def clear(self) -> None:
+        for key in self.state.filtered_state:
+            with suppress(KeyError):
+                del self.state[key]
+
+
+def return_free_memory() -> None:
+    """Give free memory back to the operating system, as far as its C library can."""
+    gc.collect()
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+_lock = threading.Lock()
+_of_this_server: EndedSessions | None = None
+
+
+def remember(*contents: Clearable) -> None:
+    """Register what this session holds; it is emptied together with the session's state. Does nothing outside a server."""
+    global _of_this_server
+    context = get_script_run_ctx()
+    server = runtime.get_instance() if runtime.exists() else None
+    if context is None or not isinstance(server, runtime.Runtime):
+        return
+    with _lock:
+        if _of_this_server is None:
+            _of_this_server = EndedSessions(server.is_active_session)
+            _of_this_server.start_releasing()
+    _of_this_server.remember(context.session_id, *contents, _State(context.session_state))
+
+
+# ---- The view of a job: a progress bar, its parts, and a button to stop it.
+
+
+#: Seconds between two updates of the view.
+EVERY = 0.5
+
+_ICONS: dict[StepState, str] = {
+    "waiting": ":material/schedule:",
+    "running": ":material/hourglass_top:",
+    "done": ":material/check:",
+    "failed": ":material/close:",
+}
+
+
+def show_job(job: Job) -> None:
+    """Draw a running job and update the view until it has ended; then run the page once more.
+
+    For an ended job, only an error is shown: the page shows the result.
+    """
+    if job.running:
+        st.fragment(_watch, run_every=EVERY)(job)
+    elif job.state == "failed":
+        st.error(md(job.error, 2_000), icon=":material/error:")
+
+
+def _watch(job: Job) -> None:
+    if not job.running:
+        st.rerun(scope="app")
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{md(job.title)}** {_so_far(job)}", width="stretch")
+            st.button(
+                "Stopping …" if job.is_stop_requested else "Stop",
+                icon=":material/stop_circle:",
+                disabled=job.is_stop_requested,
+                on_click=job.stop,
+                key="calviz.job.stop",
+                help="What is finished by then is kept.",
+            )
+        if job.ahead:
+            st.caption(waiting_words(job.ahead))
+            return
+        st.progress(job.done / job.total if job.total else 0.0)
+        for name, step in job.steps.items():
+            words = f" · {md(step.words, 300)}" if step.words else ""
+            colour = ":gray[{}]" if step.state == "waiting" else "{}"
+            st.markdown(colour.format(f"{_ICONS[step.state]} {md(name)}{words}"))
+        if job.words:
+            st.caption(md(capitalised(job.words)))
+
+
+def waiting_words(ahead: int) -> str:
+    """Say why a job has not started."""
+    others = f"{ahead:,} other computation{'s' if ahead > 1 else ''}"
+    return f"Waiting for {others} on this server to end; this one then starts by itself."
+
+
+def _so_far(job: Job) -> str:
+    parts = [f"{job.done:,} of {job.total:,}"] if job.total else []
+    return " · ".join([*parts, f"{job.seconds:.0f} s"])
+
+
+# ---- Long work on a page: a start button, progress, a stop button, and the result or the reason why there is none.
+
+
+@dataclass(frozen=True, eq=False)
+class LongWork:
+    """A piece of long work that a page can start.
+
+    Parameters
+    ----------
+    place : str
+        Where it belongs; a place runs one job at a time.
+    key : tuple of str
+        Identifies everything that the result depends on.
+    title : str
+        Title of the progress bar.
+    prepare : callable
+        ``prepare()`` is called on the page when the work starts, and may use streamlit. It returns ``work(job)``, which runs
+        beside the page and may not use it.
+    about : tuple of str
+        The beginning of the key, which identifies the data. If there is no job for the key, the latest result for the same data
+        is shown and marked as out of date.
+    answers : callable
+        Whether a result answers what is asked for now; if not, the work is offered again.
+    """
+
+    place: str
+    key: tuple[str, ...]
+    title: str
+    prepare: Callable[[], Work]
+    about: tuple[str, ...] = ()
+    answers: Callable[[Any], bool] = lambda result: True
+
+    def start(self) -> Job:
+        """Start the work, and stop the job that still runs in this place."""
+        return start(self.place, self.key, self.title, self.prepare())
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing has been started in this place yet."""
+        return latest(self.place) is None
+
+
+@dataclass(frozen=True)
+class Button:
+    """The button that starts the work, or starts it again.
+
+    Attributes
+    ----------
+    label : str
+    icon : str, optional
+    key : str, optional
+    always : bool
+        Whether it is shown even when there is a result; it is then drawn above it.
+    possible : bool
+        Whether there is anything to do.
+    """
+
+    label: str
+    icon: str | None = None
+    key: str | None = None
+    always: bool = False
+    possible: bool = True
+
+
+@dataclass(frozen=True)
+class StateWords:
+    """What a page says in each state of its work.
+
+    Attributes
+    ----------
+    idle : str
+        Before the work is started.
+    stopped : callable
+        ``stopped(job)``: what stopped work has led to.
+    out_of_date : str
+        When the result belongs to earlier choices, or lacks something.
+    """
+
+    idle: str = ""
+    stopped: Callable[[Job], str] = lambda job: (
+        "Stopped: what was finished by then is shown."
+        if job.result is not None
+        else "Stopped before there was a result."
+    )
+    out_of_date: str = (
+        "The results below belong to other choices. Start again to bring them up to date."
+    )
+
+
+WorkState = Literal["idle", "running", "stopped", "failed", "finished"]
+
+
+@dataclass(frozen=True)
+class WorkStatus:
+    """The state of the work, and its result.
+
+    Attributes
+    ----------
+    state : {"idle", "running", "stopped", "failed", "finished"}
+    result : object
+        None if there is none (yet); stopped work may have one.
+    """
+
+    state: WorkState
+    result: Any = None
+
+    @classmethod
+    def of(cls, job: Job | None) -> WorkStatus:
+        """Return the state of a job; None is one that was not started."""
+        if job is None:
+            return cls("idle")
+        state = job.state
+        return cls(state, None if state == "running" else job.result)
+
+
+def draw(
+    work: LongWork,
+    button: Button,
+    words: StateWords = StateWords(),
+    *,
+    at_once: bool = False,
+    patience: float = 0.0,
+) -> WorkStatus:
+    """Draw the state of the work, with buttons to start and stop it, and return its state and result.
+
+    Parameters
+    ----------
+    work : LongWork
+    button : Button
+    words : StateWords
+    at_once : bool
+        Whether the work starts by itself.
+    patience : float
+        Seconds to wait for work that started by itself before its progress is shown.
+    """
+    job = find(work.place, work.key)
+    if job is None and at_once:
+        job = work.start()
+        if patience:
+            with st.spinner(f"{md(work.title)} …"):
+                job.wait(patience)
+    is_out_of_date = job is None
+    if job is None and work.about:
+        job = latest(work.place, work.about)
+    status = WorkStatus.of(job)  # once: a job may end at any time
+    running = status.state == "running"
+    if button.always:
+        _button(work, button, disabled=running and not is_out_of_date)
+    if job is None:
+        if words.idle:
+            st.caption(words.idle)
+    elif running or status.state == "failed":
+        show_job(job)
+    elif is_out_of_date:
+        st.info(words.out_of_date, icon=":material/update:")
+    elif status.result is not None and not work.answers(status.result):
+        st.caption(words.out_of_date)
+        is_out_of_date = True
+    elif status.state == "stopped":
+        show = st.info if status.result is None else st.warning
+        show(words.stopped(job), icon=":material/stop:")
+    is_offered = is_out_of_date or status.state in ("idle", "stopped", "failed")
+    if is_offered and not button.always:
+        _button(work, button)
+    return status
+
+
+def _button(work: LongWork, button: Button, *, disabled: bool = False) -> None:
+    if st.button(
+        button.label,
+        type="primary",
+        icon=button.icon,
+        key=button.key,
+        disabled=disabled or not button.possible,
+    ):
+        work.start()
+        st.rerun()

@@ -1,0 +1,515 @@
+"""Several models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, get_args
+
+import pandas as pd
+import streamlit as st
+
+from calviz.app import diagram, upload
+from calviz.app import diagram as bullet
+from calviz.app import fitting_choices as fit_rows
+from calviz.app import fitting_choices as method_choice
+from calviz.app import jobs as long_work
+from calviz.app import navigation as page_guard
+from calviz.app import settings as link_choice
+from calviz.app import tables_and_cards as csv_download
+from calviz.app import tables_and_cards as learn_links
+from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app.open_files import OpenFile, OpenModel, all_models
+from calviz.app.settings import Settings, md
+from calviz.app.tables_and_cards import cell, marked
+from calviz.comparison.compare_models import compare_methods, compare_models, same_rows
+from calviz.comparison.comparison_results import (
+    BASIS_WORDS,
+    BEST_IN_WORDS,
+    NOISELESS_WORDS,
+    ComparisonColumn,
+    marks_words,
+)
+from calviz.comparison.study_results import Alignment, ModelComparison, ModelsByMethods, ranked_by
+from calviz.core.metric_spec import METRICS, QUOTED, RANKED_BY
+from calviz.core.predictions import Dataset
+from calviz.core.words import counted, distinct, full_sentence, listed
+from calviz.figures.corp import MiscalibrationPlane, PlaneScore
+from calviz.figures.hundred_squares import Bullet
+from calviz.figures.model_differences import ModelDifferences
+from calviz.figures.reliability import Reliability
+from calviz.sample.results import MetricResult
+from calviz.verdicts.evaluation import Written
+
+# ---- The choice of models that are compared, and their comparison, computed once.
+
+
+#: Largest number of models on the page.
+MOST = 12
+PLACE = "compare_models"
+#: Seconds before the progress of a comparison is shown.
+PATIENCE = 1.0
+
+_OFFERED = "calviz.models.known"
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The models that are compared, those of the current file first.
+
+    Attributes
+    ----------
+    models : mapping of str to Predictions or ConfidencePredictions
+        All rows.
+    key : tuple of str
+        Identifies them, for caches.
+    """
+
+    models: Mapping[str, Dataset]
+    key: tuple[str, ...]
+
+
+def pick(entry: OpenFile) -> Chosen:
+    """Draw the list of models; models of another task are not preselected."""
+    offered = {m.name: m for m in all_models(entry)}
+    shown = distinct(tuple(offered), 60)
+    likely = list(usual(entry).models)
+    renewed = _choose_new(list(offered), likely)
+    chosen = st.multiselect(
+        "Models",
+        list(offered),
+        # No default where the state is set in this run: streamlit warns about two values.
+        default=None if renewed else likely,
+        max_selections=MOST,
+        format_func=lambda name: shown.get(name, str(name)),
+        key="models",
+        bind="query-params",
+        help="All models of this file and of the other files that are open.",
+    )
+    _another_file(len(offered))
+    return _chosen(offered[name] for name in chosen)
+
+
+def usual(entry: OpenFile) -> Chosen:
+    """Return the models that are compared by default: those that may have the same rows."""
+    offered = all_models(entry)
+    return _chosen([m for m in offered if _may_have_same_rows(offered[0].data, m.data)][:MOST])
+
+
+def _chosen(models: Iterable[OpenModel]) -> Chosen:
+    listed = list(models)
+    return Chosen({m.name: m.data for m in listed}, tuple(f"{m.key} {m.name}" for m in listed))
+
+
+def _may_have_same_rows(one: Dataset, other: Dataset) -> bool:
+    """Whether two data sets may hold the same rows, by a quick check."""
+    same_rows = one.n == other.n or (one.ids is not None and other.ids is not None)
+    return same_rows and one.n_classes == other.n_classes
+
+
+def _choose_new(offered: list[str], likely: list[str]) -> bool:
+    """Reset the choice if the open files have changed, as the widget would keep models that are gone; return whether it was."""
+    offered_before = st.session_state.get(_OFFERED)
+    renewed = (
+        offered_before is not None and offered_before != offered and "models" in st.session_state
+    )
+    if renewed:
+        st.session_state["models"] = likely
+    st.session_state[_OFFERED] = offered
+    return renewed
+
+
+def _another_file(models: int) -> None:
+    with st.expander(
+        "Compare with the models of another file",
+        icon=":material/upload_file:",
+        expanded=models < 2,
+    ):
+        st.caption(
+            "Open a file with predictions for the same rows. Rows are matched by identifier; without "
+            "identifiers by their order, where all true labels agree."
+        )
+        upload.uploader("Another file: predictions and true labels", keep_current=True)
+        upload.failure_card()
+
+
+@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
+def _aligned(key: tuple[str, ...], split: str | None, _chosen: Chosen) -> Alignment:
+    return same_rows(_chosen.models, split=split)
+
+
+def alignment(chosen: Chosen, split: str | None) -> Alignment:
+    """Return the models on the rows that they have in common."""
+    with st.spinner("Matching rows …", show_time=True):
+        return _aligned(chosen.key, split, chosen)
+
+
+def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
+    """Return metrics, paired differences and ranks of the chosen models on the rows of the sidebar.
+
+    None while they are computed, with the progress on screen, and if that failed.
+    """
+    aligned = alignment(chosen, settings.split)
+    work = LongWork(
+        PLACE,
+        job_key(chosen, settings),
+        f"Measuring {len(chosen.models)} models on {counted(aligned.rows, 'row')}",
+        lambda: lambda job: compared(job, aligned, settings),
+    )
+    status = long_work.draw(work, Button("Compute again"), at_once=True, patience=PATIENCE)
+    result: ModelComparison | None = status.result
+    return result
+
+
+def job_key(chosen: Chosen, settings: Settings) -> tuple[str, ...]:
+    """Identify a comparison, for jobs."""
+    return (
+        *chosen.key,
+        *settings.rows_key,
+        *settings.reduction_and_bins_key,
+    )
+
+
+def compared(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
+    """Compare models: the work of a job."""
+    return compare_models(
+        aligned,
+        where=settings.where,
+        reduction=settings.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+        progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
+        stop=job.stopping,
+    )
+
+
+# ---- The table of models by recalibrators: a metric of each model after each method.
+
+
+METHODS_PLACE = "models_methods"
+
+
+def explore(chosen: Chosen, settings: Settings) -> None:
+    """Draw the choices, the running job, and the table."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        rows = fit_rows.choose(settings)
+    choice = method_choice.draw_method_choice(
+        rows, chosen.models.values(), about=chosen.key, many_fits=True
+    )
+    if choice is None:
+        return
+    names, options = choice.methods, choice.options
+    key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
+    work = LongWork(
+        METHODS_PLACE,
+        key,
+        f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
+        lambda: partial(
+            _work,
+            aligned=alignment(chosen, rows.settings.split),
+            settings=settings,
+            rows=rows,
+            methods=names,
+            options=options,
+        ),
+    )
+    status = long_work.draw(
+        work,
+        Button("Fit them", always=True, possible=bool(names)),
+        StateWords(
+            "The methods are fitted on the same rows for all models, and judged on the same other rows."
+        ),
+    )
+    if status.result is not None:
+        _show(status.result)
+
+
+def _work(
+    job: Job,
+    aligned: Alignment,
+    settings: Settings,
+    rows: fit_rows.FitRows,
+    methods: tuple[str, ...],
+    options: dict[str, dict[str, Any]],
+) -> ModelsByMethods:
+    return compare_methods(
+        same_rows(aligned, where=settings.where),
+        methods,
+        metrics=METRICS.in_table("fits"),
+        reduction=settings.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+        options=options,
+        progress=lambda words, done, total: job.progress(done, total, words),
+        stop=job.stopping,
+        **rows.division.given,
+    )
+
+
+@st.fragment
+def _show(comparisons: ModelsByMethods) -> None:
+    for name, reason in comparisons.failures.items():
+        st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
+    if not comparisons.models:
+        return
+    metric = st.segmented_control(
+        "Metric",
+        METRICS.in_table("fits"),
+        default=QUOTED,
+        required=True,
+        key="calviz.models.methods.metric",
+        format_func=lambda key: METRICS[key].label,
+    )
+    shown = metric or QUOTED
+    columns = {name: c.column(shown) for name, c in comparisons.models.items()}
+    frame = table(comparisons, columns)
+    labels = [
+        [m.label for m in c if m.key in columns[n].second] for n, c in comparisons.models.items()
+    ]
+    second = [
+        (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
+    ]
+    st.table(marked(frame, second=second), border="horizontal")
+    first = next(iter(comparisons.models.values()))
+    unit = Written(MetricResult(shown, 1.0)).unit_words
+    st.caption(
+        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words('best of its row')} "
+        f"{full_sentence(first.rows_words(lambda how: md(how, 100)))} Binned metrics: {first.bins_words}."
+    )
+    reasons = {
+        (m.label, m.reason) for c in comparisons.models.values() for m in c if not m.ok and m.reason
+    }
+    for label, reason in sorted(reasons):
+        st.caption(f"{md(label, 60)}: {md(reason, 300)}")
+    csv_download.button(
+        "Download as CSV",
+        lambda: comparisons.frame(shown).reset_index(),
+        f"models-methods-{shown}.csv",
+        key="calviz.models.methods.download",
+    )
+
+
+def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn]) -> pd.DataFrame:
+    """Return values of a metric as markdown, one row per model, one column per method.
+
+    Parameters
+    ----------
+    comparisons : ModelsByMethods
+    columns : mapping of str to Column
+        The methods' values, by model.
+    """
+    written = Written.column(r for column in columns.values() for r in column.results.values())
+    rows: dict[str, dict[str, str]] = {}
+    for name, comparison in comparisons.models.items():
+        column = columns[name]
+        texts = {key: written.of(result.value) for key, result in column.results.items()}
+        rows[md(name, 60)] = {
+            m.label: cell(column, m.key, texts.get(m.key, "–")) for m in comparison
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+# ---- A comparison of models on a page: table, ranking, differences, diagrams.
+
+
+#: Width in pixels of a small diagram.
+SMALL = 310
+
+
+def notes(comparison: ModelComparison) -> None:
+    """Say how the rows were matched, and what did not match."""
+    for note in comparison.alignment.notes:
+        left_out = "left out" in note
+        st.markdown(f"{':material/warning:' if left_out else ':material/link:'} {md(note, 500)}")
+    for m in comparison:
+        if not m.ok:
+            st.warning(f"{md(m.name, 60)}: {md(m.reason or '', 400)}", icon=":material/warning:")
+
+
+def judge_by(comparison: ModelComparison) -> str | None:
+    """Draw the choice of the metric that ranks the models; None if no metric has paired differences."""
+    keys = ranked_by(comparison)
+    if not keys:
+        return None
+    chosen = link_choice.one_of(
+        "Judge by",
+        {key: METRICS[key].label for key in keys},
+        default=keys[0],
+        key="models-by" if RANKED_BY in keys else "models-by-confidence",
+        help="NLL and the Brier score reward accuracy and calibration together; ECE and KS look at "
+        "calibration alone.",
+    )
+    return chosen or keys[0]
+
+
+def metrics_table(comparison: ModelComparison) -> None:
+    """Draw all metrics of all models: best bold, second underlined, ties marked."""
+    columns = [
+        column
+        for column in comparison.columns(comparison.directions)
+        if any(result.available for result in column.results.values())
+    ]
+    names = [m.name for m in comparison if m.ok]
+    shown = {"model": [md(name, 60) for name in names]}
+    shown |= {_heading(column): [cell(column, name) for name in names] for column in columns}
+    second = [(names.index(name), at) for at, c in enumerate(columns) for name in c.second]
+    st.table(marked(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal")
+    st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}.")
+    for remark in comparison.remarks(columns):
+        if remark.metric is not None:
+            models = ", ".join(md(n, 60) for n in remark.of)
+            st.caption(f"{METRICS[remark.metric].label} of {models}: {md(remark.text, 500)}")
+        elif remark.kind == "differences":
+            st.caption(md(remark.text, 1_000))
+
+
+def _heading(column: ComparisonColumn) -> str:
+    unit = column.written.unit_words
+    link = f"[{METRICS[column.key].label}]({learn_links.address(column.key)})"
+    return f"{link} ({unit})" if unit else link
+
+
+def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
+    """Draw rank, value, difference to the reference and share of resamples in which a model is best, model by model."""
+    rows, ranks = [], comparison.ranks(metric)
+    pictures = bullet.column(Bullet.column(comparison[name].metrics[metric] for name in ranks))
+    # The same digits as in the table of all metrics, from which readers take the differences.
+    written = Written.column(comparison[name].metrics[metric] for name in ranks)
+    for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
+        result = comparison[name].metrics[metric]
+        difference = comparison.difference(metric, name, reference) if name != reference else None
+        figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
+        rows.append(
+            {
+                "rank": rank,
+                "model": name,
+                "picture": picture,
+                METRICS[metric].label: written.of(result.value),
+                "95 % interval": written.interval(result.interval).removeprefix(
+                    "95\u00a0% interval "
+                ),
+                "difference": "reference" if difference is None else figure.text(difference),
+                "beyond noise": "" if difference is None else figure.side(difference),
+                "best in": 100 * comparison[name].best_share[metric],
+            }
+        )
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        height="content",
+        alt=f"Models ranked by {METRICS[metric].label}",
+        column_config={
+            "rank": st.column_config.NumberColumn(
+                width=60, help="1 plus the number of models that are better beyond noise."
+            ),
+            "picture": bullet.config(),
+            "difference": st.column_config.TextColumn(
+                f"minus {listed([reference], limit=60)}",
+                help="With its 95 % interval; of errors that noise makes larger, without that noise.",
+            ),
+            "best in": st.column_config.NumberColumn(
+                "best in resamples",
+                format="%.0f %%",
+                help=BEST_IN_WORDS[0].upper() + BEST_IN_WORDS[1:] + ".",
+            ),
+        },
+    )
+
+
+@st.fragment
+def differences(comparison: ModelComparison, metric: str) -> None:
+    """Draw the ranking, and paired differences to a model that can be chosen."""
+    with page_guard.boundary():
+        order = comparison.ranking(metric)
+        shown = distinct(order, 60)
+        reference = st.selectbox(
+            "Compare with",
+            order,
+            format_func=lambda name: shown.get(name, str(name)),
+            # A new key for other models or another order, so that the best one is preselected.
+            key=f"calviz.models.reference.{metric}.{hash(order)}",
+            width=320,
+        )
+        ranking(comparison, metric, reference)
+        keys = [metric, *(k for k in comparison.pairs if k not in (metric, "error"))]
+        with st.container(horizontal=True, gap="medium"):
+            for key in keys:
+                figure = ModelDifferences.compute(comparison, metric=key, reference=reference)
+                with st.container(width=470):
+                    diagram.chart(
+                        figure,
+                        key=f"models.difference.{key}",
+                        filename=f"models-{key}",
+                    )
+        st.caption(
+            "◆ the model compared with; ● better and ■ worse beyond noise, ○ tied, with all pairs of models taken into "
+            "account: the chance that any of several equal models is called better is 5\u00a0%. "
+            f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models."
+        )
+        _table(comparison, reference)
+
+
+def _table(comparison: ModelComparison, reference: str) -> None:
+    with st.expander("All differences, as a table", icon=":material/table:"):
+        frame = comparison.differences(reference)
+        st.dataframe(frame, hide_index=True, alt="Paired differences of all metrics")
+        csv_download.button(
+            "Download as CSV", frame, "models-differences.csv", key="calviz.models.download"
+        )
+
+
+@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
+def _plane(
+    key: tuple[str, ...], score: PlaneScore, _comparison: ModelComparison
+) -> MiscalibrationPlane:
+    return MiscalibrationPlane.compute(_comparison, score=score)
+
+
+def planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
+    """Draw miscalibration against discrimination for both proper scores."""
+    with st.container(horizontal=True, gap="medium"):
+        for score in get_args(PlaneScore):
+            figure = _plane(
+                (*key, *settings.rows_key, *settings.reduction_and_bins_key), score, comparison
+            )
+            with st.container(width=470):
+                diagram.chart(
+                    figure,
+                    diagram.plotted(figure, caption=True),
+                    key=f"models.plane.{score}",
+                    filename=f"models-plane-{score}",
+                )
+    st.caption(
+        "A score is miscalibration − discrimination + uncertainty (CORP): recalibration takes off the first and leaves the second. Dotted: "
+        "equal scores, where all models have the same hits. Up and to the left is better."
+    )
+
+
+@st.cache_resource(scope="session", max_entries=48, show_spinner=False)
+def _reliability(
+    key: tuple[str, ...], name: str, _comparison: ModelComparison, _settings: Settings
+) -> Reliability:
+    sample = _settings.sample.with_data(_comparison.alignment.models[name])
+    return Reliability.compute(sample, band=False)
+
+
+def diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
+    """Draw reliability diagrams side by side; all axes run from 0 to 1."""
+    names = [m.name for m in comparison if m.ok]
+    shown = distinct(tuple(names), 40)
+    with st.container(horizontal=True, gap="small"):
+        for at, name in enumerate(names):
+            figure_key = (*key, *settings.rows_key, *settings.reduction_and_bins_key)
+            figure = _reliability(figure_key, name, comparison, settings)
+            with st.container(width=SMALL):
+                st.markdown(f"**{md(shown[name])}**")
+                diagram.chart(
+                    figure,
+                    diagram.plotted(figure, width=SMALL),
+                    key=f"models.reliability.{at}",
+                    filename=f"reliability-{at + 1}",
+                )
+    st.caption(
+        "All diagrams share their axes; the shares of rows below them have scales of their own."
+    )

@@ -1,0 +1,335 @@
+"""The pinned state beside the current one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, get_args
+
+import streamlit as st
+
+from calviz.app import open_files as browser_history
+from calviz.app import settings as recalibration_choice
+from calviz.app import settings as results
+from calviz.app.open_files import OpenFile, join_parts, split_parts
+from calviz.app.settings import MAX_BINS, NONE, Settings, md
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.errors import CalvizError
+from calviz.core.events import DEFAULT_BINS, Reduction, Scheme
+from calviz.core.words import full_sentence, shorten
+from calviz.figures.marks import Overlay, ReliabilityOverlay
+from calviz.sample.results import MetricResult, rows_where, where_words
+from calviz.sample.sample import Sample
+from calviz.verdicts import analysis
+
+# ---- The pinned state: settings and a map, kept in the session and in the link as long as they fit the data.
+
+
+#: The name in the address, and its value if everything is at its default.
+PINNED, _DEFAULTS = "pinned", "-"
+_PIN, _PINNED_FOR, _END_REASON = "calviz.pinned", "calviz.pinned.of", "calviz.pinned.end_reason"
+_ALL = ""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Settings by name, so that they outlive a session; what is left out is at the default of the data.
+
+    Attributes
+    ----------
+    model, split, reduction, bins, scheme, map : str
+        Empty for the default; a split of None is all rows.
+    where : tuple of str
+        Columns and values, alternating.
+    """
+
+    model: str = ""
+    split: str | None = ""
+    reduction: str = ""
+    bins: str = ""
+    scheme: str = ""
+    map: str = ""
+    where: tuple[str, ...] = field(default=())
+
+    def link(self) -> str:
+        """Encode the pin for a link: a letter and a value for each part that is not at its default."""
+        parts = [
+            f"{code}{getattr(self, name)}" for code, name in _CODES.items() if getattr(self, name)
+        ]
+        parts += ["a"] if self.split is None else []
+        parts += [f"w{text}" for text in self.where]
+        return join_parts(parts) or _DEFAULTS
+
+
+_CODES = {"m": "model", "s": "split", "r": "reduction", "b": "bins", "h": "scheme", "f": "map"}
+
+
+def decode_pin(link: str) -> Pin | None:
+    """Decode the pin in a link; None if it holds none."""
+    if link == _DEFAULTS:
+        return Pin()
+    parts: dict[str, str | None] = {}
+    where = []
+    for part in split_parts(link):
+        code, value = part[:1], part[1:]
+        if code == "w":
+            where.append(value)
+        elif part == "a":
+            parts["split"] = None
+        elif code in _CODES and value and _CODES[code] not in parts:
+            parts[_CODES[code]] = value
+        else:
+            return None
+    return None if len(where) % 2 else Pin(**parts, where=tuple(where))  # type: ignore[arg-type]
+
+
+def pin_for(settings: Settings, method: str) -> Pin:
+    """Return the pin for some settings and a map."""
+    entry, data = settings.entry, settings.whole
+    split: str | None = ""
+    if data.splits is not None and settings.split != _usual_split(entry):
+        split = settings.split
+    reduction = settings.reduction
+    return Pin(
+        model="" if settings.model == next(iter(entry.loaded.models)) else settings.model,
+        split=split,
+        reduction="" if reduction == Reduction.default(data) else reduction.key,
+        bins="" if settings.bins == DEFAULT_BINS else str(settings.bins),
+        scheme="" if settings.scheme == "equal-width" else settings.scheme,
+        map="" if method == recalibration_choice.NONE else method,
+        where=tuple(text for pair in settings.where for text in pair),
+    )
+
+
+def _usual_split(entry: OpenFile) -> str | None:
+    return entry.loaded.recognition.eval_split
+
+
+@dataclass(frozen=True, eq=False)
+class Pinned:
+    """A pin whose settings fit the data.
+
+    Attributes
+    ----------
+    settings : Settings
+    method : str
+        A recalibrator, or `recalibration_choice.NONE`.
+    """
+
+    settings: Settings
+    method: str
+
+
+def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
+    """Return the settings of a pin; raise CalvizError, ValueError or KeyError if they do not fit the data."""
+    model = pin.model or next(iter(entry.loaded.models))
+    if model not in entry.loaded.models:
+        raise KeyError(f"there is no model '{shorten(model, 30)}'")
+    data = entry.loaded.models[model]
+    split = pin.split
+    if split == _ALL:
+        split = _usual_split(entry) if data.splits is not None else None
+    if split is not None and split not in data.split_names:
+        raise KeyError(f"there is no split '{shorten(split, 30)}'")
+    reduction = Reduction.of(pin.reduction or None, data)
+    reduction.check(data)
+    bins = int(pin.bins or DEFAULT_BINS)
+    scheme: Scheme = pin.scheme or "equal-width"  # type: ignore[assignment]
+    if not 1 <= bins <= MAX_BINS or scheme not in get_args(Scheme):
+        raise ValueError("there are no such bins")
+    where = tuple(zip(pin.where[::2], pin.where[1::2], strict=True))
+    rows_where(data, where)
+    if pin.map:
+        RECALIBRATORS[pin.map]
+    settings = Settings(entry, model, split, reduction, bins, scheme, where)
+    return Pinned(settings, pin.map or recalibration_choice.NONE)
+
+
+def current(now: Settings) -> Pinned | None:
+    """Return what is pinned, for the current data; None if nothing is."""
+    pin: Pin | None = st.session_state.get(_PIN)
+    return None if pin is None else _resolved(pin, now.entry)
+
+
+def pin_this(now: Settings) -> None:
+    """Pin the current settings, with the map that was chosen on a page; for callbacks."""
+    method = st.session_state.get(recalibration_choice.KEY, recalibration_choice.NONE)
+    st.session_state[_PIN] = pin_for(now, method or recalibration_choice.NONE)
+    st.session_state[_PINNED_FOR] = now.entry.key
+    st.session_state.pop(_END_REASON, None)
+
+
+def set_pin(pin: Pin | None) -> None:
+    """Pin something, or nothing."""
+    st.session_state[_PIN] = pin
+    st.session_state.pop(_PINNED_FOR, None)
+    st.session_state.pop(_END_REASON, None)
+
+
+def unpin() -> None:
+    """Remove the pin; for callbacks."""
+    set_pin(None)
+
+
+def end_reason() -> str | None:
+    """Return a sentence that says why the pinned state is gone, until something is pinned."""
+    reason: str | None = st.session_state.get(_END_REASON)
+    return reason
+
+
+def sync_with_address(now: Settings) -> None:
+    """Follow the address at the start, drop a pin that does not fit the data, and write the address."""
+    if _PIN not in st.session_state or browser_history.is_step():
+        set_pin(decode_pin(st.query_params[PINNED]) if PINNED in st.query_params else None)
+    pin: Pin | None = st.session_state[_PIN]
+    if pin is not None:
+        pinned_for = st.session_state.get(_PINNED_FOR, now.entry.key)
+        try:
+            if pinned_for != now.entry.key:
+                raise KeyError("another data set is shown")
+            _resolved(pin, now.entry)
+            st.session_state[_PINNED_FOR] = pinned_for
+        except (CalvizError, ValueError, KeyError) as reason:
+            message = reason.args[0] if isinstance(reason, KeyError) else reason
+            set_pin(None)
+            st.session_state[_END_REASON] = full_sentence(f"The pinned state is gone: {message}")
+            pin = None
+    link = None if pin is None else pin.link()
+    if link is None and PINNED in st.query_params:
+        del st.query_params[PINNED]
+    elif link is not None and st.query_params.get(PINNED) != link:
+        st.query_params[PINNED] = link
+
+
+def difference_of(pinned: Pinned, now: Settings) -> str:
+    """Return what differs in the pinned state, in plain text; empty if nothing does."""
+    other = pinned.settings
+    parts = []
+    if other.model != now.model:
+        parts.append(f"model {shorten(other.model, 24)}")
+    if other.split != now.split:
+        parts.append("all splits" if other.split is None else f"split {shorten(other.split, 24)}")
+    if other.where != now.where:
+        parts.append(where_words(other.where, 20) if other.where else "all slices")
+    if other.reduction != now.reduction:
+        parts.append(shorten(other.reduction.label, 30))
+    if (other.bins, other.scheme) != (now.bins, now.scheme):
+        parts.append(other.bins_words)
+    if pinned.method != recalibration_choice.NONE:
+        parts.append(recalibration_choice.after(RECALIBRATORS[pinned.method].label))
+    return ", ".join(parts)
+
+
+# ---- The pinned state on a page: its points or curves in a figure, its values beside the current ones.
+
+
+F = TypeVar("F")
+#: Settings beside those that choose the rows.
+REDUCTION_AND_BINS = ("reduction", "bins", "scheme")
+
+
+def points(now: Settings) -> tuple[ReliabilityOverlay, ...]:
+    """Return the points to draw in a reliability diagram; none if the pinned state is the current one."""
+    pinned = current(now)
+    name = "" if pinned is None else difference_of(pinned, now)
+    if pinned is None or not name:
+        return ()
+    try:
+        if pinned.method != NONE:
+            # Imported here: most pages are shown without a map, and the modules that fit one take a second to import.
+            from calviz.app import before_after as recalibrated_diagram
+
+            figure = recalibrated_diagram.compute(pinned.settings, pinned.method).after
+        else:
+            figure = results.reliability(pinned.settings)
+    except CalvizError:
+        return ()
+    return (figure.overlay(f"Pinned: {name}", "pinned"),)
+
+
+def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
+    """Return the values of metrics in the pinned state, by their current keys; empty if nothing else is pinned."""
+    pinned = current(now)
+    if pinned is None or not difference_of(pinned, now):
+        return {}
+    # The key of the ECE depends on the bins.
+    ece = now.sample.ece_key
+    pinned_keys = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
+    try:
+        if pinned.method != NONE:
+            from calviz.app import before_after as recalibrated_diagram
+
+            after = recalibrated_diagram.sample_after(pinned.settings, pinned.method)
+            evaluation = analysis.evaluate(after, pinned_keys)
+        else:
+            evaluation = results.metrics(pinned.settings, pinned_keys, error_bars=False)
+    except CalvizError:
+        return {}
+    return {key: evaluation[pinned_key] for key, pinned_key in zip(keys, pinned_keys, strict=True)}
+
+
+def pinned_overlay(
+    now: Settings, make: Callable[[Sample], F], *, as_now: tuple[str, ...] = ("bins", "scheme")
+) -> Overlay[F] | None:
+    """Return what a page shows, for the pinned state; None if nothing is pinned, or if it would be the same.
+
+    Parameters
+    ----------
+    now : Settings
+    make : callable
+        Computes it from a sample.
+    as_now : tuple of str
+        Settings that it does not depend on; these are taken from `now`.
+    """
+    pinned = current(now)
+    if pinned is None:
+        return None
+    same = {name: getattr(now, name) for name in as_now}
+    pinned = replace(pinned, settings=replace(pinned.settings, **same))
+    name = difference_of(pinned, now)
+    if not name:
+        return None
+    try:
+        if pinned.method != NONE:
+            from calviz.app import before_after as recalibrated_diagram
+
+            sample = recalibrated_diagram.sample_after(pinned.settings, pinned.method)
+        else:
+            sample = pinned.settings.sample
+        return Overlay(f"Pinned: {name}", "pinned", make(sample))
+    except CalvizError:
+        return None
+
+
+# ---- The pinned state in the sidebar: its name, and the buttons that pin and unpin.
+
+
+def draw(now: Settings) -> None:
+    """Draw what is pinned, or the button that pins the current state."""
+    pinned = current(now)
+    if pinned is None:
+        if reason := end_reason():
+            st.caption(f":material/info: {md(reason, 300)}")
+        st.button(
+            "Pin this",
+            key="calviz.pin",
+            icon=":material/keep:",
+            width="stretch",
+            help="Keeps model, split, slice, reduction, bins and map as they are. Change any of them, and the pinned state is drawn and "
+            "written beside the new one.",
+            on_click=pin_this,
+            args=(now,),
+        )
+        return
+    difference = difference_of(pinned, now)
+    with st.container(border=True, gap="xsmall"):
+        words = (
+            md(difference, 300) if difference else "what is shown now; change a setting to see both"
+        )
+        st.markdown(f":material/keep: **Pinned:** {words}")
+        st.button(
+            "Unpin",
+            key="calviz.unpin",
+            icon=":material/close:",
+            on_click=unpin,
+        )

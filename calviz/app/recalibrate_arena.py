@@ -1,0 +1,517 @@
+"""The arena."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calviz.app import diagram, upload
+from calviz.app import jobs as long_work
+from calviz.app import navigation as page_guard
+from calviz.app import settings as link_choice
+from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
+from calviz.app.open_files import OpenFile, all_models
+from calviz.app.settings import Settings, md
+from calviz.comparison.advice import suggest
+from calviz.comparison.arena_experiments import Rules, play_all
+from calviz.comparison.arena_results import (
+    SCORES,
+    Arena,
+    Experiment,
+    Leaderboard,
+    MethodScore,
+    ResultTable,
+    data_sets,
+    headline,
+    rated_words,
+)
+from calviz.comparison.arena_sources import LoadedSource, results_in
+from calviz.comparison.leaderboards import (
+    CLASSES,
+    ROWS,
+    in_range,
+    judge,
+    leaderboard,
+    range_words,
+    ranges,
+)
+from calviz.core.blocks import BoolArray, watching
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.errors import CalvizError, InputError
+from calviz.core.metric_spec import METRICS
+from calviz.core.predictions import Dataset
+from calviz.core.table_export import csv_bytes
+from calviz.core.words import capitalised, counted, distinct, listed
+from calviz.data.format import Source
+from calviz.figures.arena_ranks import CriticalRanks, Winrates
+from calviz.figures.figure import Figure
+from calviz.report.arena_report import arena_record, arena_report, ranges_table
+from calviz.report.json_results import to_json
+
+# ---- The contestants of the arena: models of open files with recalibrators, or the results of an earlier arena.
+
+
+_SAVED, _NUMBER = "calviz.arena.kept", "calviz.arena.turn"
+#: The name of results that come without a folder.
+UPLOADED = "uploaded"
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """Models and methods to fit and judge.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Identifies them, for jobs.
+    sources : tuple of LoadedSource
+    methods : tuple of str
+    """
+
+    key: tuple[str, ...]
+    sources: tuple[LoadedSource, ...]
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SavedResults:
+    """Results that were opened from files.
+
+    Attributes
+    ----------
+    key : str
+        A digest of the files.
+    title : str
+    table : ResultTable
+    """
+
+    key: str
+    title: str
+    table: ResultTable
+
+
+def of_open_files(entry: OpenFile) -> Contest | None:
+    """Draw the choice of models and methods; return None if there is nothing to do."""
+    offered = {m.name: m for m in all_models(entry)}
+    shown = distinct(tuple(offered), 60)
+    names = st.multiselect(
+        "Models",
+        list(offered),
+        default=list(offered),
+        format_func=lambda name: shown.get(name, str(name)),
+        # A new widget for another list of models.
+        key=f"calviz.arena.models.{hash(tuple(offered))}",
+        help="All models of the files that are open in this session. Each is one experiment.",
+    )
+    with st.expander("Add another file", icon=":material/upload_file:"):
+        upload.uploader("Another file: predictions and true labels", keep_current=True)
+        upload.failure_card()
+    chosen = [offered[name] for name in names]
+    methods = _methods([m.data for m in chosen])
+    if not chosen or not methods:
+        st.info("Choose models and recalibrators.", icon=":material/info:")
+        return None
+    labels = _data_sets({m.name: m.data for m in chosen})
+    sources = tuple(LoadedSource(labels[m.name], m.name, m.data) for m in chosen)
+    key = ("open", *(m.key for m in chosen), *methods)
+    return Contest(key, sources, methods)
+
+
+def _methods(data: list[Dataset]) -> tuple[str, ...]:
+    label_of = {spec.key: spec.label for spec in RECALIBRATORS.methods(confidence=False)}
+    which = link_choice.one_of(
+        "Recalibrators",
+        {name: name.capitalize() for name in ("suggested", "all", "choose")},
+        default="suggested",
+        key="arena-methods",
+        help="Suggested: what suits these models by rows and classes; all others take longer, or are variants.",
+    )
+    if which == "all":
+        return tuple(label_of)
+    suggested = {key for d in data for key in suggest(d, d.n // 2).methods}
+    offered = tuple(key for key in label_of if key in suggested)
+    if which == "choose":
+        return tuple(
+            st.multiselect(
+                "Recalibrators that take part",
+                list(label_of),
+                default=offered,
+                format_func=lambda key: label_of.get(key, str(key)),
+                key="calviz.arena.methods",
+                label_visibility="collapsed",
+            )
+        )
+    st.caption(", ".join(label_of[key] for key in offered))
+    return offered
+
+
+def _data_sets(models: dict[str, Dataset]) -> dict[str, str]:
+    """Return the data set of each model: models with the same true labels share one, as their rows are not independent."""
+    first_model: dict[str, str] = {}
+    data_sets = {}
+    for name, data in models.items():
+        labels = np.asarray(data.correct if data.labels is None else data.labels)
+        digest = hashlib.blake2b(repr((data.n, data.n_classes)).encode(), digest_size=12)
+        digest.update(labels.tobytes())
+        data_sets[name] = first_model.setdefault(digest.hexdigest(), name)
+    return data_sets
+
+
+def of_saved_results() -> SavedResults | None:
+    """Draw the box for results; opened results stay until they are closed."""
+    saved: SavedResults | None = st.session_state.get(_SAVED)
+    if saved is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f":material/inventory_2: {md(saved.title, 120)} · {counted(len(saved.table), 'experiment')}"
+            )
+            if st.button("Close", type="tertiary", key="calviz.arena.close"):
+                del st.session_state[_SAVED]
+                st.rerun()
+        return saved
+    number = st.session_state.setdefault(_NUMBER, 0)
+    files = st.file_uploader(
+        "A saved arena, or results",
+        accept_multiple_files=True,
+        key=f"calviz.arena.upload.{number}",
+        help="The file of 'calviz arena --state', its JSON, or CalArena's METHOD.csv files of one benchmark.",
+    )
+    if not files:
+        st.caption(
+            "On the command line, `calviz arena FOLDER --state arena.jsonl` plays hundreds of files on all cores; open that file "
+            "here. CalArena's published results (a METHOD.csv for each method) can be opened as well."
+        )
+        return None
+    try:
+        st.session_state[_SAVED] = _read([(f.name, f.getvalue()) for f in files])
+    except CalvizError as error:
+        st.error(md(error, 2_000), icon=":material/error:")
+        return None
+    st.session_state[_NUMBER] = number + 1
+    st.rerun()
+    return None
+
+
+def _read(files: list[tuple[str, bytes]]) -> SavedResults:
+    results: list[tuple[Experiment, list[MethodScore]]] = []
+    baselines: dict[str | None, None] = {}
+    digest = hashlib.blake2b(digest_size=12)
+    for name, content in files:
+        file_results = results_in(Source(content, name), UPLOADED)
+        if file_results is None:
+            raise InputError(
+                "this file holds no arena results",
+                file=name,
+                remedy="open the file of --state, the JSON of an arena, or METHOD.csv; predictions belong under 'Open files'",
+            )
+        results += file_results[0]
+        baselines.setdefault(file_results[1])
+        digest.update(content)
+    if len(baselines) > 1:
+        raise InputError(
+            "the files come from arenas with different methods", remedy="open one at a time"
+        )
+    table = ResultTable.of(results, baseline=next(iter(baselines)))
+    title = PurePath(files[0][0]).name if len(files) == 1 else listed([n for n, _ in files], most=3)
+    return SavedResults(digest.hexdigest(), title, table)
+
+
+# ---- A leaderboard on a page: filters, table, pictures, downloads.
+
+
+#: Width of a figure in pixels; two fit beside each other on a large screen.
+WIDTH = 452
+#: With fewer data sets than this, the ranking is uncertain.
+FEW = 10
+_ALL = "all"
+#: Short names of scores for headings.
+SHORT = {"brier": "Brier"}
+
+
+def show(arena: Arena, problems: Sequence[str] = ()) -> None:
+    """Draw the chosen leaderboard and its downloads."""
+    for problem in problems:
+        st.warning(md(problem, 600), icon=":material/warning:")
+    _board(arena)
+    _downloads(arena, tuple(problems))
+
+
+@st.fragment
+def _board(arena: Arena) -> None:
+    with page_guard.boundary():
+        board = _chosen(arena)
+        if board is None:
+            st.info("No experiment is in both ranges.", icon=":material/info:")
+            return
+        st.subheader(md(headline(board), 1_000), anchor=False)
+        sets = data_sets(board)
+        if sets < FEW:
+            st.warning(
+                f"{counted(sets, 'data set')}: another one may reverse the order. Open more files.",
+                icon=":material/warning:",
+            )
+        _table(board)
+        st.caption(md(rated_words(board), 2_000))
+        for note in arena.notes:
+            st.caption(md(note, 2_000))
+        _pictures(board)
+        if parts := arena.strata.get(board.key, ()):
+            st.markdown("**By calibration rows and by classes**")
+            st.dataframe(
+                ranges_table(parts).shown,
+                hide_index=True,
+                alt="First methods by rows and by classes",
+            )
+
+
+def _chosen(arena: Arena) -> Leaderboard | None:
+    """Draw the filters; return the board that they leave, or None if it is empty."""
+    boards = {board.key: board for board in arena.boards}
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        key = next(iter(boards))
+        if len(boards) > 1:
+            key = st.segmented_control(
+                "Leaderboard",
+                tuple(boards),
+                default=key,
+                required=True,
+                key="calviz.arena.board",
+                format_func=lambda name: boards[name].title if name in boards else str(name),
+            )
+        board = boards[str(key)]
+        experiments = board.table.experiments
+        rows = _range("Calibration rows", "rows", ROWS, [e.rows for e in experiments], board.key)
+        classes = _range("Classes", "classes", CLASSES, [e.classes for e in experiments], board.key)
+    if rows is None and classes is None:
+        return board
+    mask = in_range([e.rows for e in experiments], *(rows or (0, None)))
+    mask &= in_range([e.classes for e in experiments], *(classes or (0, None)))
+    if not mask.any():
+        return None
+    words = [
+        range_words(*bounds, noun)
+        for bounds, noun in ((rows, "calibration rows"), (classes, "classes"))
+        if bounds is not None
+    ]
+    return _part(id(board), str((rows, classes)), board.table, mask, ", ".join(words))
+
+
+@st.cache_resource(scope="session", max_entries=16, show_spinner="Judging …")
+def _part(
+    board: int, which: str, _table: ResultTable, _mask: BoolArray, _title: str
+) -> Leaderboard:
+    return leaderboard(_table.take(_mask), which, title=capitalised(_title), pooled=True)
+
+
+def _range(
+    label: str, noun: str, edges: Sequence[int], values: Sequence[int], board: str
+) -> tuple[int, int | None] | None:
+    """Draw a choice of the ranges that hold experiments; return None for all."""
+    occupied = [bounds for bounds in ranges(edges) if in_range(values, *bounds).any()]
+    if len(occupied) < 2:
+        return None
+    bounds_by_words = {range_words(*bounds, noun): bounds for bounds in occupied}
+    chosen = st.selectbox(
+        label,
+        (_ALL, *bounds_by_words),
+        format_func=lambda text: capitalised(str(text)),
+        key=f"calviz.arena.{noun}.{board}",
+        width=230,
+    )
+    return bounds_by_words.get(str(chosen))
+
+
+def _table(board: Leaderboard) -> None:
+    wide = 110 if diagram.page_width() else 160  # on a phone the numbers need the room
+    columns: dict[str, object] = {"method": [s.method for s in board]}
+    config: dict[str, Any] = {"method": st.column_config.TextColumn(pinned=True, width=wide)}
+    for score in SCORES:
+        label = SHORT.get(score, METRICS[score].label)
+        columns[f"{label}: winrate"] = [s.winrate[score] for s in board]
+        columns[f"{label}: 95 %"] = [
+            "" if (i := s.interval.get(score)) is None else f"{i.low:.3f} to {i.high:.3f}"
+            for s in board
+        ]
+        config[f"{label}: winrate"] = st.column_config.NumberColumn(format="%.3f")
+    if board.baseline is not None:
+        for score in SCORES:
+            name = f"{SHORT.get(score, METRICS[score].label)}: worse"
+            columns[name] = _without_baseline(
+                board, [100 * s.worse_than_none[score] for s in board]
+            )
+            config[name] = st.column_config.NumberColumn(
+                format="%.0f %%",
+                help="Share of the experiments with a strictly larger score than without calibration.",
+            )
+        for name, gains in (
+            ("gain, points", [s.gain[SCORES[0]] for s in board]),
+            ("median gain", [s.median_gain[SCORES[0]] for s in board]),
+        ):
+            columns[name] = _without_baseline(board, [100 * g for g in gains])
+            config[name] = st.column_config.NumberColumn(
+                format="%.2f", help="Brier score without calibration minus with it, in points."
+            )
+    for score in SCORES:
+        name = f"{SHORT.get(score, METRICS[score].label)}: Elo"
+        columns[name] = [s.elo.get(score, math.nan) for s in board]
+        config[name] = st.column_config.NumberColumn(format="%.0f")
+    columns["time, ms"] = [1_000 * s.seconds for s in board]
+    config["time, ms"] = st.column_config.NumberColumn(
+        format="%.1f", help="Median of fit and application."
+    )
+    if any(s.failed for s in board):
+        columns["without a score"] = [s.failed for s in board]
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        height="content",
+        placeholder="–",
+        alt="Leaderboard: " + ", ".join(s.method for s in board),
+        column_config=config,
+    )
+
+
+def _without_baseline(board: Leaderboard, values: Sequence[float]) -> list[float]:
+    """Replace the value of the baseline, the method that does nothing, by NaN."""
+    return [
+        math.nan if s.method == board.baseline else v for s, v in zip(board, values, strict=True)
+    ]
+
+
+def _pictures(board: Leaderboard) -> None:
+    figures: list[tuple[str, str, Figure]] = [("Winrates", "winrates", Winrates.compute(board))]
+    figures += [
+        (f"Mean ranks, {METRICS[s].label}", f"ranks-{s}", CriticalRanks.compute(board, score=s))
+        for s in board.critical
+    ]
+    with st.container(horizontal=True, gap="medium"):
+        for title, name, figure in figures:
+            with st.container(width=WIDTH):
+                st.markdown(f"**{title}**")
+                diagram.chart(
+                    figure,
+                    diagram.plotted(figure, width=diagram.page_width() or WIDTH),
+                    key=f"arena.{name}",
+                    filename=f"arena-{name}",
+                    own_caption=True,
+                )
+    if board.critical:
+        st.caption(
+            "A bar joins methods whose mean ranks differ by less than the critical difference (Nemenyi, 5 %): they are not told "
+            "apart; filled points are not told apart from the first. Models of one data set are ranked together."
+        )
+
+
+def _downloads(arena: Arena, problems: tuple[str, ...]) -> None:
+    files: tuple[tuple[str, Callable[[], bytes], str, str, str], ...] = (
+        ("HTML", lambda: arena_report(arena, problems=problems).html().encode(), "html", "text/html",
+         "One file that opens anywhere."),
+        ("JSON", lambda: to_json(arena_record(arena, problems=problems)).encode(), "json",
+         "application/json", "All numbers; it can be opened here again."),
+        ("CSV", lambda: csv_bytes(arena.overall.frame().reset_index()), "csv", "text/csv",
+         "The leaderboard."),
+        ("Every result", lambda: csv_bytes(arena.whole.frame()), "results.csv", "text/csv",
+         "A row for each method in each experiment."),
+    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, make, end, mime, help in files:
+            st.download_button(
+                label,
+                make,
+                f"arena.{end}",
+                mime,
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"calviz.arena.{label}",
+                help=help,
+            )
+
+
+# ---- The page Arena: the contestants, the job that fits and judges them, and the leaderboard.
+
+
+PLACE = "arena"
+#: Seconds before progress is shown for work that starts by itself.
+PATIENCE = 1.0
+_WAYS = {"open": "Open files", "kept": "A saved arena, or results"}
+
+
+@dataclass(frozen=True, eq=False)
+class ArenaOutcome:
+    """The result of an arena.
+
+    Attributes
+    ----------
+    arena : Arena
+    problems : tuple of str
+        Models that could not be used.
+    """
+
+    arena: Arena
+    problems: tuple[str, ...] = ()
+
+
+def explore(settings: Settings) -> None:
+    """Draw the choice of contestants, the job and the leaderboard."""
+    way = link_choice.one_of("What competes", _WAYS, default="open", key="arena-of")
+    if way == "kept":
+        saved = of_saved_results()
+        if saved is None:
+            return
+        work = LongWork(
+            PLACE,
+            ("kept", saved.key),
+            f"Judging {counted(len(saved.table), 'experiment')}",
+            lambda: _judge_work(saved),
+        )
+        status = long_work.draw(work, Button("Judge again"), at_once=True, patience=PATIENCE)
+    else:
+        contest = of_open_files(settings.entry)
+        if contest is None:
+            return
+        work = LongWork(
+            PLACE,
+            contest.key,
+            f"{counted(len(contest.methods), 'recalibrator')} on {counted(len(contest.sources), 'model')}",
+            lambda: lambda job: _play(job, contest),
+            about=("open",),
+        )
+        status = long_work.draw(
+            work,
+            Button("Start the arena", ":material/trophy:", always=True),
+            StateWords(
+                "Models with a calibration and a test split use these; for others, maps are fitted on half of the rows and judged on the rest.",
+                stopped=_stopped,
+            ),
+        )
+    if isinstance(status.result, ArenaOutcome):
+        show(status.result.arena, status.result.problems)
+
+
+def _judge_work(saved: SavedResults) -> Work:
+    return lambda job: ArenaOutcome(judge(saved.table))
+
+
+def _play(job: Job, contest: Contest) -> ArenaOutcome:
+    table, problems = play_all(
+        contest.sources,
+        Rules(methods=contest.methods, drawn=True),
+        progress=lambda name, done, total, problem: job.progress(done, total, name),
+        stop=job.stopping,
+    )
+    with watching(None):  # results of a stopped run are still judged
+        return ArenaOutcome(judge(table), problems)
+
+
+def _stopped(job: Job) -> str:
+    if job.result is None:
+        return "Stopped before an experiment was finished."
+    return f"Stopped after {job.done:,} of {job.total:,} models: the leaderboard covers these."

@@ -1,0 +1,425 @@
+"""The click on Compare: choices, job, outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from calviz.app import fitting_choices as fit_rows
+from calviz.app import fitting_choices as method_choice
+from calviz.app.fitting_choices import FitRows
+from calviz.app.jobs import Job
+from calviz.app.settings import Settings, md
+from calviz.comparison.compare import carry_out
+from calviz.comparison.comparison_results import Comparison, MethodResult
+from calviz.comparison.fitting import calibrated_by, scores_of
+from calviz.comparison.rows import Division, Plan, Rows
+from calviz.core.blocks import Stopped, watching
+from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.events import Reduction
+from calviz.core.metric_spec import METRICS
+from calviz.core.predictions import Dataset
+from calviz.core.words import counted, seconds_text
+from calviz.figures.calibration_map import CalibrationMap
+from calviz.figures.class_bars import QUICK_RESAMPLES, ClassBars
+from calviz.figures.cumulative_plot import Cumulative
+from calviz.figures.reliability import Reliability
+from calviz.figures.risk_coverage import RiskCoverage
+from calviz.sample.results import MetricResult
+from calviz.verdicts.analysis import evaluate
+
+# ---- The result of a comparison as the page keeps it: rows after a method, and their metrics.
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonOutcome:
+    """The result of a plan, with what its figures need.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Identifies the plan, for caches.
+    data : Predictions or ConfidencePredictions
+        The fitting rows and the evaluation rows.
+    whole : Predictions or ConfidencePredictions
+        The rows of all splits.
+    rows : Rows
+        How `data` is divided.
+    reduction : Reduction
+    comparison : Comparison
+    figures : mapping
+        Figures that were computed while all calibrated rows were in memory, by method, kind and settings.
+    """
+
+    key: tuple[str, ...]
+    data: Dataset
+    whole: Dataset
+    rows: Rows
+    reduction: Reduction
+    comparison: Comparison
+    figures: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
+
+    @property
+    def fitted(self) -> tuple[MethodResult, ...]:
+        """The methods that were fitted, the uncalibrated model first."""
+        return tuple(m for m in self.comparison if m.ok)
+
+    def calibrated(self, method: str) -> Dataset:
+        """Return the evaluation rows after a method."""
+        result = self.comparison[method]
+        if result.calibrated is not None:
+            return result.calibrated
+        return _applied(self.key, method, self)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+def _applied(key: tuple[str, ...], method: str, _outcome: ComparisonOutcome) -> Dataset:
+    judged = _outcome.rows.pairs[0][1]
+    scores, _ = scores_of(_outcome.data)
+    recalibrator = _outcome.comparison[method].recalibrator
+    return calibrated_by(recalibrator, _outcome.data.take(judged), scores[judged])
+
+
+@st.cache_resource(scope="session", max_entries=256, show_spinner=False)
+def _metric(
+    key: tuple[str, ...], method: str, metric: str, _outcome: ComparisonOutcome
+) -> MetricResult:
+    comparison = _outcome.comparison
+    return evaluate(
+        _outcome.calibrated(method),
+        [metric],
+        reduction=_outcome.reduction,
+        bins=comparison.bins,
+        scheme=comparison.scheme,
+    )[metric]
+
+
+def metric(outcome: ComparisonOutcome, method: str, key: str) -> MetricResult:
+    """Return a metric of the evaluation rows after a method, even one that the comparison left out."""
+    measured = outcome.comparison[method].metrics.get(key)
+    return measured if measured is not None else _metric(outcome.key, method, key, outcome)
+
+
+# ---- The choice of methods and of the rows that they are fitted on, kept in the address and by the session.
+
+
+#: Number of refits that the toggle asks for: a standard deviation from these has a relative error of about a sixth.
+REFITS = 20
+
+#: Height of the label above a field, in pixels.
+_LABEL = 26
+
+
+@dataclass(frozen=True, eq=False)
+class PlanChoice:
+    """What the user chose to compare.
+
+    Attributes
+    ----------
+    settings : Settings
+    fit_rows : FitRows
+        The fitting rows and the evaluation rows, and how they are divided.
+    rows : Rows
+        These rows, divided.
+    plan : Plan
+    """
+
+    settings: Settings
+    fit_rows: FitRows
+    rows: Rows
+    plan: Plan
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The chosen methods."""
+        return tuple(self.plan.methods)
+
+    @property
+    def data(self) -> Dataset:
+        """The fitting rows and the evaluation rows."""
+        return self.fit_rows.data
+
+    @property
+    def whole(self) -> Dataset:
+        """The rows of all splits, within the slice."""
+        return replace(self.settings, split=None).sample.data
+
+    @property
+    def content(self) -> tuple[str, ...]:
+        """Identifies the rows of all splits and the reduction, for caches."""
+        return (*replace(self.settings, split=None).rows_key, self.settings.reduction.key)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Identifies the choice, for caches."""
+        return (*self.content, *self.fit_rows.key, repr(self.plan))
+
+
+def draw(settings: Settings) -> PlanChoice | None:
+    """Draw the choices; return None, with the reason on screen, if there is nothing to fit on."""
+    chosen_rows = _choose_rows(settings)
+    above = st.container()
+    methods = method_choice.draw_method_choice(chosen_rows)
+    if methods is None:
+        return None
+    rows = methods.rows
+    with above:
+        _draw_rows(rows)
+    with methods.line:
+        refits = 0 if rows.in_sample else _refits()
+    plan = Plan(
+        methods=methods.methods,
+        division=chosen_rows.division,
+        metrics=METRICS.in_table("fits"),
+        reduction=settings.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+        options=methods.options,
+        refits=refits,
+    )
+    return PlanChoice(settings, chosen_rows, rows, plan)
+
+
+def _draw_rows(rows: Rows) -> None:
+    fit, judged = rows.fit, rows.evaluation
+    st.caption(
+        f"Maps are fitted on {counted(fit.rows, 'row')} ({md(fit.how)}) and judged on {counted(judged.rows, 'row')} "
+        f"({md(judged.how)})."
+    )
+    if rows.in_sample:
+        st.warning(
+            "In-sample: the maps are judged on the very rows that they were fitted on, and look better than "
+            "they are.",
+            icon=":material/warning:",
+        )
+
+
+def _refits() -> int:
+    with st.popover("Variation of the fit", type="tertiary"):
+        st.caption(
+            "Intervals are for the maps as fitted. Fitting each method again, to rows drawn from the fitting rows, "
+            "adds the variation of the fit to the intervals of the differences, and makes the comparison that many times longer."
+        )
+        is_on = st.toggle(f"Fit each method {REFITS} more times", key="refit", bind="query-params")
+    return REFITS if is_on else 0
+
+
+def _choose_rows(settings: Settings) -> FitRows:
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        rows = fit_rows.choose(settings, folds=True)
+        # Beside the fields, not beside their labels.
+        aside = st.container(width="content", gap=None)
+        aside.space(_LABEL)
+        with aside.popover("In-sample", type="tertiary"):
+            st.caption(
+                "Judges the maps on the rows that they were fitted on. That flatters flexible methods: it is "
+                "good for seeing overfitting, not for choosing."
+            )
+            if st.toggle("Fit and judge on the same rows", key="in-sample", bind="query-params"):
+                split = rows.division.fit_split
+                division = Division(fit_split=split, eval_split=split, in_sample=True)
+                rows = replace(rows, division=division)
+    return rows
+
+
+# ---- The kinds of figures of the evaluation rows after a method, computed at once or when they are asked for.
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """A kind of figure of the evaluation rows after a method.
+
+    Attributes
+    ----------
+    compute : callable
+        ``compute(outcome, method, settings)`` returns the figure.
+    binned : bool
+        Whether it depends on the bins of the sidebar.
+    at_once : bool
+        Whether the page shows it for every method without being asked.
+    of_map : bool
+        Whether it shows a map, which the uncalibrated model does not have.
+    """
+
+    compute: Callable[[ComparisonOutcome, str, Settings], Any]
+    binned: bool = False
+    at_once: bool = False
+    of_map: bool = False
+
+
+KINDS: Mapping[str, FigureKind] = {
+    "reliability": FigureKind(
+        lambda outcome, method, settings: Reliability.compute(
+            outcome.calibrated(method),
+            reduction=outcome.reduction,
+            bins=settings.bins,
+            scheme=settings.scheme,
+            band=False,
+        ),
+        binned=True,
+        at_once=True,
+    ),
+    "map": FigureKind(
+        lambda outcome, method, settings: CalibrationMap.compute(
+            outcome.calibrated(UNCALIBRATED),
+            outcome.calibrated(method),
+            name=outcome.comparison[method].label,
+            reduction=outcome.reduction,
+            bins=settings.bins,
+        ),
+        binned=True,
+        at_once=True,
+        of_map=True,
+    ),
+    "cumulative": FigureKind(
+        lambda outcome, method, _: Cumulative.compute(
+            outcome.calibrated(method), reduction=outcome.reduction
+        )
+    ),
+    "classes": FigureKind(
+        lambda outcome, method, _: ClassBars.compute(
+            outcome.calibrated(method), resamples=QUICK_RESAMPLES
+        )
+    ),
+    "risk": FigureKind(lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method))),
+}
+
+
+def figure(outcome: ComparisonOutcome, method: str, kind: str, settings: Settings) -> Any:
+    """Return a figure of the rows after a method, of a kind in `KINDS`."""
+    settings_key = _settings_key(kind, settings)
+    figure_at_hand = outcome.figures.get((method, kind, settings_key))
+    if figure_at_hand is not None:
+        return figure_at_hand
+    return _computed(outcome.key, method, kind, settings_key, outcome, settings)
+
+
+def all_at_once(
+    outcome: ComparisonOutcome, settings: Settings, job: Job
+) -> dict[tuple[str, str, str], Any]:
+    """Compute the figures that the page shows for every method, until the job is asked to stop."""
+    computed: dict[tuple[str, str, str], Any] = {}
+    count = len(outcome.comparison.methods)
+    with watching(None):  # the comparison is complete: a stop must not lose it
+        for m in outcome.fitted:
+            if job.stopping():
+                break
+            job.progress(count, count, f"drawing: {m.label}")
+            for name, kind in KINDS.items():
+                if not kind.at_once or (kind.of_map and m.key == UNCALIBRATED):
+                    continue
+                computed[m.key, name, _settings_key(name, settings)] = kind.compute(
+                    outcome, m.key, settings
+                )
+    return computed
+
+
+def _settings_key(kind: str, settings: Settings) -> str:
+    """Identify what a figure depends on in addition to the comparison."""
+    return " ".join(settings.reduction_and_bins_key) if KINDS[kind].binned else ""
+
+
+@st.cache_resource(scope="session", max_entries=96, show_spinner=False)
+def _computed(
+    key: tuple[str, ...],
+    method: str,
+    kind: str,
+    settings_key: str,
+    _outcome: ComparisonOutcome,
+    _settings: Settings,
+) -> Any:
+    return KINDS[kind].compute(_outcome, method, _settings)
+
+
+# ---- The work of a comparison, and its mark in the link.
+
+
+PLACE = "recalibrate"
+#: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
+#: maps again.
+KEPT_BYTES = 400_000_000
+#: Rows times classes up to which a link may start a comparison.
+AT_ONCE = 5_000_000
+
+_COMPARED = "compared"
+
+
+def work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
+    """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
+    data, whole, settings = choice.data, choice.whole, choice.settings
+    labels = {spec.key: spec.label for spec in choice.plan.specs}
+
+    def run(job: Job) -> ComparisonOutcome:
+        for label in labels.values():
+            job.step(label, "waiting")
+
+        def progress(result: MethodResult, done: int, total: int) -> None:
+            if result.ok:
+                job.step(result.label, "done", f"fitted in {seconds_text(result.fit_seconds)}")
+            else:
+                job.step(result.label, "failed", result.reason or "")
+            job.progress(done, total, "" if done < total else "resampling the differences")
+
+        comparison = carry_out(
+            choice.plan,
+            data,
+            progress=progress,
+            activity=lambda key, doing: job.step(labels[key], "running", doing),
+            stop=job.stopping,
+        )
+        if job.stopping() and not comparison[UNCALIBRATED].ok:
+            raise Stopped  # nothing to compare with
+        outcome = ComparisonOutcome(
+            choice.key, data, whole, choice.rows, settings.reduction, comparison
+        )
+        if sum(map(_bytes, comparison)) <= KEPT_BYTES:
+            return outcome
+        return replace(
+            outcome,
+            comparison=_without_rows(comparison),
+            figures=all_at_once(outcome, settings, job),
+        )
+
+    return run
+
+
+def stopped(job: Job) -> str:
+    """Say in one sentence what a stopped comparison still shows."""
+    if job.result is None:
+        return "Stopped before a method was judged."
+    return (
+        "Stopped: what was finished by then is below, the intervals of its differences from fewer "
+        "resamples."
+    )
+
+
+def put_in_link() -> None:
+    """Mark in the link that methods were compared."""
+    if _COMPARED not in st.query_params:
+        st.query_params[_COMPARED] = "yes"
+
+
+def starts_at_once(choice: PlanChoice) -> bool:
+    """Whether a comparison starts by itself: the link asks for it, and it is quick."""
+    cells = choice.data.n * max(1, choice.data.n_classes)
+    return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE
+
+
+def _without_rows(comparison: Comparison) -> Comparison:
+    """Return the comparison without the calibrated rows."""
+    return replace(
+        comparison,
+        methods={
+            m.key: replace(m, calibrated=None) if m.recalibrator is not None else m
+            for m in comparison
+        },
+    )
+
+
+def _bytes(result: MethodResult) -> int:
+    probs = getattr(result.calibrated, "probs", np.empty(0))
+    return int(probs.nbytes)

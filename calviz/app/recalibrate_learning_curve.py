@@ -1,0 +1,180 @@
+"""The page Learning curve: the choices, the job that fits the methods, and the curves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from calviz.app import diagram
+from calviz.app import fitting_choices as fit_rows
+from calviz.app import fitting_choices as method_choice
+from calviz.app import jobs as long_work
+from calviz.app import settings as link_choice
+from calviz.app import tables_and_cards as csv_download
+from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app.settings import Settings, md
+from calviz.comparison.learning_curves import learning_curve
+from calviz.comparison.study_results import LearningCurve
+from calviz.core.metric_spec import METRICS, QUOTED
+from calviz.core.words import counted
+from calviz.figures.learning_curve import LearningCurves
+
+PLACE = "learning_curve"
+#: Largest number of curves that can be told apart.
+MOST = 8
+#: Rows times classes times methods up to which the job starts by itself.
+AT_ONCE = 500_000
+#: Width of a chart in pixels; two fit beside each other on a large screen.
+WIDTH = 474
+
+
+def explore(settings: Settings) -> None:
+    """Draw the choices, the running job, and the curves."""
+    data = settings.whole
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        rows = fit_rows.choose(settings)
+        repeats = st.select_slider(
+            "Draws of labels",
+            (5, 10, 20, 50),
+            10,
+            key="label-draws",
+            bind="query-params",
+            width=160,
+            help="How often rows are drawn for each number of labels; all methods get the same ones.",
+        )
+        seed = st.number_input(
+            "Seed", 0, 9_999, 0, key="label-seed", bind="query-params", width=110
+        )
+    chosen = method_choice.draw_method_choice(rows, many_fits=True, most=MOST)
+    if chosen is None:
+        return
+    names, options = chosen.methods, chosen.options
+    if not names:
+        st.info("Choose one method or more.", icon=":material/info:")
+        return
+    key = (
+        *replace(settings, split=None).rows_key,
+        *rows.key,
+        *settings.reduction_and_bins_key,
+        *chosen.key,
+        *map(str, (repeats, seed)),
+    )
+    work = LongWork(
+        PLACE,
+        key,
+        f"Fitting {counted(len(names), 'method')} to few and many labels",
+        lambda: lambda job: _work(job, settings, rows, names, options, int(repeats), int(seed)),
+    )
+    cells = data.n * max(1, data.n_classes) * len(names)
+    status = long_work.draw(
+        work,
+        Button("Draw the curves", ":material/show_chart:"),
+        StateWords(
+            f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.", stopped
+        ),
+        at_once=cells <= AT_ONCE and work.is_first,
+    )
+    curve: LearningCurve | None = status.result
+    if curve is not None and curve.methods:
+        _show(curve, settings)
+    elif curve is not None and status.state != "stopped":
+        st.warning(_failures(curve) or "No fit was finished.", icon=":material/warning:")
+
+
+def _work(
+    job: Job,
+    settings: Settings,
+    rows: fit_rows.FitRows,
+    methods: tuple[str, ...],
+    options: dict[str, dict[str, Any]],
+    repeats: int,
+    seed: int,
+) -> LearningCurve:
+    return learning_curve(
+        rows.data,
+        methods,
+        repeats=repeats,
+        seed=seed,
+        metrics=METRICS.in_table("fits"),
+        reduction=settings.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+        options=options,
+        progress=lambda done, total: job.progress(done, total),
+        stop=job.stopping,
+        **rows.division.given,
+    )
+
+
+def stopped(job: Job) -> str:
+    """Say in one sentence what a stopped job has finished."""
+    curve = job.result
+    if curve is None or not curve.methods:
+        return "Stopped before a fit was finished: there is nothing to show yet."
+    most = max(p.rows for p in curve.points)
+    return (
+        f"Stopped after {job.done:,} of {job.total:,} fits: the curves show what was finished, up to "
+        f"{most:,} of {curve.fit.rows:,} labels."
+    )
+
+
+@st.fragment
+def _show(curve: LearningCurve, settings: Settings) -> None:
+    available = [key for key in METRICS.in_table("fits") if curve.uncalibrated[key].available]
+    metric = link_choice.one_of(
+        "Judge by",
+        {key: METRICS[key].label for key in available},
+        default=QUOTED if QUOTED in available else available[0],
+        key="labels-by",
+    )
+    figure = LearningCurves.compute(curve, metric=metric or available[0])
+    st.subheader(md(figure.answer(), 1_000), anchor=False)
+    for warning in figure.warnings():
+        st.warning(md(warning, 1_000), icon=":material/warning:")
+    st.markdown("\n".join(f"- {md(figure.sentence(n), 400)}" for n in figure.needed()))
+    shown = [figure]
+    if figure.metric != "accuracy" and "accuracy" in available:
+        shown.append(LearningCurves.compute(curve, metric="accuracy"))
+    with st.container(horizontal=True, gap="medium"):
+        for one in shown:
+            with st.container(width=WIDTH):
+                st.markdown(f"**{METRICS[one.metric].label}**")
+                diagram.chart(
+                    one,
+                    diagram.plotted(one, width=diagram.page_width() or WIDTH),
+                    key=f"learning.{one.metric}",
+                    filename=f"learning-curve-{one.metric}",
+                )
+    st.caption(
+        f"{curve.rows_words(lambda how: md(how, 100))} It does not include the noise of "
+        "the evaluation rows, and it is too narrow at its right end, where the draws overlap; all rows "
+        "are one draw. The gain of a method is how much better it is with all labels than the uncalibrated "
+        f"model. Binned metrics: {curve.bins_words}."
+    )
+    failed = _failures(curve)
+    if failed:
+        st.caption(failed)
+    _table(figure, settings)
+
+
+def _failures(curve: LearningCurve) -> str:
+    return " ".join(
+        f"{md(curve.labels.get(key, key), 60)} failed {md(reason, 300)}"
+        for key, reason in curve.failures.items()
+    )
+
+
+def _table(figure: LearningCurves, settings: Settings) -> None:
+    with st.expander("What is drawn, as a table", icon=":material/table:"):
+        frame = figure.frame()
+        st.dataframe(
+            frame, hide_index=True, alt=f"{METRICS[figure.metric].label} by number of labels"
+        )
+        csv_download.button(
+            "Download as CSV",
+            figure.curve.frame,
+            f"{settings.file_stem}-learning-curve.csv",
+            key="calviz.learning.download",
+        )

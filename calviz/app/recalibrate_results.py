@@ -1,0 +1,508 @@
+"""The table of methods, and their pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calviz.app import before_after as recalibrated_diagram
+from calviz.app import diagram
+from calviz.app import diagram as bullet
+from calviz.app import recalibrate_comparison as figures_computed
+from calviz.app import rows_shown as panel
+from calviz.app import selection as state
+from calviz.app import settings as link_choice
+from calviz.app import tables_and_cards as csv_download
+from calviz.app import tables_and_cards as table_export
+from calviz.app import tables_and_cards as tables
+from calviz.app.recalibrate_comparison import ComparisonOutcome, metric
+from calviz.app.selection import rows_of
+from calviz.app.settings import Settings, after, md
+from calviz.app.tables_and_cards import Cell, marked
+from calviz.comparison.comparison_results import (
+    AGAINST_WORDS,
+    BEST_IN_WORDS,
+    TIED_SIGN,
+    Comparison,
+    ComparisonColumn,
+    Difference,
+    Mark,
+    MethodResult,
+    Remark,
+    marks_words,
+    refit_words,
+)
+from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.errors import CalvizError
+from calviz.core.metric_spec import METRICS
+from calviz.core.table_export import csv_bytes
+from calviz.core.words import counted, decimal, decimals_for, percent, seconds_text
+from calviz.figures.hundred_squares import Bullet, words
+from calviz.sample.results import MetricResult
+from calviz.sample.sample import Sample, reduce
+from calviz.sample.slices import part_numbers
+from calviz.verdicts.evaluation import Written
+
+# ---- The table of methods: one row each, best bold, second underlined, ties marked.
+
+
+NBSP = "\u00a0"
+#: The column that says whether a change is beyond noise.
+_AGAINST = "Against uncalibrated"
+#: The address's parameter for the metric that the table is sorted by.
+RANK_BY = "rank-by"
+#: Cells up to this number of characters are not broken into lines.
+SHORT = 14
+
+
+def draw_table(outcome: ComparisonOutcome) -> None:
+    """Draw the table with its choices and its download."""
+    comparison = outcome.comparison
+    usual = METRICS.in_table("fits")
+    ranked = [key for key in usual if comparison.tied.get(key)] or list(usual)
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        columns = st.multiselect(
+            "Columns",
+            [m.key for m in METRICS],
+            default=[m for m in usual if _has(outcome, m)],
+            format_func=lambda key: METRICS[key].label,
+            key="columns",
+            bind="query-params",
+        )
+        lead = st.selectbox(
+            "Difference and rank by",
+            ranked,
+            index=ranked.index(comparison.criterion) if comparison.criterion in ranked else 0,
+            format_func=lambda key: METRICS[key].label,
+            key=RANK_BY,
+            bind="query-params",
+            width=220,
+        )
+    with st.spinner("Measuring …", show_time=True):
+        shown = measured(outcome, columns)
+    frame = texts(outcome, shown, lead)
+    st.table(
+        _styled(frame.copy(), comparison, shown, _pictures(outcome, lead)), border="horizontal"
+    )
+    st.caption(
+        f"{marks_words()} Change: from the uncalibrated model, with its 95\u00a0% "
+        "interval; of errors that noise makes larger, without that noise, so that it may not be the difference of the "
+        f"values; {AGAINST_WORDS}; {refit_words(comparison.refits)}. Best in: {BEST_IN_WORDS}. Points are "
+        f"percentage points. Binned metrics: {comparison.bins_words}."
+    )
+    for remark in comparison.remarks(shown):
+        _draw_remark(comparison, remark)
+    _download(outcome, frame, shown)
+
+
+def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
+    """Return a column for each metric, even for those that the comparison left out."""
+    return tuple(
+        outcome.comparison.column(key, {m.key: metric(outcome, m.key, key) for m in outcome.fitted})
+        for key in metrics
+    )
+
+
+def _draw_remark(comparison: Comparison, remark: Remark) -> None:
+    labels = [comparison[key].label for key in remark.of]
+    if remark.metric is not None:
+        names = "; ".join(md(label, 100) for label in labels)
+        st.caption(f"{METRICS[remark.metric].label} of {names}: {md(remark.text, 500)}")
+    elif remark.kind == "differences":
+        st.caption(md(remark.text, 1_000))
+    elif remark.kind == "zeros":
+        names = "; ".join(md(label, 100) for label in labels)
+        st.caption(f"{remark.text[0].upper()}{remark.text[1:]}: {names}.")
+    elif remark.kind == "warning":
+        names = md("; ".join(labels), 1_000)
+        st.warning(f"{names}: {md(remark.text, 600)}", icon=":material/warning:")
+
+
+def _has(outcome: ComparisonOutcome, key: str) -> bool:
+    result = outcome.fitted[0].metrics.get(key)
+    return result is not None and result.available
+
+
+def order(outcome: ComparisonOutcome, lead: str) -> list[MethodResult]:
+    """Return the uncalibrated model, then the others from best to worst, then those that failed."""
+    ranking = {key: i for i, key in enumerate(outcome.comparison.ranking(lead))}
+    return sorted(
+        outcome.comparison,
+        key=lambda m: (m.key != UNCALIBRATED, not m.ok, ranking.get(m.key, len(ranking))),
+    )
+
+
+def texts(
+    outcome: ComparisonOutcome, columns: Sequence[ComparisonColumn], lead: str
+) -> pd.DataFrame:
+    """Return the table as shown on screen, indexed by the methods' labels."""
+    comparison = outcome.comparison
+    lead_writer = comparison.column(lead).written
+    rows: dict[str, dict[str, str]] = {}
+    for m in order(outcome, lead):
+        row = {column.heading: _cell(column, m.key) for column in columns}
+        change, share = m.differences.get(lead), m.best_share.get(lead)
+        unit = "points" if lead_writer.unit != "plain" else ""
+        head = f"{METRICS[lead].label}: change{f' ({unit})' if unit else ''}"
+        row[head] = "" if change is None else _change(lead_writer.scale, change)
+        if comparison.tied:
+            row[_AGAINST] = "" if change is None else change.verdict
+            row["Best in"] = percent(share, 0) if share is not None else ""
+        if outcome.data.kind != "confidence":
+            row["Predictions changed"] = f"{m.predictions_changed:,}" if m.ok else ""
+        fit = "–" if m.key == UNCALIBRATED else seconds_text(m.fit_seconds)
+        row["Fit"] = fit if m.ok else m.reason or "failed"
+        rows[m.label] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _cell(column: ComparisonColumn, method: str) -> str:
+    result = column.results.get(method)
+    if result is not None and not result.available:
+        return "n/a"
+    text = column.text(method)
+    return f"{text} {TIED_SIGN}" if column.is_tied(method) else text
+
+
+def _change(scale: float, change: Difference) -> str:
+    """Return a difference with its interval, to two digits of the interval's half width."""
+    interval = change.interval
+    decimals = decimals_for(scale * (interval.high - interval.low) / 2, figures=2, least=0, most=5)
+
+    def signed(value: float) -> str:
+        return decimal(scale * value, decimals, plus=True)
+
+    return f"{signed(change.value)} ({signed(interval.low)} to {signed(interval.high)})"
+
+
+def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
+    """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
+    results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
+    available = {label: r for label, r in results.items() if r is not None and r.available}
+    pictures = bullet.column([Bullet.of(r) for r in available.values()])
+    return {
+        label: bullet.cell(address, words(result, ""))
+        for (label, result), address in zip(available.items(), pictures, strict=True)
+    }
+
+
+def _styled(
+    frame: pd.DataFrame,
+    comparison: Comparison,
+    columns: Sequence[ComparisonColumn],
+    pictures: Mapping[str, str],
+) -> Any:
+    """Return the table with the best in bold and the second underlined; all texts are escaped."""
+    row_of = {label: row for row, label in enumerate(frame.index)}
+    marked_cells: dict[Mark, list[Cell]] = {"best": [], "second": []}
+    for number, column in enumerate(columns):
+        for m in comparison.ready:
+            if (mark := column.mark(m.key)) is not None:
+                marked_cells[mark].append((row_of[m.label], number))
+    if _AGAINST in frame:
+        # The verdict goes into the cell of its change, as the table is wide.
+        change = list(frame)[list(frame).index(_AGAINST) - 1]
+        cells = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
+        frame[change] = [_with_verdict(text, judged) for text, judged in cells]
+    shown = frame.map(_unbroken)
+    if any(pictures.values()):
+        # Inserted after the metrics, whose cells are marked by position.
+        shown.insert(
+            len(columns),
+            bullet.COLUMN.replace(" ", NBSP),
+            [pictures.get(label, "") for label in frame.index],
+        )
+    return marked(shown, **marked_cells)
+
+
+def _with_verdict(change: str, verdict: str) -> str:
+    return change.replace(" (", f"{NBSP}{verdict.replace(' ', NBSP)} (", 1)
+
+
+def _unbroken(text: str) -> str:
+    """Return the text escaped, with line breaks allowed only before an interval."""
+    line = md(text, 600)
+    if len(text) <= SHORT:
+        return line.replace(" ", NBSP)
+    if text.endswith(")"):
+        return line.replace(" to ", f"{NBSP}to{NBSP}")
+    return line
+
+
+def numbers(outcome: ComparisonOutcome, columns: Sequence[ComparisonColumn]) -> pd.DataFrame:
+    """Return plain numbers, one row per method and metric."""
+    rows = []
+    for m in outcome.comparison:
+        for column in columns:
+            key, result = column.key, column.results.get(m.key)
+            change, share = m.differences.get(key), m.best_share.get(key)
+            rows.append(
+                {
+                    "method": m.key,
+                    "metric": key,
+                    "value": math.nan if result is None else result.value,
+                    "change": math.nan if change is None else change.value,
+                    "change_low": math.nan if change is None else change.interval.low,
+                    "change_high": math.nan if change is None else change.interval.high,
+                    "against_uncalibrated": "" if change is None else change.verdict,
+                    "best_share": math.nan if share is None else share,
+                    "tied_with_best": m.key in outcome.comparison.tied.get(key, ()),
+                    "predictions_changed": m.predictions_changed if m.ok else math.nan,
+                    "fit_seconds": m.fit_seconds,
+                    "apply_seconds": m.apply_seconds,
+                    "reason": m.reason or "",
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def content(
+    form: str, outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
+) -> str:
+    """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
+    if form == "CSV":
+        return csv_bytes(numbers(outcome, columns)).decode()
+    table = shown.rename_axis("Method").reset_index()
+    right = [str(c) for c in shown.columns]
+    return table_export.for_papers(form, table, caption=caption(outcome), right=right)
+
+
+def caption(outcome: ComparisonOutcome) -> str:
+    """Return a caption that says where the numbers come from, in plain text."""
+    comparison = outcome.comparison
+    in_sample = "IN-SAMPLE. " if comparison.in_sample else ""
+    return f"{in_sample}{comparison.name}: {comparison.rows_words()}; {outcome.reduction.label}."
+
+
+def _download(
+    outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
+) -> None:
+    with st.popover("Export the table", icon=":material/download:"):
+        table_export.offer(
+            lambda form: content(form, outcome, shown, columns),
+            "recalibration",
+            key="calviz.methods",
+        )
+
+
+# ---- The effect of recalibration in pictures: diagrams and maps side by side, and one method before and after.
+
+
+#: Width and height of a panel in pixels; four fit in a row on a large screen.
+PANEL, HEIGHT = 232, 236
+#: Width in pixels of one of two figures beside each other.
+HALF = 472
+
+VIEWS = {
+    "reliability": "Reliability",
+    "cumulative": "Cumulative & KS",
+    "classes": "Class-wise",
+    "risk": "Risk-coverage",
+}
+
+
+def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
+    """Draw reliability diagrams of all methods on one scale, the uncalibrated model first."""
+    st.subheader("Reliability, side by side", anchor=False)
+    exact = "exact " if settings.whole.alike else ""
+    st.caption(
+        f"One scale for all, in the order of the table. Circles: what was observed, with {exact}95 % intervals and areas in "
+        "proportion to the rows; solid lines: scores too high; dotted: too low; grey: the range of a calibrated model; "
+        f"{settings.bins_words}."
+    )
+    frames, (panel, height) = {}, _size()
+    with _panels():
+        for m in _in_order(outcome):
+            figure = figures_computed.figure(outcome, m.key, "reliability", settings)
+            frames[m.label] = figure.frame()
+            with st.container(width=panel, gap="xsmall"):
+                ece = Written(MetricResult("ece", figure.ece))
+                st.markdown(f"**{md(m.label)}**  \nECE {ece.value} points")
+                diagram.chart(
+                    figure,
+                    figure.plot_small(theme=diagram.theme(), height=height),
+                    key=f"recalibrate.diagram.{m.key}",
+                    filename=f"reliability-{m.key}",
+                    alt=f"{m.label}: {figure.describe()}",
+                )
+    _as_table(frames, "diagrams")
+
+
+def _size() -> tuple[int, int]:
+    """Return width and height of a panel; on a phone, two stand side by side."""
+    return (PANEL, HEIGHT) if diagram.page_width() is None else (168, 176)
+
+
+def _panels() -> Any:
+    """Return a container for panels beside each other: where some names take two lines, the squares still stand in line."""
+    return st.container(horizontal=True, gap="small", vertical_alignment="bottom")
+
+
+def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
+    """Draw what each method does to the scores."""
+    st.subheader("What the maps do", anchor=False)
+    st.caption(
+        "Score before against score after, on the evaluation rows. Dashed: no change. Circles: what was "
+        "observed, where a map should lead. A band and points: rows of the same score come out "
+        "differently, as the map looks at the whole row."
+    )
+    frames, (panel, height) = {}, _size()
+    falls: list[str] = []
+    with _panels():
+        for m in _in_order(outcome):
+            if m.key == UNCALIBRATED:
+                continue
+            figure = figures_computed.figure(outcome, m.key, "map", settings)
+            frames[m.label] = figure.frame()
+            with st.container(width=panel, gap="xsmall"):
+                st.markdown(f"**{md(m.label)}**")
+                diagram.chart(
+                    figure,
+                    figure.plot(theme=diagram.theme(), height=height),
+                    key=f"recalibrate.map.{m.key}",
+                    filename=f"map-{m.key}",
+                )
+            if figure.dip is not None:
+                falls.append(
+                    f"{md(m.label)}: {figure.falls()}: this kind of map need not rise with the score. It follows the "
+                    "observed hits; rows there change their order, and predicted classes may change."
+                )
+    for text in falls:
+        st.caption(text)
+    _as_table(frames, "maps")
+
+
+def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+    """Draw further figures of the uncalibrated model and of one method."""
+    label = outcome.comparison[method].label
+    st.subheader("Before and after", anchor=False)
+    view = link_choice.one_of("Look at", VIEWS, default="reliability", key="before-after")
+    if view == "reliability":
+        before, then = (
+            figures_computed.figure(outcome, key, "reliability", settings)
+            for key in (UNCALIBRATED, method)
+        )
+        judged = outcome.rows.evaluation
+        st.caption(
+            f"Both are of the {counted(judged.rows, 'evaluation row')} ({md(judged.how)})"
+            + (
+                ", on which the maps were fitted: they look better than they are."
+                if outcome.rows.in_sample
+                else ", on which no map was fitted."
+            )
+        )
+        recalibrated_diagram.draw(before, then, key="recalibrate.before-after", name=label)
+        return
+    with st.container(horizontal=True, gap="medium"):
+        for key, name in {UNCALIBRATED: "Uncalibrated", method: label}.items():
+            with st.container(width=HALF):
+                st.markdown(f"**{md(name)}**")
+                try:
+                    _view(outcome, key, str(view), settings)
+                except CalvizError as reason:
+                    st.info(md(reason, 500))
+
+
+def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings) -> None:
+    theme, width = diagram.theme(), diagram.PHONE
+    figure = figures_computed.figure(outcome, method, view, settings)
+    if view == "cumulative":
+        drawing = figure.plot(theme=theme, panels=["a"], width=width)
+    elif view == "classes":
+        drawing = figure.plot(theme=theme, width=HALF)
+    else:
+        drawing = diagram.as_wide_as_the_page(figure.plot(theme=theme, width=width))
+    st.caption(md(figure.describe(), 600))
+    diagram.chart(figure, drawing, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
+
+
+def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
+    """Return the methods in the order of the table above."""
+    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
+    return [m for m in order(outcome, lead) if m.ok]
+
+
+def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
+    if not frames:
+        return
+    with st.expander("What is drawn, as a table", icon=":material/table:"):
+        frame = pd.concat(frames, names=["method"]).reset_index(level=0)
+        st.dataframe(frame, hide_index=True, alt="What the panels show")
+        csv_download.button(
+            "Download as CSV",
+            frame,
+            f"recalibration-{kind}.csv",
+            key=f"calviz.recalibrate.{kind}.download",
+        )
+
+
+# ---- The evaluation rows after a method, as a table.
+
+
+#: Rows that are shown; the calibrated file has all.
+SHOWN = 200
+
+
+def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+    """Draw a table of the first rows: score before and after, and the method's intervals if it has any."""
+    if method == UNCALIBRATED:
+        return
+    after, before = outcome.calibrated(method), outcome.calibrated(UNCALIBRATED)
+    rows = np.arange(min(SHOWN, after.n))
+    label = md(outcome.comparison[method].label)
+    with st.expander(f"Rows after {label}, as a table", icon=":material/table:"):
+        frame = tables.rows_table(after, rows, outcome.reduction, None)
+        # The row numbers of a part are not those of the file.
+        frame = frame.drop(columns="row")
+        frame.insert(
+            list(frame.columns).index("score"),
+            "score before",
+            reduce(before.take(rows), outcome.reduction).score,
+        )
+        numbers = ["score before", "score", *after.numbers]
+        st.dataframe(
+            frame,
+            hide_index=True,
+            height=min(420, 37 + 35 * len(frame)),
+            column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
+            alt="Rows after the method",
+        )
+        if after.n > SHOWN:
+            st.caption(
+                f"The first {SHOWN} of {counted(after.n, 'evaluation row')}; the calibrated file has all rows."
+            )
+
+
+# ---- The selected rows among the evaluation rows, before and after a method.
+
+
+def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+    """Draw their numbers; nothing if no evaluation row is selected."""
+    rule = state.rule()
+    if rule is None or method == UNCALIBRATED:
+        return
+    before = Sample(
+        outcome.calibrated(UNCALIBRATED),
+        reduction=outcome.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+    )
+    try:
+        rows, name = rows_of(rule, before), rule.words(before)
+    except CalvizError:
+        return
+    if not rows.size:
+        return
+    st.markdown(f"**Selected: {md(name, 200)}, {counted(rows.size, 'evaluation row')}**")
+    parts = {
+        "before": part_numbers(before, rows),
+        after(outcome.comparison[method].label): part_numbers(
+            before.with_data(outcome.calibrated(method)), rows
+        ),
+    }
+    panel.show(settings, parts, rule)

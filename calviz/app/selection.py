@@ -1,0 +1,547 @@
+"""The selected rows: rule, state, link, overlay."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from typing import Any, ClassVar, NamedTuple, Self, get_args
+
+import numpy as np
+import streamlit as st
+
+from calviz.app import open_files as browser_history
+from calviz.app.open_files import join_parts, split_parts
+from calviz.app.settings import Settings, cached_results, md
+from calviz.core.blocks import BoolArray, IntArray
+from calviz.core.errors import CalvizError, NotAvailable
+from calviz.core.predictions import Dataset, Predictions
+from calviz.core.words import counted, full_sentence, number, percent, shorten
+from calviz.figures.cumulative_plot import Cumulative, Estimate
+from calviz.figures.curve_estimates import RankedBy, ranking_values
+from calviz.figures.marks import Overlay, ReliabilityOverlay
+from calviz.figures.reliability import Reliability
+from calviz.sample.binning import bin_of_rows
+from calviz.sample.results import Where, rows_where, where_words
+from calviz.sample.sample import Sample, chosen_bins, predicted_classes
+
+# ---- Selections of rows as rules: each has a name, applies to any page, split or model, and fits into a link.
+
+
+#: Characters of a class's or value's name within the name of a selection.
+_NAME_LENGTH = 30
+
+
+@dataclass(frozen=True)
+class SelectionRule(ABC):
+    """A rule that selects rows; its fields are texts and whole numbers, in the order of the link."""
+
+    code: ClassVar[str]
+    #: Whether the rule means the same rows only while reduction and bins stay as they are.
+    of_bins: ClassVar[bool] = False
+    #: Whether the rule depends on the true class: a gap of such rows is no sign of miscalibration.
+    by_outcome: ClassVar[bool] = False
+    kinds: ClassVar[dict[str, type[SelectionRule]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Register the kind."""
+        SelectionRule.kinds[cls.code] = cls
+
+    @abstractmethod
+    def words(self, sample: Sample) -> str:
+        """Return the name of the selection, in plain text."""
+
+    @abstractmethod
+    def mask(self, sample: Sample) -> BoolArray:
+        """Return the mask of the selected rows, shape (n,); raise a CalvizError with the reason if the rule does not apply."""
+
+    @classmethod
+    def read(cls, parts: list[str]) -> Self:
+        """Decode the parts of a link; raise ValueError or TypeError if they are invalid."""
+        return cls(*parts)
+
+    def link(self) -> str:
+        """Encode the rule for a link."""
+        parts = [self.code]
+        for value in astuple(self):
+            parts += [str(v) for v in _flat(value)]
+        return join_parts(parts)
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _flat(part)
+    else:
+        yield value
+
+
+def decode_rule(link: str) -> SelectionRule | None:
+    """Decode the rule in a link; None if it holds none."""
+    code, *parts = split_parts(link)
+    kind = SelectionRule.kinds.get(code)
+    try:
+        return None if kind is None else kind.read(parts)
+    except (ValueError, TypeError):
+        return None
+
+
+@dataclass(frozen=True)
+class Bins(SelectionRule):
+    """A range of scores: neighbouring bins of the diagram, 0-based; links count from 1."""
+
+    code = "bins"
+    of_bins = True
+    first: int
+    last: int
+
+    def words(self, sample: Sample) -> str:
+        """Return the bins and their edges."""
+        several = self.first != self.last
+        where = f"{self.numbers(' to ')} {bounds(sample, self.first, self.last)}"
+        return f"{'bins' if several else 'bin'} {where}"
+
+    def numbers(self, between: str = "-") -> str:
+        """Return the bins, 1-based: "14", or "13-15"."""
+        return between.join(str(end + 1) for end in dict.fromkeys((self.first, self.last)))
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Return the rows whose scores lie in the bins, shape (n,)."""
+        edges = chosen_bins(sample).edges
+        if not 0 <= self.first <= self.last < edges.size - 1:
+            raise NotAvailable(f"there are {edges.size - 1} bins.")
+        bins = bin_of_rows(sample.scored, edges)
+        return np.asarray((bins >= self.first) & (bins <= self.last))
+
+    def link(self) -> str:
+        """Encode the bins, 1-based, as "bins~13-15"."""
+        return join_parts([self.code, self.numbers()])
+
+    @classmethod
+    def read(cls, parts: list[str]) -> Self:
+        """Decode what `link` encodes."""
+        (text,) = parts
+        ends = [int(end) - 1 for end in text.split("-")]
+        if len(ends) > 2 or min(ends) < 0:
+            raise ValueError(text)
+        return cls(min(ends), max(ends))
+
+
+def bounds(sample: Sample, first: int, last: int | None = None) -> str:
+    """Return the scores of one or several bins as an interval; right-closed, the first one also holds its lower edge."""
+    edges = chosen_bins(sample).edges
+    low, high = float(edges[first]), float(edges[(first if last is None else last) + 1])
+    digits = 4 if sample.scheme == "equal-mass" else 2 if edges.size <= 51 else 3
+    return f"{'[' if first == 0 else '('}{low:.{digits}f}, {high:.{digits}f}]"
+
+
+@dataclass(frozen=True)
+class Predicted(SelectionRule):
+    """The rows that are predicted as a class."""
+
+    code = "predicted"
+    name: str
+
+    def words(self, sample: Sample) -> str:
+        """The class."""
+        return f"predicted '{shorten(self.name, _NAME_LENGTH)}'"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Rows by predicted class."""
+        return np.asarray(_predicted(sample.data) == _class(sample.data, self.name))
+
+
+@dataclass(frozen=True)
+class Labelled(SelectionRule):
+    """The rows whose true class is this one."""
+
+    code = "true"
+    by_outcome = True
+    name: str
+
+    def words(self, sample: Sample) -> str:
+        """The class."""
+        return f"true class '{shorten(self.name, _NAME_LENGTH)}'"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Rows by true class."""
+        return np.asarray(_true(sample.data) == _class(sample.data, self.name))
+
+
+@dataclass(frozen=True)
+class CellRule(SelectionRule):
+    """The rows of a true class that are predicted as another: a cell of the confusion matrix."""
+
+    code = "cell"
+    by_outcome = True
+    true: str
+    predicted: str
+
+    def words(self, sample: Sample) -> str:
+        """The two classes."""
+        true, taken = (shorten(name, _NAME_LENGTH) for name in (self.true, self.predicted))
+        right = self.true == self.predicted
+        return f"'{true}' predicted right" if right else f"'{true}' taken for '{taken}'"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Rows by both classes."""
+        data = sample.data
+        true = _true(data) == _class(data, self.true)
+        return np.asarray(true & (_predicted(data) == _class(data, self.predicted)))
+
+
+@dataclass(frozen=True)
+class SliceRule(SelectionRule):
+    """The rows with given values in columns of the file, such as a grade."""
+
+    code = "slice"
+    where: Where
+
+    def words(self, sample: Sample) -> str:
+        """The condition."""
+        return f"where {where_words(self.where, _NAME_LENGTH)}"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Rows where the condition holds."""
+        mask = rows_where(sample.data, self.where)
+        return np.ones(sample.data.n, dtype=np.bool_) if mask is None else mask
+
+    @classmethod
+    def read(cls, parts: list[str]) -> Self:
+        """Decode alternating columns and values."""
+        if not parts or len(parts) % 2:
+            raise ValueError(parts)
+        return cls(tuple(zip(parts[::2], parts[1::2], strict=True)))
+
+
+@dataclass(frozen=True)
+class Covered(SelectionRule):
+    """The rows that are kept, or referred, at a coverage: the most certain rows are kept."""
+
+    code = "covered"
+    side: str
+    ranking: RankedBy
+    percent: int
+
+    def words(self, sample: Sample) -> str:
+        """Return the coverage and, when ranked by confidence, the threshold."""
+        share = percent(self.percent / 100, 0)
+        words = f"{self.side} at {share} coverage"
+        if self.ranking != "confidence":
+            return f"{words} by {self.ranking}"
+        low = threshold(sample, self.ranking, self.percent / 100)
+        return f"{words}, confidence {'≥' if self.side == 'kept' else '<'} {number(low)}"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Return the rows on one side of the threshold, shape (n,); all rows at the threshold are kept."""
+        value = ranking_values(sample, self.ranking)
+        is_kept = value >= threshold(sample, self.ranking, self.percent / 100)
+        return np.asarray(is_kept if self.side == "kept" else ~is_kept)
+
+    @classmethod
+    def read(cls, parts: list[str]) -> Self:
+        """Decode side, ranking and percent."""
+        side, ranking, share = parts
+        if side not in ("kept", "referred") or ranking not in get_args(RankedBy):
+            raise ValueError(parts)
+        if not 0 <= int(share) <= 100:
+            raise ValueError(share)
+        return cls(side, ranking, int(share))  # type: ignore[arg-type]
+
+
+def threshold(sample: Sample, ranking: RankedBy, coverage: float) -> float:
+    """Return the smallest value of a ranking that is kept at a coverage."""
+    value = ranking_values(sample, ranking)
+    count = round(value.size * coverage)
+    if count == 0:
+        return float("inf")
+    return float(np.partition(value, value.size - count)[value.size - count])
+
+
+def _class(data: Dataset, name: str) -> int:
+    if name not in data.class_names:
+        raise NotAvailable(f"there is no class '{shorten(name, _NAME_LENGTH)}'.")
+    return data.class_names.index(name)
+
+
+def predicted_classes_of(data: Dataset) -> IntArray | None:
+    """Return the predicted class of each row, shape (n,); None if the data do not say."""
+    predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
+    return None if predicted is None else np.asarray(predicted)
+
+
+def _predicted(data: Dataset) -> IntArray:
+    predicted = predicted_classes_of(data)
+    if predicted is None:
+        raise NotAvailable("these data do not name the predicted classes.")
+    return predicted
+
+
+def _true(data: Dataset) -> IntArray:
+    if data.labels is None:
+        raise NotAvailable("these data do not name the true classes.")
+    return np.asarray(data.labels)
+
+
+def rows_of(rule: SelectionRule, sample: Sample) -> IntArray:
+    """Return the rows of a sample that a rule selects, ascending; raise a CalvizError if the rule does not apply."""
+    return np.flatnonzero(rule.mask(sample))
+
+
+# ---- The one selection of a session: kept from page to page, written into the address, ended when it no longer applies.
+
+
+#: Names in the address; the second one is used by older links, which held only bins.
+SELECTED, BIN = "selected", "bin"
+
+_RULE, _NAME, _MEANT_FOR = "calviz.selected", "calviz.selected.name", "calviz.selected.of"
+_PAGE, _WIDGET_VERSIONS = "calviz.selected.page", "calviz.selected.turns"
+_END_REASON, _PAGE_IS_BEHIND = "calviz.selected.ended", "calviz.selected.behind"
+
+
+class Selected(NamedTuple):
+    """A selection among the current rows.
+
+    Attributes
+    ----------
+    rule : SelectionRule
+    name : str
+        In plain text.
+    rows : ndarray of int
+        Positions in the sample, ascending.
+    """
+
+    rule: SelectionRule
+    name: str
+    rows: IntArray
+
+
+def rule() -> SelectionRule | None:
+    """Return the rule of the selection; None if nothing is selected."""
+    selected_rule: SelectionRule | None = st.session_state.get(_RULE)
+    return selected_rule
+
+
+def current(settings: Settings) -> Selected | None:
+    """Return the selection among the rows of some settings; None if there is none, or if it does not apply to them."""
+    chosen = rule()
+    if chosen is None:
+        return None
+    try:
+        return _selected(
+            (*settings.rows_key, *settings.reduction_and_bins_key, chosen.link()), chosen, settings
+        )
+    except CalvizError:
+        return None
+
+
+@cached_results(6)
+def _selected(key: tuple[str, ...], _chosen: SelectionRule, _settings: Settings) -> Selected:
+    sample = _settings.sample
+    return Selected(_chosen, _chosen.words(sample), rows_of(_chosen, sample))
+
+
+def sample_of(settings: Settings, chosen: Selected) -> Sample:
+    """Return the selected rows as a sample of their own, with the reduction and bins of all rows."""
+    key = (*settings.rows_key, *settings.reduction_and_bins_key, chosen.rule.link())
+    return _sample_of(key, chosen, settings)
+
+
+@cached_results(3)
+def _sample_of(key: tuple[str, ...], _chosen: Selected, _settings: Settings) -> Sample:
+    sample = _settings.sample
+    return sample.with_data(sample.data.take(_chosen.rows))
+
+
+def choose(chosen: SelectionRule | None, *, by: str = "", answers_first: bool = False) -> None:
+    """Select rows, or none; for callbacks.
+
+    Parameters
+    ----------
+    chosen : SelectionRule or None
+    by : str
+        Name of the widget that selects; all other widgets forget what was chosen in them.
+    answers_first : bool
+        Whether the fragment of that widget is drawn before the whole page; it must end with `page_follows`.
+    """
+    st.session_state[_RULE] = chosen
+    st.session_state.pop(_MEANT_FOR, None)
+    st.session_state.pop(_END_REASON, None)
+    versions = _widget_versions()
+    for name in versions:
+        versions[name] += name != by
+    # A widget in a fragment would rerun only that fragment, but the whole page shows the selection.
+    if answers_first:
+        st.session_state[_PAGE_IS_BEHIND] = True
+    else:
+        st.rerun()
+
+
+def page_follows() -> None:
+    """Run the whole page if only a fragment has shown a new selection so far; the last statement of that fragment."""
+    if st.session_state.pop(_PAGE_IS_BEHIND, False):
+        st.rerun(scope="app")
+
+
+def clear() -> None:
+    """Select nothing; for callbacks."""
+    choose(None)
+
+
+def key(name: str) -> str:
+    """Return the key of a widget that selects; it changes whenever something is selected elsewhere."""
+    return f"{name}.{_widget_versions().setdefault(name, 0)}"
+
+
+def _widget_versions() -> dict[str, int]:
+    versions: dict[str, int] = st.session_state.setdefault(_WIDGET_VERSIONS, {})
+    return versions
+
+
+def sync_with_address(settings: Settings, page: str) -> None:
+    """Follow the address, end a selection that does not apply to the current settings, and write the address."""
+    st.session_state.pop(_PAGE_IS_BEHIND, None)
+    if _PAGE not in st.session_state or browser_history.is_step():
+        st.session_state[_RULE] = _in_address()
+        st.session_state.pop(_MEANT_FOR, None)
+    if page != st.session_state.get(_PAGE):
+        st.session_state.pop(_END_REASON, None)
+    st.session_state[_PAGE] = page
+    chosen = rule()
+    if chosen is not None:
+        reason = _why_ended(chosen, settings)
+        if reason is None:
+            st.session_state[_MEANT_FOR] = _identity(chosen, settings)
+        else:
+            _end(reason)
+    _write_address()
+
+
+def _in_address() -> SelectionRule | None:
+    if SELECTED in st.query_params:
+        return decode_rule(st.query_params[SELECTED])
+    bins = re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", st.query_params.get(BIN, ""))
+    return decode_rule(join_parts([Bins.code, bins[0]])) if bins else None
+
+
+def _identity(chosen: SelectionRule, settings: Settings) -> tuple[str, ...]:
+    """Return what must not change for the selection to mean the same: the data, and for bins also their edges."""
+    if not chosen.of_bins:
+        return (settings.entry.key,)
+    edges = settings.rows_key if settings.scheme != "equal-width" else ()
+    return (settings.entry.key, *settings.reduction_and_bins_key, *edges)
+
+
+def _why_ended(chosen: SelectionRule, settings: Settings) -> str | None:
+    before = st.session_state.get(_MEANT_FOR)
+    if before is not None and before[0] != settings.entry.key:
+        return "another data set is shown"
+    if before is not None and before != _identity(chosen, settings):
+        return "the scores or the bins have changed"
+    try:
+        selected = _selected(
+            (*settings.rows_key, *settings.reduction_and_bins_key, chosen.link()), chosen, settings
+        )
+    except CalvizError as reason:
+        return str(reason).rstrip(".")
+    st.session_state[_NAME] = selected.name
+    return None
+
+
+def _end(reason: str) -> None:
+    name = st.session_state.pop(_NAME, None)
+    subject = (
+        f"The selection, {name}, ended" if name else "The selection in the link cannot be shown"
+    )
+    st.session_state[_END_REASON] = full_sentence(f"{subject}: {reason}")
+    st.session_state[_RULE] = None
+    versions = _widget_versions()
+    for widget in versions:
+        versions[widget] += 1
+
+
+def end_reason() -> str | None:
+    """Return a sentence that says why the last selection ended, until the page changes or rows are selected."""
+    reason: str | None = st.session_state.get(_END_REASON)
+    return reason
+
+
+def _write_address() -> None:
+    chosen = rule()
+    link = None if chosen is None else chosen.link()
+    if BIN in st.query_params:
+        del st.query_params[BIN]
+    if link is None and SELECTED in st.query_params:
+        del st.query_params[SELECTED]
+    elif link is not None and st.query_params.get(SELECTED) != link:
+        st.query_params[SELECTED] = link
+
+
+# ---- The selection in a figure: its rows as outlines or a curve; a range of bins is framed instead.
+
+
+def points(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
+    """Return the points to draw beside those of all rows."""
+    chosen = _drawable(settings)
+    if chosen is None:
+        return ()
+    return (ReliabilityOverlay.of_rows(settings.sample, figure.sums, chosen.rows, "Selected rows"),)
+
+
+def score_range(settings: Settings) -> tuple[float, float] | None:
+    """Return the range of scores that is selected; None if other rows or no rows are."""
+    chosen = current(settings)
+    if chosen is None or not isinstance(chosen.rule, Bins):
+        return None
+    edges = chosen_bins(settings.sample).edges
+    first, last = chosen.rule.first, chosen.rule.last
+    # The first bin holds its lower edge.
+    return (float(edges[first]) if first else -1.0, float(edges[last + 1]))
+
+
+def cumulative(settings: Settings, estimate: Estimate) -> tuple[Overlay[Cumulative], ...]:
+    """Return the cumulative plot of the selected rows."""
+    chosen = _drawable(settings)
+    if chosen is None:
+        return ()
+    part = sample_of(settings, chosen)
+    figure = part.view(Cumulative.compute, estimate=estimate, band=False, seed=part.seed)
+    return (Overlay("Selected rows", "selected", figure),)
+
+
+def _drawable(settings: Settings) -> Selected | None:
+    """Return the selection if it has points or a curve of its own; None otherwise."""
+    chosen = current(settings)
+    if chosen is None or not chosen.rows.size:
+        return None
+    # The share of hits says nothing about rows that were chosen by their outcome.
+    return None if chosen.rule.of_bins or chosen.rule.by_outcome else chosen
+
+
+# ---- The selection in the sidebar, on every page: its name, its rows, and the button that clears it.
+
+
+def draw(settings: Settings) -> None:
+    """Draw what is selected, or why the last selection ended."""
+    chosen = current(settings)
+    if chosen is None:
+        if reason := end_reason():
+            st.caption(f":material/info: {md(reason, 300)}")
+        return
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f":material/select_all: **Selected:** {md(chosen.name, 200)}")
+        count = counted(settings.sample.data.rows, "row")
+        st.caption(f"{chosen.rows.size:,} of {count}")
+        clear_button()
+
+
+def clear_button() -> None:
+    """Draw the button that ends the selection, for all pages."""
+    st.button(
+        "Clear",
+        key="calviz.selected.clear",
+        icon=":material/close:",
+        help="Selects nothing, on every page.",
+        on_click=clear,
+    )

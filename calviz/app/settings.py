@@ -1,0 +1,485 @@
+"""The settings, results computed for them, choices that the link keeps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from threading import RLock
+from typing import NamedTuple, ParamSpec, Protocol, TypeVar, cast, get_args
+from weakref import WeakSet
+
+import numpy as np
+import streamlit as st
+
+from calviz.app import open_files as setting_requests
+from calviz.app.open_files import OpenFile
+from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
+from calviz.core.entry_specs import RECALIBRATORS, Conventions
+from calviz.core.events import Reduction, Scheme
+from calviz.core.predictions import Dataset
+from calviz.core.words import counted, distinct, shorten
+from calviz.figures.bin_sensitivity import BinSensitivity
+from calviz.figures.calibration_map import CalibrationCurve
+from calviz.figures.class_bars import ClassBars, Mode, quick_redrawing
+from calviz.figures.confusion import Confusion
+from calviz.figures.corp import CorpDiagram
+from calviz.figures.cumulative_plot import Cumulative, Estimate
+from calviz.figures.curve_estimates import CurveKind, RankedBy
+from calviz.figures.net_benefit import DecisionLoss
+from calviz.figures.reliability import Reliability
+from calviz.figures.risk_coverage import RiskCoverage
+from calviz.figures.slice_gaps import Levels, levels_of
+from calviz.sample.logistic_curves import FlexibleKind
+from calviz.sample.results import Where, rows_where
+from calviz.sample.sample import Sample
+from calviz.verdicts import analysis
+from calviz.verdicts.evaluation import ClassRow, Evaluation
+
+# ---- The cache of results: per session for its own files, shared by all sessions for the sample sets.
+
+
+#: Size of the shared cache as a multiple of a session's: visitors choose different settings for the same sample set.
+VISITORS = 4
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _OfFile(Protocol):
+    @property
+    def entry(self) -> OpenFile: ...
+
+
+def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Cache the results of a function whose last argument is the settings; these are not part of the key.
+
+    Results for a file belong to its session. Results for a sample set are shared: the first visitor computes them for all.
+
+    Parameters
+    ----------
+    entries : int
+        Number of results that a session keeps, the latest.
+    """
+
+    def decorate(compute: Callable[P, R]) -> Callable[P, R]:
+        of_session = st.cache_resource(scope="session", max_entries=entries, show_spinner=False)(
+            compute
+        )
+        of_all_sessions = st.cache_resource(max_entries=VISITORS * entries, show_spinner=False)(
+            compute
+        )
+
+        @wraps(compute)
+        def cached(*args: P.args, **kwargs: P.kwargs) -> R:
+            settings = cast(_OfFile, args[-1])
+            compute_once = of_session if settings.entry.sample is None else of_all_sessions
+            return compute_once(*args, **kwargs)
+
+        return cached
+
+    return decorate
+
+
+# ---- Escaping for streamlit.
+
+
+_JOINER = (
+    "\u2060"  # word joiner: invisible, it only keeps two characters from being parsed together
+)
+_SPECIAL = re.compile(r"[!-/;-@\[-`{-~]")
+_AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
+
+
+def md(text: object, limit: int = 400) -> str:
+    """Escape text so that markdown shows it as it is: no image, link, HTML, formula, icon or colour."""
+    line = _AUTOLINK.sub(rf"\1{_JOINER}", shorten(text, limit))
+    # Entities, because streamlit's own formula and arrow notations ignore backslashes; and joiners
+    # after colons, because its icon and emoji notations are read after entities are resolved.
+    line = _SPECIAL.sub(lambda m: f"&#{ord(m[0])};" + (_JOINER if m[0] in "-<>~=" else ""), line)
+    return line.replace(":", f":{_JOINER}")
+
+
+# ---- The current settings, which the sidebar chose, and the callbacks by which pages ask it for others.
+
+
+ALL_ROWS = "all rows"
+MAX_BINS = 1_000
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+
+#: The conditions of a slice: keys of column and value in the address, label, and the option for no condition.
+CONDITIONS = (
+    ("slice", "level", "Slice by", "no slice"),
+    ("slice-2", "level-2", "And by", "no second column"),
+)
+_CHOSEN = "calviz.chosen"
+_IN_USE = "calviz.samples"
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """The rows that the pages evaluate, with reduction and bins.
+
+    Attributes
+    ----------
+    entry : OpenFile
+    model : str
+    split : str or None
+        None: all rows.
+    reduction : Reduction
+    bins : int
+    scheme : {"equal-width", "equal-mass", "sturges"}
+    where : tuple of (str, str)
+        The slice: columns and the values that they hold; empty for all rows.
+    """
+
+    entry: OpenFile
+    model: str
+    split: str | None
+    reduction: Reduction
+    bins: int
+    scheme: Scheme
+    where: Where = ()
+
+    @property
+    def whole(self) -> Dataset:
+        """All rows of the model."""
+        return self.entry.loaded.models[self.model]
+
+    @property
+    def rows_key(self) -> tuple[str, ...]:
+        """Identifies the rows, for caches."""
+        parts = (self.model, self.split, self.where)
+        return (self.entry.content_key, *(repr(part) for part in parts))
+
+    @property
+    def reduction_and_bins_key(self) -> tuple[str, ...]:
+        """Identifies reduction and bins, for caches and jobs."""
+        return self.reduction.key, str(self.bins), self.scheme
+
+    def mask(self) -> BoolArray | None:
+        """Return the mask of the rows, including those of weight 0, shape (n,); None for all."""
+        data = self.whole
+        mask: BoolArray | None = None
+        if self.split is not None and data.splits is not None:
+            mask = data.splits.mask(self.split)
+        level = rows_where(data, self.where)
+        if mask is None or level is None:
+            return mask if level is None else level
+        return np.logical_and(mask, level)
+
+    @property
+    def sample(self) -> Sample:
+        """The rows with reduction and bins; what is computed for them is kept with it."""
+        return self._rows.sample.but(reduction=self.reduction, bins=self.bins, scheme=self.scheme)
+
+    @property
+    def row_numbers(self) -> IntArray | None:
+        """Row numbers in the file of the sample's rows, 0-based; None for all rows."""
+        return self._rows.numbers
+
+    @property
+    def compute_lock(self) -> RLock:
+        """A lock that is held while something is computed for the sample; others who ask for the same wait."""
+        return self._rows.compute_lock
+
+    @property
+    def _rows(self) -> _JudgedRows:
+        rows = _rows(self.rows_key, self)
+        st.session_state.setdefault(_IN_USE, WeakSet()).add(rows.sample)
+        return rows
+
+    @property
+    def rows_words(self) -> str:
+        """The model, if there are several, and the rows, in markdown."""
+        model = f"model {md(self.model, 40)} · " if len(self.entry.loaded.models) > 1 else ""
+        return f"{model}{md(self.sample.rows_words, 400)}"
+
+    @property
+    def words(self) -> str:
+        """Model, rows and reduction, without the bins, in one line of markdown."""
+        return f"{self.rows_words} · {self.reduction_words}"
+
+    @property
+    def reduction_words(self) -> str:
+        """The reduction in markdown, a long class name shortened."""
+        if self.reduction.kind == "class":
+            return md(f"class '{shorten(self.reduction.class_name, 40)}' against the rest")
+        return md(self.reduction.label)
+
+    @property
+    def file_stem(self) -> str:
+        """Beginning of the file names of downloads: the file, and the model if there are several."""
+        name = self.entry.loaded.file.split(".")[0]
+        if len(self.entry.loaded.models) > 1:
+            name += f"-{self.model}"
+        return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "calviz"
+
+    @property
+    def bins_words(self) -> str:
+        """The bins: "15 equal-width bins"."""
+        return self.sample.bins_words
+
+
+class _JudgedRows(NamedTuple):
+    """A sample of some rows, their numbers in the file, and the lock for computations."""
+
+    sample: Sample
+    numbers: IntArray | None
+    compute_lock: RLock
+
+
+@cached_results(3)
+def _rows(key: tuple[str, ...], _settings: Settings) -> _JudgedRows:
+    mask, data = _settings.mask(), _settings.whole
+    numbers: IntArray | None = None
+    if mask is not None and not mask.all():
+        numbers = np.flatnonzero(mask)
+        data = data.take(numbers)
+    sample = Sample(data, split=_settings.split, where=_settings.where)
+    if (counting := data.rows_that_count) is not None:
+        numbers = counting if numbers is None else numbers[counting]
+    return _JudgedRows(sample, numbers, RLock())
+
+
+def current() -> Settings:
+    """Return what the sidebar chose in this run (in a fragment: in the last full run)."""
+    chosen: Settings = st.session_state[_CHOSEN]
+    return chosen
+
+
+def set_current(chosen: Settings) -> None:
+    """Set the settings from now on."""
+    _free_memory(st.session_state.get(_CHOSEN), chosen)
+    st.session_state[_CHOSEN] = chosen
+
+
+def _free_memory(previous: Settings | None, chosen: Settings) -> None:
+    """If rows or reduction have changed, forget what takes much memory; results stay."""
+    if previous is None or (previous.rows_key, previous.reduction) == (
+        chosen.rows_key,
+        chosen.reduction,
+    ):
+        return
+    for sample in st.session_state.pop(_IN_USE, ()):
+        sample.let_go()
+
+
+def look_at_class(data: Dataset, index: int) -> None:
+    """Reduce to one class from the next drawing of the sidebar on; for callbacks."""
+    name = distinct(data.class_names)[data.class_names[index]]
+    two = {"reduction": "positive"}
+    setting_requests.put(two if data.n_classes == 2 else {"reduction": "class", "class": name})
+
+
+def look_at_default(data: Dataset) -> None:
+    """Use the default reduction of these data from the next drawing on; for callbacks."""
+    setting_requests.put({"reduction": Reduction.default(data).kind})
+
+
+def look_at_slice(data: Dataset, where: Where) -> None:
+    """Show the rows of a slice from the next drawing of the sidebar on, all rows if `where` is empty; for callbacks."""
+    names = distinct(tuple(data.groups))
+    requests = {column_key: no_condition for column_key, _, _, no_condition in CONDITIONS}
+    for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
+        requests[column_key] = names[column]
+        requests[value_key] = distinct(data.groups[column].levels)[value]
+    setting_requests.put(requests)
+
+
+# ---- Computations of the pages for the sidebar's sample, most with a message while they run; results are kept with the sample.
+
+
+@contextmanager
+def sample_with_spinner(settings: Settings, words: str) -> Iterator[Sample]:
+    """Yield the sample while a message says what is computed; visitors of the same sample set take turns."""
+    with st.spinner(words, show_time=True), settings.compute_lock, one_blas_thread():
+        yield settings.sample
+
+
+def evaluation(settings: Settings) -> Evaluation:
+    """Compute the headline metrics with intervals and noise floors, the findings and the verdict."""
+    n = counted(settings.sample.data.rows, "row")
+    with sample_with_spinner(
+        settings, f"Measuring {n}: metrics, intervals, noise floors, verdict …"
+    ) as sample:
+        return analysis.evaluate(sample, analysis.first_metrics(sample), ci=True, findings=True)
+
+
+def metrics(settings: Settings, keys: tuple[str, ...], *, error_bars: bool) -> Evaluation:
+    """Compute any metrics, with or without intervals and noise floors; shows no message."""
+    with settings.compute_lock:
+        return analysis.evaluate(settings.sample, keys, ci=error_bars)
+
+
+def verdict(settings: Settings) -> str:
+    """Return the verdict as one sentence."""
+    judged = evaluation(settings).verdict
+    return judged.sentence if judged else ""
+
+
+def other_view(settings: Settings) -> str | None:
+    """Return what the other reduction of two classes shows, where it differs."""
+    judged = evaluation(settings).verdict
+    return judged.other_view if judged else None
+
+
+def conventions(settings: Settings) -> Conventions:
+    """Compute the ECE as other libraries define it."""
+    words = f"Computing the ECE of {counted(settings.sample.data.rows, 'row')} as other libraries define it …"
+    with sample_with_spinner(settings, words) as sample:
+        return analysis.conventions(sample)
+
+
+def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
+    """Compute accuracy, confidence, ECE, MCS and KS of the rows of each true class."""
+    with sample_with_spinner(
+        settings, f"Measuring {counted(settings.sample.data.rows, 'row')} by class …"
+    ) as sample:
+        return analysis.evaluate(sample, (), classes=True).classes
+
+
+def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Reliability:
+    """Compute the reliability diagram."""
+    with sample_with_spinner(
+        settings, f"Binning {counted(settings.sample.data.rows, 'row')} …"
+    ) as sample:
+        return sample.once(Reliability.compute, curves=curves)
+
+
+def confusion(settings: Settings) -> Confusion:
+    """Compute the confusion matrix; it depends on the rows alone."""
+    with sample_with_spinner(
+        settings, f"Counting {counted(settings.sample.data.rows, 'row')} …"
+    ) as sample:
+        return sample.top_label.view(Confusion.compute)
+
+
+def calibration_curve(settings: Settings, kind: FlexibleKind) -> CalibrationCurve:
+    """Compute the flexible calibration curve."""
+    with sample_with_spinner(
+        settings, f"Fitting a curve to {counted(settings.sample.data.rows, 'row')} …"
+    ) as sample:
+        return sample.view(CalibrationCurve.compute, curve=kind)
+
+
+def bin_sensitivity(settings: Settings) -> BinSensitivity:
+    """Compute the ECE for 1 to 100 bins; the chosen number of bins only decides which one is marked."""
+    with sample_with_spinner(
+        settings, "Computing the ECE for 1 to 100 bins, and its noise …"
+    ) as sample:
+        return sample.once(BinSensitivity.compute)
+
+
+def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
+    """Compute the cumulative plot."""
+    with sample_with_spinner(
+        settings, f"Sorting and summing {counted(settings.sample.data.rows, 'row')} …"
+    ) as sample:
+        return sample.view(Cumulative.compute, estimate=estimate, **sample.redrawing)
+
+
+def corp(settings: Settings) -> CorpDiagram:
+    """Compute the isotonic curve with its bands."""
+    with sample_with_spinner(settings, "Fitting isotonic curves again …") as sample:
+        return sample.view(CorpDiagram.compute, **sample.redrawing)
+
+
+def decision_loss(settings: Settings) -> DecisionLoss:
+    """Compute the cost of miscalibration at every cutoff."""
+    with sample_with_spinner(settings, "Comparing decisions at every cutoff …") as sample:
+        return sample.view(DecisionLoss.compute, **sample.redrawing)
+
+
+def class_bars(sample: Sample, mode: Mode) -> ClassBars:
+    """Compute the errors of the classes; shows no message."""
+    top = sample.top_label
+    return top.view(ClassBars.compute, mode=mode, **quick_redrawing(top))
+
+
+def levels(settings: Settings, column: str, risk: float) -> Levels:
+    """Find the miscalibrated values of a group column, and the confidence from which each keeps at most this risk."""
+    with sample_with_spinner(
+        settings, f"Looking at every value of {shorten(column, 40)} …"
+    ) as sample:
+        return sample.once(levels_of, column=column, risk=risk)
+
+
+def risk_coverage(settings: Settings, ranking: RankedBy) -> RiskCoverage:
+    """Compute the risk-coverage curve."""
+    words = f"Ranking {counted(settings.sample.data.rows, 'row')} by {ranking}, resampling …"
+    with sample_with_spinner(settings, words) as sample:
+        top = sample.top_label
+        return top.view(RiskCoverage.compute, ranking=ranking, **top.redrawing)
+
+
+# ---- A choice of one value that the link keeps.
+
+
+T = TypeVar("T")
+
+
+def one_of(
+    label: str, words: Mapping[T, str], *, default: T, key: str, help: str | None = None
+) -> T:
+    """Draw the choice as buttons side by side; return the chosen value.
+
+    Parameters
+    ----------
+    label : str
+    words : mapping
+        The values in the order shown, and the word on the button of each.
+    default : object
+        The value that is chosen at first; a link does not name it.
+    key : str
+        The name in the link.
+    help : str, optional
+    """
+    return st.segmented_control(
+        label,
+        tuple(words),
+        default=default,
+        required=True,
+        key=key,
+        bind="query-params",
+        format_func=lambda value: words.get(value, str(value)),
+        help=help,
+    )
+
+
+# ---- The choice of one recalibrator, on pages that show scores before and after recalibration.
+
+
+#: The option that fits nothing.
+NONE = "none"
+#: The key of the widget.
+KEY = "recalibrated"
+
+
+def choose_method(settings: Settings) -> str:
+    """Draw the choice of a recalibrator; return `NONE` if none is wanted."""
+    confidence = settings.whole.kind == "confidence"
+    specs = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
+    chosen = st.selectbox(
+        "Recalibrate, and compare before with after",
+        (NONE, *specs),
+        key=KEY,
+        bind="query-params",
+        format_func=lambda key: "not recalibrated" if key == NONE else specs[key],
+        filter_mode="contains",
+        width=420,
+        help="The map is fitted on other rows than those that are shown.",
+    )
+    return chosen or NONE
+
+
+def name_of(settings: Settings) -> str:
+    """Return the name of a model among others: its name in the file, or the file's name if it holds only one."""
+    return settings.model if len(settings.entry.loaded.models) > 1 else settings.entry.title
+
+
+def after(label: str) -> str:
+    """Return the name of a curve after a method."""
+    return f"after {label if label[1:2].isupper() else label[:1].lower() + label[1:]}"

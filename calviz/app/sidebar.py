@@ -1,0 +1,515 @@
+"""The sidebar and the shortcuts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any, Literal
+
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+
+from calviz.app import diagram as browser
+from calviz.app import diagram as pictures
+from calviz.app import navigation, open_files, pinned, settings, upload
+from calviz.app import open_files as setting_requests
+from calviz.app import pinned as pin
+from calviz.app import selection as sidebar_chip
+from calviz.app import selection as state
+from calviz.app.diagram import PAGE_FONT
+from calviz.app.navigation import PAGES
+from calviz.app.settings import Settings, look_at_class, look_at_default, md
+from calviz.core.events import DEFAULT_BINS, Reduction, ReductionKind, Scheme
+from calviz.core.predictions import Dataset
+from calviz.core.words import counted, distinct, keep_units_together, shorten
+from calviz.sample.results import Where, rows_where
+
+# ---- The sidebar's widgets for model, split, reduction, bins and slice; their values are part of the address.
+
+
+_DEFAULT = "calviz.default_reduction"
+_HELP: Mapping[ReductionKind, str] = {
+    "top-label": "the largest probability, and whether its class is the true one",
+    "top-r": "the r-th largest probability, and whether its class is the true one",
+    "within-top-r": "the sum of the r largest probabilities, and whether the true class is among them",
+    "class": "the probability of one class, and whether it is the true one (one against the rest)",
+    "positive": "the probability of the second class, and whether it is the true one",
+}
+
+
+def draw_settings_choice() -> settings.Settings:
+    """Draw the widgets and keep what they choose as the current settings."""
+    entry = open_files.current()
+    requests = setting_requests.take()
+    models = tuple(entry.loaded.models)
+    model = models[0]
+    if len(models) > 1:
+        model = _choose("Model", "model", models, requests)
+    data = entry.loaded.models[model]
+    split = _split(data, entry.loaded.recognition.eval_split, requests)
+    reduction = _reduction(data, requests)
+    scheme, bins = _bins(requests)
+    where = _slice(data, requests)
+    chosen = settings.Settings(entry, model, split, reduction, bins, scheme, where)
+    settings.set_current(chosen)
+    return chosen
+
+
+def _choose(
+    label: str,
+    key: str,
+    names: Sequence[str],
+    requests: Mapping[str, str],
+    *,
+    default: str | None = None,
+    help: str | None = None,
+) -> str:
+    """Draw a list to choose from; the address holds the name as it is shown."""
+    shown = distinct(tuple(names))
+    if key in requests:
+        _put(key, {text: name for name, text in shown.items()}.get(requests[key]), requests[key])
+    chosen = st.selectbox(
+        label,
+        list(names),
+        index=list(names).index(default) if default is not None and default in names else 0,
+        format_func=lambda name: shown.get(name, str(name)),
+        key=key,
+        bind="query-params",
+        filter_mode="contains",
+        help=help,
+    )
+    return chosen if chosen is not None else names[0]
+
+
+def _put(key: str, value: Any, shown: str) -> None:
+    if value is None:
+        return
+    st.session_state[key] = value
+    # A widget that is drawn for the first time does not write a value that was put into the state
+    # to the address; one that was there before does, and lets nobody else write it.
+    with suppress(StreamlitAPIException):
+        st.query_params[key] = shown
+
+
+def _split(data: Dataset, default: str | None, requests: Mapping[str, str]) -> str | None:
+    if data.splits is None:
+        return None
+    chosen = _choose(
+        "Evaluation split",
+        "split",
+        (settings.ALL_ROWS, *data.split_names),
+        requests,
+        default=default,
+        help="The rows that all pages measure.",
+    )
+    return None if chosen == settings.ALL_ROWS else chosen
+
+
+def _reduction(data: Dataset, requests: Mapping[str, str]) -> Reduction:
+    if data.kind == "confidence":
+        st.caption("Reduction: top label, the only one that confidence-only data allow.")
+        return Reduction()
+    kinds: tuple[ReductionKind, ...] = ("top-label", "top-r", "within-top-r", "class")
+    if data.n_classes == 2:
+        kinds = ("positive", "top-label")
+    _follow_default(Reduction.default(data).kind)
+    help = "Which score is compared with which event.\n\n" + "\n".join(
+        f"- {kind}: {_HELP[kind]}" for kind in kinds
+    )
+    kind = _choose("Reduction", "reduction", kinds, requests, help=help)
+    st.caption(f"Score and hit: {_HELP[kind]}.")  # type: ignore[index]
+    if kind in ("top-r", "within-top-r"):
+        if "r" in requests and requests["r"].isdigit():
+            r = min(max(int(requests["r"]), 2), data.n_classes)
+            _put("r", r, str(r))
+        elif st.session_state.get("r", 2) > data.n_classes:
+            st.session_state["r"] = 2
+        # "min" is the default, and also streamlit's way to say that the state holds the value.
+        r = st.number_input(
+            "r", 2, data.n_classes, "min", key="r", bind="query-params", help="The rank, 2 or more."
+        )
+        return Reduction(kind, int(r))  # type: ignore[arg-type]
+    if kind == "class":
+        name = _choose("Class", "class", data.class_names, requests, help="Type to search.")
+        return Reduction("class", class_name=name)
+    return Reduction(kind)  # type: ignore[arg-type]
+
+
+def _follow_default(default: ReductionKind) -> None:
+    """Switch to the default reduction of this data set if that of the previous one was not changed."""
+    before = st.session_state.get(_DEFAULT, default)
+    st.session_state[_DEFAULT] = default
+    if before != default and st.session_state.get("reduction") == before:
+        st.session_state["reduction"] = default
+
+
+def _bins(requests: Mapping[str, str]) -> tuple[Scheme, int]:
+    scheme = _choose(
+        "Bins",
+        "scheme",
+        settings.SCHEMES,
+        requests,
+        help="equal-width: edges at 0, 1/M, 2/M, ...; equal-mass: equally many rows in each bin; "
+        "sturges: equal width, with a number of bins that follows from the number of rows.",
+    )
+    if scheme == "sturges":
+        return "sturges", DEFAULT_BINS
+    is_requested = "bins" in requests and requests["bins"].isdigit()
+    if is_requested:
+        count = min(max(int(requests["bins"]), 1), settings.MAX_BINS)
+        _put("bins", count, str(count))
+    # No default where the state is set in this run: streamlit warns about two values.
+    usual: int | Literal["min"] = "min" if is_requested else DEFAULT_BINS
+    bins = st.number_input(
+        "Number of bins", 1, settings.MAX_BINS, usual, key="bins", bind="query-params"
+    )
+    return scheme, int(bins)  # type: ignore[return-value]
+
+
+def _slice(data: Dataset, requests: Mapping[str, str]) -> Where:
+    conditions: list[tuple[str, str]] = []
+    for column_key, value_key, label, none in settings.CONDITIONS:
+        left = [name for name in data.groups if name not in dict(conditions)]
+        if not left:
+            break
+        column = _choose(label, column_key, (none, *left), requests, help="Look at some rows only.")
+        if column not in left:
+            break
+        # A second condition offers only values that occur in the rows of the first one.
+        mask = rows_where(data, tuple(conditions))
+        factor = data.groups[column] if mask is None else data.groups[column].take(mask)
+        value = _choose(f"Rows where {shorten(column, 30)} is", value_key, factor.levels, requests)
+        conditions.append((column, value))
+    return tuple(conditions)
+
+
+# ---- Keyboard shortcuts: to the pages, to the list of all shortcuts, and to copy the figure under the pointer; the fonts of pictures.
+
+
+_HTML = """
+<button type="button" class="open">Keyboard</button>
+<span class="status" role="status" aria-live="polite"></span>
+<dialog aria-label="Keyboard shortcuts"><form method="dialog"><h2>Keyboard</h2><dl></dl>
+<button autofocus>Close</button></form></dialog>
+"""
+_CSS = """
+button {
+  padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem; color: var(--st-text-color);
+  background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: var(--st-base-radius);
+}
+button.open { width: 100%; min-height: 2.5rem; }
+button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+.status { font-size: 0.875rem; color: var(--st-text-color); }
+dialog {
+  color: var(--st-text-color); background: var(--st-background-color); border: 1px solid var(--st-border-color);
+  border-radius: var(--st-base-radius); padding: 1rem 1.5rem; max-height: 85vh; overflow-y: auto; font: inherit;
+}
+dialog::backdrop { background: rgba(0, 0, 0, 0.4); }
+h2 { font-size: 1.1rem; margin: 0 0 0.75rem; }
+dl { display: grid; grid-template-columns: auto 1fr; gap: 0.3rem 1rem; margin: 0 0 1rem; }
+dt { font-weight: 600; font-family: monospace; } dd { margin: 0; }
+"""
+_JS = r"""
+export default function ({ parentElement, data }) {
+  const dialog = parentElement.querySelector("dialog"), status = parentElement.querySelector(".status");
+  const list = parentElement.querySelector("dl");
+  if (!list.childElementCount) {
+    for (const [keys, words] of [...data.pages.map((p) => [`g ${p.key}`, p.title]), ...data.others]) {
+      const dt = document.createElement("dt"), dd = document.createElement("dd");
+      dt.textContent = keys; dd.textContent = words;
+      list.append(dt, dd);
+    }
+  }
+  parentElement.querySelector(".open").onclick = () => dialog.showModal();
+  const say = (text) => { status.textContent = text; setTimeout(() => { status.textContent = ""; }, 2500); };
+
+  // A picture has no access to the fonts of its page: a copied one brings the font along, a saved one is drawn without it.
+  const pageFont = async () => {
+    const rules = [...document.styleSheets].flatMap((sheet) => { try { return [...sheet.cssRules]; } catch { return []; } });
+    const face = rules.find((one) => one instanceof CSSFontFaceRule && one.style.fontStyle !== "italic"
+      && one.style.fontFamily.includes(data.font.replaceAll('"', "")));
+    const address = face?.style.src.match(/url\("?([^")]+)/)?.[1];
+    if (!address) return "";
+    const file = await (await fetch(new URL(address, face.parentStyleSheet.href || document.baseURI))).blob();
+    const read = new FileReader();
+    const url = await new Promise((done) => { read.onload = () => done(read.result); read.readAsDataURL(file); });
+    return `@font-face { font-family: ${data.font}; font-weight: ${face.style.fontWeight}; src: url(${url}); }`;
+  };
+  const saved = (event) => {
+    const chart = event.target instanceof Element && event.target.closest(".modebar-btn") && event.target.closest(".js-plotly-plot");
+    const font = chart && chart.layout?.font, family = font?.family;
+    if (!family?.startsWith(data.font)) return;
+    font.family = family.replace(`${data.font}, `, "");
+    setTimeout(() => { font.family = family; });
+  };
+
+  // Joins the layers of a drawing into one picture.
+  const copyFigure = async (chart) => {
+    const { width, height } = chart.getBoundingClientRect();
+    const whole = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    whole.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    whole.setAttribute("width", width); whole.setAttribute("height", height);
+    const layers = [...chart.querySelectorAll(".main-svg")];
+    for (const layer of layers) whole.append(layer.cloneNode(true));
+    whole.querySelectorAll(".hoverlayer, .modebar").forEach((one) => one.remove());
+    // On the page, lines keep their width whatever the scale; in the picture they grow with it.
+    whole.querySelectorAll("[style*=vector-effect]").forEach((one) => one.style.removeProperty("vector-effect"));
+    const paint = async () => {
+      const fonts = document.createElementNS("http://www.w3.org/2000/svg", "style");
+      fonts.textContent = await pageFont().catch(() => "");
+      whole.prepend(fonts);
+      const image = new Image();
+      image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(new XMLSerializer().serializeToString(whole));
+      await image.decode();
+      const canvas = document.createElement("canvas");
+      canvas.width = 3 * width; canvas.height = 3 * height;
+      const pen = canvas.getContext("2d");
+      pen.fillStyle = (layers[0] && getComputedStyle(layers[0]).backgroundColor) || "#fff";
+      pen.fillRect(0, 0, canvas.width, canvas.height);
+      pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+      return new Promise((done) => canvas.toBlob(done, "image/png"));
+    };
+    try {
+      await navigator.clipboard.write([new ClipboardItem({ "image/png": paint() })]);
+      say("Figure copied");
+    } catch { say("This browser does not let a page copy"); }
+  };
+
+  const typing = "input, textarea, select, [contenteditable]:not([contenteditable=false]), [role=combobox], [role=textbox], [data-testid=stDataFrame]";
+  let begun = 0;
+  const pressed = (event) => {
+    const at = event.composedPath()[0];
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || dialog.open) return;
+    if (at instanceof Element && at.closest(typing)) return;
+    const key = event.key.toLowerCase(), soon = Date.now() - begun < 1500;
+    begun = 0;
+    if (soon) {
+      const page = data.pages.find((p) => p.key === key);
+      const ends = page && (page.first ? ["/", "/start"] : [`/${page.page}`]);
+      const link = page && [...document.querySelectorAll("[data-testid=stSidebarNavLink]")].find((one) => {
+        const path = new URL(one.href).pathname;
+        return page.first ? ends.includes(path) || path.endsWith("/start") : path.endsWith(ends[0]);
+      });
+      if (link) { event.preventDefault(); link.click(); }
+    } else if (key === "g") { begun = Date.now();
+    } else if (key === "?") { event.preventDefault(); dialog.showModal();
+    } else if (key === "c") {
+      const chart = document.querySelector(".js-plotly-plot:hover");
+      if (chart) copyFigure(chart);
+    }
+  };
+  document.addEventListener("keydown", pressed);
+  document.addEventListener("click", saved, true);
+  return () => {
+    document.removeEventListener("keydown", pressed);
+    document.removeEventListener("click", saved, true);
+  };
+}
+"""
+_OTHERS = (
+    ("c", "copy the figure that is pointed at"),
+    ("Tab", "to the next control; tables beside figures do what a click on the figure does"),
+    ("?", "this list"),
+)
+
+
+@cache
+def _component() -> Any:
+    return st.components.v2.component("calviz.shortcuts", html=_HTML, css=_CSS, js=_JS)
+
+
+def draw_shortcuts() -> None:
+    """Draw the button that lists the shortcuts; they do nothing while somebody types."""
+    pages = [
+        {"key": page.letter, "title": page.title, "page": page.key, "first": page is PAGES[0]}
+        for page in PAGES
+    ]
+    _component()(
+        key="calviz.shortcuts", data={"pages": pages, "others": _OTHERS, "font": PAGE_FONT}
+    )
+
+
+# ---- The sidebar: the data set, the settings, and the link to the current page and settings.
+
+
+#: The main action of the first page, in a colour that is readable on both themes.
+USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
+
+_PICK = "calviz.pick"
+#: Characters of a title that fit the sidebar.
+_FITS = 28
+
+
+def draw_sidebar(page: str) -> None:
+    """Draw the sidebar of a page; while a link waits for its file, there are no settings yet."""
+    with st.sidebar:
+        if open_files.waiting_link() is not None:
+            st.caption("Waiting for the file of a link.")
+            return
+        _data_set()
+        selected = st.container()
+        # The page Learn is not about the data; the widgets are drawn all the same, as they hold the settings.
+        quiet = page == "learn"
+        with (
+            st.expander("Settings of the data", icon=":material/tune:") if quiet else st.container()
+        ):
+            chosen = draw_settings_choice()
+        state.sync_with_address(chosen, page)
+        pinned.sync_with_address(chosen)
+        with selected:
+            sidebar_chip.draw(chosen)
+        pin.draw(chosen)
+        pictures.options()
+        browser.draw_browser()
+        draw_shortcuts()
+        st.caption(stays_here())
+
+
+def stays_here() -> str:
+    """Say where the data stay."""
+    place = "machine" if browser.host() in browser.LOOPBACK else "server"
+    return f"Your data stay on this {place}; nothing is sent anywhere."
+
+
+def _data_set() -> None:
+    titles = distinct(tuple(open_files.titles().values()), _FITS)
+    names = {key: titles[title] for key, title in open_files.titles().items()}
+    # Two files of the same name are told apart by their digest.
+    names = {
+        key: f"{name} ({key[:6]})" if list(names.values()).count(name) > 1 else name
+        for key, name in names.items()
+    }
+    st.session_state[_PICK] = open_files.current_key()
+    st.selectbox(
+        "Data set",
+        list(names),
+        format_func=lambda key: names.get(key, key),
+        key=_PICK,
+        on_change=lambda: open_files.select(st.session_state[_PICK]),
+    )
+    entry = open_files.current()
+    loaded = entry.loaded
+    if entry.sample is not None:
+        st.badge("Sample data", color="violet")
+    facts = [counted(loaded.recognition.rows, "row")]
+    if loaded.first.n_classes:
+        facts.append(f"{loaded.first.n_classes:,} classes")
+    st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
+    st.page_link(navigation.link("data"), label=USE_YOUR_FILE)
+    if entry.title != shorten(entry.title, _FITS):
+        with st.popover("Full name", type="tertiary"):
+            st.text(entry.title)
+
+
+def note() -> None:
+    """Show the queued sentences, such as how a link was applied; each is shown once."""
+    text = open_files.take_notes()
+    if text is not None:
+        st.info(md(text), icon=":material/info:")
+
+
+def ask_for_file() -> None:
+    """Ask for the file that a link was made with."""
+    link = open_files.waiting_link()
+    assert link is not None
+    view = link.view
+    noun = "view" if view else "link"
+    st.title(f"This {noun} needs its file", anchor=False)
+    file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
+    st.markdown(
+        f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
+        f"here: {noun}s carry settings, never data. Open that file and you see the same view."
+    )
+    upload.uploader(f"The file of this {noun}")
+    upload.failure_card()
+    names = sorted(set(link.query) - {open_files.DATA, open_files.READING})
+    if names:
+        values = {
+            k: ", ".join([] if view else st.query_params.get_all(k)) or link.query[k] for k in names
+        }
+        settings_words = "; ".join(f"{md(k, 20)}: {md(v, 200)}" for k, v in values.items())
+        st.caption(f"Settings in the link: {settings_words}")
+    if st.button("Show sample data instead"):
+        open_files.stop_waiting()
+        st.rerun()
+
+
+# ---- The choice of the reduction on a page: one class of many, or the other of the two reductions for two classes.
+
+
+_ONE_CLASS = "calviz.one_class"
+
+
+def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
+    """On a page about one class, ask which one if there are more than two.
+
+    This sets the reduction of the sidebar, so that link, title and other pages follow.
+    """
+    data = chosen.whole
+    if data.kind == "confidence" or data.n_classes == 2:
+        return
+    shown = distinct(data.class_names)
+    is_one = chosen.reduction.kind == "class"
+    st.session_state[_ONE_CLASS] = chosen.reduction.class_index(data) if is_one else None
+    st.selectbox(
+        label,
+        range(data.n_classes),
+        index=None,
+        format_func=lambda index: shown[data.class_names[index]],
+        key=_ONE_CLASS,
+        on_change=_look_at_chosen_class,
+        args=(chosen,),
+        filter_mode="contains",
+        placeholder=placeholder,
+        width=420,
+        help="One class against the rest, as the reduction in the sidebar says. Type to search.",
+    )
+
+
+def needs_class(chosen: Settings) -> bool:
+    """Whether a page about one class has to ask which one, and none is chosen yet."""
+    data = chosen.whole
+    return data.kind != "confidence" and data.n_classes > 2 and chosen.reduction.kind != "class"
+
+
+def _look_at_chosen_class(chosen: Settings) -> None:
+    index: int | None = st.session_state[_ONE_CLASS]
+    if index is None:  # cleared
+        look_at_default(chosen.whole)
+    else:
+        look_at_class(chosen.whole, index)
+
+
+def other_view_of_two_classes(
+    chosen: Settings, other_words: str | None = None, *, below: bool = False
+) -> None:
+    """With two classes, say which of the two usual reductions is shown, add `other_words` about the other one, and offer to switch.
+
+    The button stands beside the words, or `below` them.
+    """
+    other = chosen.reduction.other_of_two(chosen.whole)
+    if other is None:
+        return
+    first, second = (md(name, 40) for name in chosen.whole.class_names)
+    shown = f"the top label, whichever of {first} and {second} it is"
+    if chosen.reduction.kind == "positive":
+        shown = f"the positive class, {second}"
+    words = f"Two classes: this page looks at {shown}."
+    text, button = (
+        (st.container(), st.container())
+        if below
+        else st.columns([2 if browser.size() == "small" else 4, 1], vertical_alignment="center")
+    )
+    text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
+    button.button(
+        f"Show the {other.label}",
+        on_click=_set_reduction,
+        args=(other.key,),
+        key="calviz.other_view",
+    )
+
+
+def _set_reduction(key: str) -> None:
+    st.session_state["reduction"] = key

@@ -1,0 +1,334 @@
+"""App, profile, merge, and the lists."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+import socket
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from calviz.cli.command_group import FINE, OutputOption, check_output, named_twice, showing_progress
+from calviz.cli.options import reading_options, split_names
+from calviz.core.errors import REPORT, InputError, OptionError, needs
+from calviz.core.limits import real_path
+
+if TYPE_CHECKING:
+    from calviz.data import ReadingOptions
+    from calviz.data.any_size.file_sources import Engine
+
+
+# ---- ``calviz app``: the dashboard in a browser, served on this machine only.
+
+
+#: Environment variable with the file that the app opens first.
+OPEN_VARIABLE = "CALVIZ_OPEN"
+HOST = "127.0.0.1"
+#: Ports tried in this order if none is given.
+PORTS = range(8501, 8601)
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--port", type=click.IntRange(1, 65_535), help="Port; a free one by default.")
+@click.option(
+    "--host",
+    default=HOST,
+    show_default=True,
+    help="Address to listen on; anyone who can reach it can use the app (0.0.0.0: all addresses).",
+)
+@click.option("--no-browser", is_flag=True, help="Do not open a browser window.")
+def app(file: Path | None, port: int | None, host: str, no_browser: bool) -> None:
+    """Open the dashboard, with FILE (or a folder of logs of language models) or with sample data.
+
+    It listens on this machine only, unless --host says otherwise; opened files stay on this machine.
+    """
+    from calviz.data.reading import project_root
+
+    needs("streamlit", "pyarrow", *REPORT)
+    root = project_root()
+    if not (root / "app.py").is_file():
+        raise InputError("the dashboard is not part of this installation", file="app.py")
+    port = _free_port(host, port)
+    os.environ.pop(OPEN_VARIABLE, None)
+    if file is not None:
+        os.environ[OPEN_VARIABLE] = str(_readable(file))
+    sys.argv = ["streamlit", "run", str(root / "app.py"), *_flags(root, host, port, no_browser)]
+    click.echo(f"calviz: open {_url(host, port)} in a browser; Ctrl+C ends it.")
+    # In this process, so that Ctrl-C stops it and no child process is left behind.
+    runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+
+
+def _flags(root: Path, host: str, port: int, no_browser: bool) -> Iterator[str]:
+    config = tomllib.loads((root / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    settings = {
+        f"{section}.{key}": value
+        for section, entries in config.items()
+        if section != "theme"  # streamlit reads it from its file; lists cannot be flags
+        for key, value in entries.items()
+        if not isinstance(value, list | dict)
+    }
+    settings["server.address"] = host
+    settings["browser.gatherUsageStats"] = False
+    settings["server.headless"] = no_browser
+    settings["server.showEmailPrompt"] = False
+    settings["server.port"] = port
+    # The welcome message advertises (in the app by a card over the verdict) and asks a remote server for this machine's address.
+    settings["logger.hideWelcomeMessage"] = True
+    for key, value in settings.items():
+        yield f"--{key}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+def _readable(file: Path) -> Path:
+    if file.is_dir():
+        from calviz.data.reading import Logs
+
+        Logs.of_folder(file)  # raises if the folder holds no logs
+        return file.resolve()
+    if not file.is_file():
+        raise InputError("there is no such file", file=str(file))
+    with file.open("rb"):  # raises an OSError if unreadable, which the command line reports
+        return file.resolve()
+
+
+def _url(host: str, port: int) -> str:
+    """Address of the app for a browser on this machine."""
+    name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}"
+
+
+def _free_port(host: str, port: int | None) -> int:
+    """Return `port`, or by default the first free one of `PORTS`; raises OptionError if it is, or all are, taken."""
+    if port is not None:
+        _check_free(host, port)
+        return port
+    _check_free(host, 0)  # raises for an address that does not exist
+    for tried in PORTS:
+        try:
+            _check_free(host, tried)
+        except OptionError:
+            continue
+        return tried
+    raise OptionError(
+        f"no port of {host} from {PORTS[0]} to {PORTS[-1]} is free; choose another one with --port."
+    )
+
+
+def _check_free(host: str, port: int) -> None:
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError:
+        raise OptionError(f"there is no address {host!r}; leave --host out, or name one.") from None
+    with socket.socket(family, kind) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError:
+            raise OptionError(
+                f"port {port} of {host} is not free, or not of this machine; choose another one."
+            ) from None
+
+
+# ---- ``calviz profile``: summarise any number of rows as mergeable sums.
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option(
+    "--out",
+    cls=OutputOption,
+    required=True,
+    metavar="FILE",
+    help="The profile, a .parquet file.",
+)
+@click.option("--by", callback=split_names, metavar="COL,COL", help="Columns to slice by.")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "polars", "duckdb"]),
+    default="auto",
+    show_default=True,
+    help="The library that sums the rows.",
+)
+@click.option("--memory", metavar="SIZE", help="Memory limit of DuckDB, such as 1GB.")
+@click.option("--model", metavar="NAME", help="The model to use, if the files hold several.")
+@click.option("--skip-broken", is_flag=True, help="Leave out and name files that cannot be read.")
+@click.option(
+    "--true-class",
+    is_flag=True,
+    help="With more than two classes, also divide the cells by true class.",
+)
+@click.option(
+    "--each-class",
+    is_flag=True,
+    help="With more than two classes, add cells of each class against the rest, for class-wise errors.",
+)
+@reading_options
+def profile(
+    sources: tuple[str, ...],
+    out: str,
+    by: tuple[str, ...] | None,
+    engine: Engine,
+    memory: str | None,
+    model: str | None,
+    skip_broken: bool,
+    true_class: bool,
+    each_class: bool,
+    reading: ReadingOptions,
+) -> int:
+    """Sum the predictions of SOURCE (files, folders, patterns, hive-partitioned tables) out of core into a profile.
+
+    Everything that takes a file of predictions takes a profile. Times are grouped in buckets: --time date:month. A stopped
+    run continues when it is started again: finished parts are kept beside --out until it is written.
+    """
+    from calviz.cli.result_texts import print_profile
+    from calviz.core.profile import check_target, write_profile
+    from calviz.data.any_size.profiling import options_and_time, profile
+
+    check_target(out)
+    parts = Path(f"{out}.parts")
+    _check_apart(sources, Path(out), parts)
+    options, time, every = options_and_time(reading)
+    with showing_progress():
+        summed = profile(
+            list(sources),
+            by=by or reading.groups or (),
+            time=time,
+            every=every,
+            engine=engine,
+            memory=memory,
+            model=model,
+            skip_broken=skip_broken,
+            true_class=true_class,
+            each_class=each_class,
+            parts=parts,
+            **options,
+        )
+    write_profile(summed, out)
+    shutil.rmtree(parts, ignore_errors=True)
+    print_profile(summed, out)
+    return FINE
+
+
+def _check_apart(sources: tuple[str, ...], out: Path, parts: Path) -> None:
+    """Raise OptionError if the profile, or its finished parts, would be summed too."""
+    from calviz.data.any_size.file_sources import find
+
+    target, folder = real_path(out), real_path(parts)
+    inside = any(Path(s).is_dir() and target.is_relative_to(real_path(s)) for s in sources)
+    paths = () if inside else map(real_path, find(sources).paths)
+    if inside or any(path == target or path.is_relative_to(folder) for path in paths):
+        raise OptionError(
+            f"--out {out} lies among the files that are summed, where it would be read as data; choose another folder."
+        )
+
+
+# ---- ``calviz merge``: add profiles of different rows.
+
+
+@click.command()
+@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
+@click.option(
+    "--out",
+    cls=OutputOption,
+    required=True,
+    metavar="FILE",
+    help="The merged profile, a .parquet file.",
+)
+def merge(profiles: tuple[str, ...], out: str) -> int:
+    """Add profiles of different rows, such as the days of a month or several sites.
+
+    Rows that are in two profiles are counted twice; the same file twice is refused.
+    """
+    from calviz.cli.result_texts import print_profile
+    from calviz.core.profile import check_target, write_profile
+    from calviz.data.reading import merge_files
+
+    check_target(out)
+    check_output("--out", out)
+    if (twice := named_twice(profiles)) is not None:
+        raise OptionError(f"{twice} is named twice: its rows would be counted twice.")
+    merged = merge_files(profiles)
+    write_profile(merged, out)
+    print_profile(merged, out)
+    return FINE
+
+
+# ---- ``calviz formats``: list the supported file formats.
+
+
+@click.command()
+def formats() -> None:
+    """List the file formats that can be read, and the repairs that can be requested."""
+    from rich.table import Table
+
+    from calviz.cli.command_group import cell, console
+    from calviz.data.format import FORMATS
+    from calviz.data.loaded import REPAIRS
+
+    out = console()
+    formats = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("format", "files", "holds"):
+        formats.add_column(title, overflow="fold")
+    for f in FORMATS:
+        formats.add_row(*(cell(text) for text in (f.label, " ".join(f.suffixes), f.summary)))
+    out.print(formats)
+    out.print()
+    repairs = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("repair (only if asked for)", "does"):
+        repairs.add_column(title, overflow="fold")
+    for repair in REPAIRS.values():
+        repairs.add_row(cell(f"--repair {repair.key}"), cell(repair.label))
+    out.print(repairs)
+
+
+# ---- ``calviz methods``: list the recalibrators.
+
+
+@click.command()
+def methods() -> None:
+    """List the recalibrators, with their parameters and references."""
+    from rich.table import Table
+
+    from calviz.cli.command_group import cell, console
+    from calviz.core.entry_specs import RECALIBRATORS
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    titles = ("key", "name", "family", "keeps predictions", "parameters", "reference")
+    for title in titles:
+        table.add_column(title, overflow="fold", no_wrap=title == "key")
+    for spec in RECALIBRATORS:
+        parameters = ", ".join(f"{p.name}={p.default}" for p in spec.parameters)
+        keeps = "yes" if spec.accuracy_preserving else "no"
+        row = (spec.key, spec.label, spec.family, keeps, parameters, spec.reference)
+        table.add_row(*(cell(text) for text in row))
+    console().print(table)
+    console().print(
+        "A parametric and a non-parametric method can be composed: first+second.", style="dim"
+    )
+
+
+# ---- ``calviz metrics``: list the metrics.
+
+
+@click.command()
+def metrics() -> None:
+    """List the metrics, with their parameters and references."""
+    from rich.table import Table
+
+    from calviz.cli.command_group import cell, console
+    from calviz.core.metric_spec import DIRECTION_WORDS, METRICS
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("key", "name", "family", "better", "parameters", "reference"):
+        table.add_column(title, overflow="fold")
+    for m in METRICS:
+        parameters = ", ".join(f"{p.name}={p.default}" for p in m.parameters)
+        row = (m.key, m.label, m.family, DIRECTION_WORDS[m.direction], parameters, m.reference)
+        table.add_row(*(cell(text) for text in row))
+    console().print(table)

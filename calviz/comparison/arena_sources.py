@@ -1,0 +1,524 @@
+"""Where an arena's data come from."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calviz.comparison.arena_results import Experiment, MethodScore
+from calviz.comparison.saved_arenas import looks_saved, read_saved
+from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.errors import InputError, shortened
+from calviz.core.limits import MAX_ARRAY, MAX_ARRAYS, MAX_FILE, real_path, size_text
+from calviz.core.predictions import Dataset, Predictions
+from calviz.core.row_columns import Factor
+from calviz.data import read
+from calviz.data.format import FORMATS, Source, format_of
+from calviz.data.loaded import ReadingOptions
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from calviz.core.blocks import FloatArray
+    from calviz.data.format import Table
+
+
+# ---- Results in the layout of CalArena: ``BENCHMARK/METHOD.csv``, one row per experiment.
+#
+# Columns: ``dataset, model, cal_size, test_size``, ``n_classes`` where there are more than two, and ``METHOD_brier``,
+# ``METHOD_logloss``, ``METHOD_time`` (arXiv 2605.30188).
+
+
+#: CalArena's name of the method without calibration.
+BASELINE = "Base-model"
+#: First columns of every file of results and every list of experiments.
+KEYS = ("dataset", "model", "cal_size", "test_size")
+#: Suffixes of a method's columns, by score key.
+ENDS = {"brier": "_brier", "nll": "_logloss"}
+_TIME, _CLASSES = "_time", "n_classes"
+_FIRST = ",".join(KEYS[:2]).encode()
+
+
+def looks_like_results(head: bytes) -> bool:
+    """Whether a file starts like results or like a list of experiments."""
+    return head.removeprefix(b"\xef\xbb\xbf").startswith(_FIRST)
+
+
+def read_results(
+    source: Source, benchmark: str | None = None
+) -> tuple[list[tuple[Experiment, list[MethodScore]]], str]:
+    """Read a file of results.
+
+    Parameters
+    ----------
+    source : Source
+    benchmark : str, optional
+        If left out, the name of the folder.
+
+    Returns
+    -------
+    results : list of (Experiment, list of MethodScore)
+        Empty for a list of experiments, which holds no results.
+    baseline : str
+        Name of the method without calibration.
+
+    Raises
+    ------
+    InputError
+        If columns are missing, or a size is not a whole number.
+    """
+    try:
+        table = format_of(source).open(source)
+        return _results(table, benchmark or _folder(source)), BASELINE
+    except InputError as error:
+        raise error.in_file(source.name) from None
+
+
+def _folder(source: Source) -> str:
+    folder = source.path.absolute().parent.name if source.path is not None else ""
+    return folder or PurePath(source.name).stem
+
+
+def _results(table: Table, benchmark: str) -> list[tuple[Experiment, list[MethodScore]]]:
+    if missing := [key for key in KEYS if key not in table]:
+        raise InputError(
+            f"results need the column '{missing[0]}'",
+            remedy=f"add the column: results begin with {', '.join(KEYS)}",
+        )
+    names = [n.removesuffix(ENDS["brier"]) for n in table.names if n.endswith(ENDS["brier"])]
+    columns = [*KEYS, *([_CLASSES] if _CLASSES in table else [])]
+    for name in names:
+        if name + ENDS["nll"] not in table:
+            raise InputError(f"'{name}' has no column '{name}{ENDS['nll']}'")
+        columns += [name + end for end in ENDS.values()]
+        columns += [name + _TIME] if name + _TIME in table else []
+    if not names:
+        return []
+    fetched = table.fetch((), columns).columns
+    texts = {key: _texts(fetched[key]) for key in KEYS[:2]}
+    sizes = {key: _counts(fetched[key], key) for key in columns[2:] if key in (*KEYS, _CLASSES)}
+    classes = sizes.get(_CLASSES, [2] * len(texts["dataset"]))
+    scores = {c: _numbers(fetched[c], c) for c in columns if c not in (*KEYS, _CLASSES)}
+    results = []
+    for i, (dataset, model) in enumerate(zip(texts["dataset"], texts["model"], strict=True)):
+        experiment = Experiment(
+            benchmark, dataset, model, sizes["cal_size"][i], sizes["test_size"][i], classes[i]
+        )
+        method_scores = [
+            MethodScore(
+                name,
+                {key: float(scores[name + end][i]) for key, end in ENDS.items()},
+                float(scores[name + _TIME][i]) if name + _TIME in scores else math.nan,
+            )
+            for name in names
+        ]
+        results.append((experiment, method_scores))
+    return results
+
+
+def _texts(column: object) -> list[str]:
+    values = column.values() if isinstance(column, Factor) else np.asarray(column)
+    return [str(v) for v in values]
+
+
+def _numbers(column: object, name: str) -> FloatArray:
+    if not isinstance(column, Factor):
+        return np.asarray(column, dtype=np.float64)
+    try:
+        return np.array([float(v) if v else math.nan for v in column.values()])
+    except ValueError:
+        raise InputError("the scores of a method must be numbers", column=name) from None
+
+
+def _counts(column: object, name: str) -> list[int]:
+    numbers = _numbers(column, name)
+    wrong = ~(np.isfinite(numbers) & (numbers >= 1) & (numbers == np.round(numbers)))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            f"must be a whole number from 1, got {numbers[row]:g}", row=row + 1, column=name
+        )
+    return [int(v) for v in numbers]
+
+
+# ---- Predictions in the layout of CalArena's HDF5 files.
+#
+# ``DATASET/MODEL/{probas_cal, labels_cal, probas_test, labels_test}``; one-dimensional probabilities are P(class 1) of two classes.
+# The attributes ``source`` and ``problem_type`` of the file name the benchmark (arXiv 2605.30188).
+
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+SUFFIXES = (".h5", ".hdf5", ".hdf")
+#: Splits, by the suffix of their arrays.
+SPLITS = {"cal": "calibration", "test": "test"}
+
+
+def members_of(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the benchmark of a file, and the data set and model of each experiment.
+
+    Raises
+    ------
+    InputError
+        If h5py is not installed, or the file is damaged or has another layout.
+    """
+    with _opened(path) as (h5py, file):
+        names: list[tuple[str, str]] = []
+        for dataset in file:
+            group = _local(h5py, file, dataset)
+            if not isinstance(group, h5py.Group):
+                raise InputError(
+                    f"'{shortened(dataset)}' is not a folder of models",
+                    remedy="the layout is DATASET/MODEL/probas_cal, labels_cal, probas_test, labels_test",
+                )
+            names += [(dataset, model) for model in itertools.islice(group, MAX_ARRAYS.value + 1)]
+            MAX_ARRAYS.check(len(names), f"it has {len(names):,} or more experiments")
+        if not names:
+            raise InputError("there are no experiments in it")
+        parts = [_text(file.attrs.get(key)) for key in ("source", "problem_type")]
+        return "-".join(part.lower() for part in parts if part) or path.stem, tuple(names)
+
+
+def read_member(path: Path, dataset: str, model: str) -> Predictions:
+    """Read the predictions of one experiment, with the splits "calibration" and "test"."""
+    with _opened(path) as (h5py, file):
+        where = f"{dataset}/{model}"
+        group = _local(h5py, _local(h5py, file, dataset), model)
+        if not isinstance(group, h5py.Group):
+            raise InputError(f"'{shortened(where)}' is not a group of arrays")
+        probs, labels, splits = [], [], []
+        for end, split in SPLITS.items():
+            p = _array(h5py, group, f"probas_{end}", where)
+            y = _array(h5py, group, f"labels_{end}", where)
+            if p.ndim not in (1, 2) or y.ndim != 1 or p.shape[:1] != y.shape or not y.size:
+                raise InputError(
+                    f"probas_{end} of shape {p.shape} and labels_{end} of shape {y.shape} do not go together",
+                    column=where,
+                )
+            if y.dtype.kind == "f" and not (y == np.round(y)).all():
+                raise InputError(f"labels_{end} must be whole numbers", column=where)
+            probs.append(p)
+            labels.append(y.astype(np.intp))
+            splits += [split] * y.size
+        if probs[0].shape[1:] != probs[1].shape[1:]:
+            raise InputError("probas_cal and probas_test have different classes", column=where)
+        return Predictions(
+            probs=np.concatenate(probs),
+            labels=np.concatenate(labels),
+            splits=Factor.of(splits),
+            name=model,
+        )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+    try:
+        import h5py
+    except ImportError:
+        raise InputError(
+            "HDF5 files need h5py, which is not installed",
+            file=path.name,
+            remedy="run: pip install 'calviz[hdf5]'",
+        ) from None
+    try:
+        MAX_FILE.check(path.stat().st_size, f"the file is {size_text(path.stat().st_size)}")
+        with h5py.File(path, "r", locking=False) as file:
+            yield h5py, file
+    except InputError as error:
+        raise error.in_file(path.name) from None
+    except MemoryError:
+        raise InputError("there is not enough memory to read it", file=path.name) from None
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, UnicodeError, OverflowError):
+        # The error messages of the library are about its internals.
+        raise InputError(
+            "the HDF5 file is damaged or incomplete", file=path.name, remedy="copy it again"
+        ) from None
+
+
+def _local(h5py: Any, group: Any, name: str) -> Any:
+    """Return a member of the file itself; links are refused."""
+    kind = group.get(name, getlink=True)
+    if not isinstance(kind, h5py.HardLink):
+        raise InputError(
+            f"'{shortened(name)}' is a link",
+            remedy="copy the data set into this file",
+        )
+    return group[name]
+
+
+def _array(h5py: Any, group: Any, name: str, where: str) -> npt.NDArray[Any]:
+    if name not in group:
+        raise InputError(f"there is no array '{name}'", column=where)
+    data = _local(h5py, group, name)
+    if not isinstance(data, h5py.Dataset) or data.dtype.kind not in "fiub" or data.shape is None:
+        raise InputError(f"'{name}' is not an array of numbers", column=where)
+    if data.external or data.is_virtual:
+        raise InputError(
+            f"'{name}' is stored in another file",
+            column=where,
+            remedy="copy the data set into this file",
+        )
+    size = int(np.prod(data.shape, dtype=object)) * data.dtype.itemsize
+    MAX_ARRAY.check(size, f"'{name}' of {shortened(where)} has {size_text(size)}")
+    return np.asarray(data[()])
+
+
+def _text(value: Any) -> str:
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return shortened(text) if isinstance(text, str) else ""
+
+
+# ---- Input of an arena: files and folders of predictions, HDF5 files, published results, and saved arenas.
+
+
+#: Benchmark of files that do not name one.
+FILES = "files"
+#: Suffixes of files that are read in a folder, in addition to those of the formats.
+_OWN = (".json", *SUFFIXES)
+
+
+@dataclass(frozen=True)
+class ModelInFile:
+    """One model in a file.
+
+    Attributes
+    ----------
+    data : Predictions or ConfidencePredictions
+    benchmark, dataset, model : str
+    """
+
+    data: Dataset
+    benchmark: str
+    dataset: str
+    model: str
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """A file of predictions of one or more models.
+
+    Attributes
+    ----------
+    path : Path
+    dataset : str
+        Name of the data set.
+    model : str
+        Name of the model, if the file has a single one.
+    reading : ReadingOptions
+    """
+
+    path: Path
+    dataset: str
+    model: str
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+        return self.model if self.dataset == self.model else f"{self.dataset}/{self.model}"
+
+    def members(self) -> Iterator[ModelInFile]:
+        """Read the models of the file."""
+        models = read(self.path, options=self.reading).models
+        for model, data in models.items():
+            yield ModelInFile(data, FILES, self.dataset, self.model if len(models) == 1 else model)
+
+
+@dataclass(frozen=True)
+class Hdf5Member:
+    """One experiment of an HDF5 file."""
+
+    path: Path
+    benchmark: str
+    dataset: str
+    model: str
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+        return f"{self.dataset}/{self.model}"
+
+    def members(self) -> Iterator[ModelInFile]:
+        """Yield the single model."""
+        data = read_member(self.path, self.dataset, self.model)
+        yield ModelInFile(data, self.benchmark, self.dataset, self.model)
+
+
+@dataclass(frozen=True)
+class LoadedSource:
+    """Predictions in memory."""
+
+    dataset: str
+    model: str
+    data: Dataset
+
+    @property
+    def name(self) -> str:
+        """Name for messages."""
+        return self.model
+
+    def members(self) -> Iterator[ModelInFile]:
+        """Yield the single model."""
+        yield ModelInFile(self.data, FILES, self.dataset, self.model)
+
+
+#: A source of experiments that `run_experiments` can run.
+Playable = PredictionFile | Hdf5Member | LoadedSource
+
+
+@dataclass(frozen=True, eq=False)
+class ArenaInput:
+    """Experiments to run, or results.
+
+    Attributes
+    ----------
+    playable : tuple of Playable
+    results : tuple of (Experiment, list of MethodScore)
+    baseline : str or None
+        Name of the method without calibration.
+    notes : tuple of str
+    """
+
+    playable: tuple[Playable, ...] = ()
+    results: tuple[tuple[Experiment, list[MethodScore]], ...] = ()
+    baseline: str | None = UNCALIBRATED
+    notes: tuple[str, ...] = ()
+
+
+def find(
+    paths: Iterable[str | os.PathLike[str]],
+    reading: ReadingOptions | None = None,
+    *,
+    state: str | os.PathLike[str] | None = None,
+) -> ArenaInput:
+    """Search files and folders for predictions or results.
+
+    If files come from several folders, the folder of a file is the name of its data set (except directly in a folder that was
+    given); otherwise, each file is a data set.
+
+    Parameters
+    ----------
+    paths : iterable of path
+    reading : ReadingOptions, optional
+        Options for reading files of predictions.
+    state : path, optional
+        File that the run saves its results in; it is skipped in folders.
+
+    Raises
+    ------
+    InputError
+        If there is nothing, or if there are both predictions and results.
+    """
+    options = reading or ReadingOptions()
+    playable: list[Playable] = []
+    results: list[tuple[Experiment, list[MethodScore]]] = []
+    result_files: list[str] = []
+    baselines: dict[str | None, None] = {}
+    lists: list[str] = []
+    files = _files_but_state(paths, state)
+    by_folder = len({file.parent for file, _ in files if file.suffix.lower() not in _OWN}) > 1
+    for file, root in files:
+        source = Source(file)
+        head = source.head(4096)
+        if head.startswith(SIGNATURE) or file.suffix.lower() in SUFFIXES:
+            benchmark, members = members_of(file)
+            playable += [Hdf5Member(file, benchmark, *names) for names in members]
+        elif (read_already := results_in(source)) is not None:
+            more, baseline = read_already
+            if more:
+                baselines.setdefault(baseline)
+                results += more
+                result_files.append(file.name)
+            else:
+                lists.append(file.name)
+        elif root is not None and file.suffix.lower() == ".json":
+            continue  # some other file of the folder
+        else:
+            stem = _stem(file)
+            below = by_folder and (root is None or file.parent != root)
+            playable.append(
+                PredictionFile(file, file.parent.name if below else stem, stem, options)
+            )
+    if playable and results:
+        raise InputError(
+            f"there are both predictions and results ('{result_files[0]}')",
+            remedy="rank the predictions alone, with --state FILE; then give FILE and the results together",
+        )
+    if not playable and not results:
+        raise _nothing_found(lists)
+    if len(baselines) > 1:
+        raise InputError(
+            "the results come from arenas with different methods", remedy="give one arena at a time"
+        )
+    notes = (f"{', '.join(sorted(lists))}: no results, left out.",) if lists else ()
+    return ArenaInput(tuple(playable), tuple(results), next(iter(baselines), UNCALIBRATED), notes)
+
+
+def _files_but_state(
+    paths: Iterable[str | os.PathLike[str]], state: str | os.PathLike[str] | None
+) -> list[tuple[Path, Path | None]]:
+    """Return each file once, with the folder in which it was found; the state file only if it was named itself."""
+    return [
+        (file, root)
+        for file, root in dict.fromkeys(_files([Path(path) for path in paths]))
+        if root is None or state is None or real_path(file) != real_path(state)
+    ]
+
+
+def _nothing_found(lists: Sequence[str]) -> InputError:
+    """Return the error if there are neither predictions nor results; `lists` are the names of files that only list experiments."""
+    return InputError(
+        f"{lists[0]} lists experiments and holds no results" if lists else "there are no files",
+        remedy="name files of predictions, a folder of them, HDF5 files, or results (METHOD.csv)",
+    )
+
+
+def results_in(
+    source: Source, benchmark: str | None = None
+) -> tuple[list[tuple[Experiment, list[MethodScore]]], str | None] | None:
+    """Return the results in a file, and its name of the method without calibration; None if it is not a file of results.
+
+    Parameters
+    ----------
+    source : Source
+    benchmark : str, optional
+        Benchmark of results that do not name one; if left out, the folder of the file.
+    """
+    head = source.head(4096)
+    if looks_saved(head):
+        return read_saved(source)
+    return read_results(source, benchmark) if looks_like_results(head) else None
+
+
+def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:
+    """Yield files with the folder they were found in; in a folder, only files with readable suffixes."""
+    endings = (*(s for f in FORMATS for s in f.suffixes), *_OWN)
+    for path in paths:
+        if not path.is_dir():
+            yield path, None
+            continue
+        inside = sorted(
+            f
+            for f in path.rglob("*")
+            if f.is_file()
+            and f.name.lower().endswith(endings)
+            and not any(part.startswith(".") for part in f.relative_to(path).parts)
+        )
+        if not inside:
+            raise InputError(
+                "there are no files in this folder that can be read",
+                file=path.name,
+                remedy="see 'calviz formats'",
+            )
+        yield from ((file, path) for file in inside)
+
+
+def _stem(file: Path) -> str:
+    return Path(file.name.removesuffix(".gz")).stem or file.name

@@ -1,0 +1,255 @@
+"""Splines, penalised logistic regressions and isotonic fits of many samples at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from scipy.special import expit
+
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
+
+# ---- Natural cubic splines, given by their values at the knots.
+
+
+#: Smallest distance of neighbouring knots, relative to their range; closer ones are merged.
+_ROOM = 1e-6
+
+
+def bends_of(knots: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the second derivatives at the knots (M,) of natural cubic splines with these values there, (M,) or (M, D)."""
+    from scipy.interpolate import CubicSpline
+
+    if knots.size < 3:
+        return np.zeros_like(values)
+    bends = CubicSpline(knots, values, bc_type="natural")(knots, 2)
+    bends[[0, -1]] = 0
+    return np.asarray(bends)
+
+
+def natural_spline(
+    knots: FloatArray, values: FloatArray, bends: FloatArray, z: FloatArray
+) -> FloatArray:
+    """Evaluate natural cubic splines at arguments z (n,), straight beyond the outermost knots; shape (n, D).
+
+    Parameters
+    ----------
+    knots : ndarray, shape (M,)
+    values, bends : ndarray, shape (M, D)
+        Values and second derivatives at the knots.
+    """
+    # As in the snippet that `calviz.recalibrators.logit_spline` writes.
+    t, v, c = knots, values, bends
+    at = np.clip(np.searchsorted(t, z) - 1, 0, t.size - 2)
+    width = t[at + 1] - t[at]
+    right = (np.clip(z, t[0], t[-1]) - t[at]) / width
+    left = 1 - right
+    # Cubes as products: ``**`` takes ten times as long.
+    cubes = left * left * left - left, right * right * right - right
+    bent = cubes[0][:, None] * c[at] + cubes[1][:, None] * c[at + 1]
+    out = left[:, None] * v[at] + right[:, None] * v[at + 1] + bent * (width * width / 6)[:, None]
+    first = (v[1] - v[0]) / (t[1] - t[0]) - (t[1] - t[0]) * c[1] / 6
+    last = (v[-1] - v[-2]) / (t[-1] - t[-2]) + (t[-1] - t[-2]) * c[-2] / 6
+    below, above = np.minimum(z - t[0], 0), np.maximum(z - t[-1], 0)
+    return np.asarray(out + np.multiply.outer(below, first) + np.multiply.outer(above, last))
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Basis of natural cubic splines: 1, z, and functions scaled so that the roughness is the sum of their squared weights.
+
+    Attributes
+    ----------
+    knots : ndarray, shape (M,)
+    at_knots : ndarray, shape (M, D)
+        Values of the functions at the knots.
+    bent : ndarray, shape (D,)
+        1 for functions that are penalised, 0 for the straight ones.
+    """
+
+    knots: FloatArray
+    at_knots: FloatArray
+    bent: FloatArray
+
+    @classmethod
+    def of(cls, z: FloatArray, rows: FloatArray, knots: int) -> Self:
+        """Make a basis with at most this many knots, at quantiles of ascending places z (M,) that hold `rows` rows (M,)."""
+        below = np.cumsum(rows) - rows / 2
+        knot_places = z
+        if knot_places.size > knots:
+            knot_places = np.interp(np.linspace(0, rows.sum(), knots), below, z)
+        spread = knot_places[-1] - knot_places[0]
+        is_apart = np.append(True, np.diff(knot_places) > _ROOM * spread)
+        knot_places = knot_places[is_apart]
+        if knot_places.size < 2:
+            knot_places = knot_places[0] + np.array([-1.0, 1.0])
+        centre = float(z @ rows / rows.sum())
+        scale = float(np.sqrt((z - centre) ** 2 @ rows / rows.sum())) or 1.0
+        straight = np.stack([np.ones(knot_places.size), (knot_places - centre) / scale], axis=1)
+        penalty = roughness((knot_places - centre) / scale)
+        value, vector = np.linalg.eigh(penalty)
+        # Two directions have no roughness: straight lines.
+        bent = vector[:, 2:] / np.sqrt(value[2:])
+        at_knots = np.concatenate([straight, bent], axis=1)
+        return cls(knot_places, at_knots, np.append([0.0, 0.0], np.ones(bent.shape[1])))
+
+    def at(self, z: FloatArray) -> FloatArray:
+        """Return the values of the functions at arguments z, shape (M,), within the knots or beyond; shape (M, D)."""
+        return natural_spline(self.knots, self.at_knots, bends_of(self.knots, self.at_knots), z)
+
+    def combined(self, z: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return ``at(z) @ weights`` for weights (D,), shape (M,), from the values of the sum at the knots."""
+        values = (self.at_knots @ weights)[:, None]
+        return natural_spline(self.knots, values, bends_of(self.knots, values), z)[:, 0]
+
+
+def roughness(knots: FloatArray) -> FloatArray:
+    """Return R such that ``v' R v`` is the integral of the squared second derivative of the natural spline with values v at the knots.
+
+    Parameters
+    ----------
+    knots : ndarray, shape (M,)
+
+    Returns
+    -------
+    ndarray, shape (M, M)
+
+    Notes
+    -----
+    Green and Silverman 1994, section 2.1: with h the widths of the intervals, Q' v = T c gives the second derivatives c at the inner
+    knots, and the integral is c' T c.
+    """
+    m, h = knots.size, np.diff(knots)
+    inner = np.arange(m - 2)
+    q = np.zeros((m, m - 2))
+    q[inner, inner], q[inner + 2, inner] = 1 / h[:-1], 1 / h[1:]
+    q[inner + 1, inner] = -1 / h[:-1] - 1 / h[1:]
+    t = np.diag((h[:-1] + h[1:]) / 3) + np.diag(h[1:-1] / 6, 1) + np.diag(h[1:-1] / 6, -1)
+    return np.asarray(q @ np.linalg.solve(t, q.T))
+
+
+# ---- Many penalised logistic regressions with the same design matrix at a time.
+
+
+#: Largest number of Newton steps of a fit, and of reductions of a step.
+_STEPS, _HALVINGS = 50, 30
+
+
+def penalised_logistic(
+    x: FloatArray,
+    offset: FloatArray,
+    weight: FloatArray,
+    target: FloatArray,
+    penalty: FloatArray,
+    start: FloatArray,
+    enough: float,
+) -> FloatArray:
+    """Newton's method with backtracking, for F subsets of the rows at once.
+
+    Each minimises ``sum weight log(1 + exp(m)) - target m + t' diag(penalty) t / 2`` with ``m = offset + x t``.
+
+    Parameters
+    ----------
+    x : ndarray, shape (M, D)
+    offset : ndarray, shape (M,)
+    weight, target : ndarray, shape (M, F)
+        Rows and hits in each cell.
+    penalty : ndarray, shape (D,)
+    start : ndarray, shape (F, D)
+    enough : float
+        Newton decrement, in nats, at which the fit ends.
+
+    Returns
+    -------
+    ndarray, shape (F, D)
+    """
+    z = offset[:, None]
+
+    def loss(t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        margin = z + x @ t.T
+        value = (weight * np.logaddexp(0, margin) - target * margin).sum(axis=0)
+        return value + (t * t) @ penalty / 2, margin
+
+    t = start
+    value, margin = loss(t)
+    for _ in range(_STEPS):
+        share = expit(margin)
+        gradient = (weight * share - target).T @ x + t * penalty
+        bend = weight * share * (1 - share)
+        hessian = (x.T * bend.T[:, None]) @ x + np.diag(penalty)
+        step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        decrement = -np.vecdot(gradient, step)
+        length = np.ones(len(t))
+        for _ in range(_HALVINGS):
+            trial = t + length[:, None] * step
+            new, moved = loss(trial)
+            # The rounding of a sum must not reject a step.
+            slack = 1e-13 * np.abs(value)
+            worse = new > value - 1e-4 * length * decrement + slack
+            if not worse.any():
+                break
+            length[worse] /= 4
+        better = new <= value + slack
+        t = np.where(better[:, None], trial, t)
+        value, margin = np.where(better, new, value), np.where(better, moved, margin)
+        # By now the quadratic model is accurate: the step that was taken squares the error.
+        if decrement.max() < enough or not better.any():
+            break
+    return t
+
+
+# ---- Isotonic fits of many samples over the same steps, in few calls.
+
+
+#: Number of steps, over all samples, that are fitted in one call.
+FITTED_AT_ONCE = 1 << 16
+
+
+class IsotonicFits(NamedTuple):
+    """The levels of the isotonic fits of R samples of G steps each, one sample after the other.
+
+    Attributes
+    ----------
+    samples : slice
+        The samples that were fitted, among all.
+    used : ndarray of bool, shape (R, G)
+        Steps that have rows.
+    level, weight : ndarray, shape (L,)
+        The share of hits of each level, and its rows.
+    first : ndarray of int, shape (L + 1,)
+        First step of each level, counted among the steps that have rows; the last entry is the number of these.
+    sample : ndarray of int, shape (L,)
+        The sample of each level, counted from the first one of `samples`.
+    """
+
+    samples: slice
+    used: BoolArray
+    level: FloatArray
+    weight: FloatArray
+    first: IntArray
+    sample: IntArray
+
+    def per_step(self, values: FloatArray | IntArray) -> FloatArray | IntArray:
+        """Repeat values per level, shape (L,), for each of the steps that have rows, shape (used steps,)."""
+        return np.asarray(np.repeat(values, np.diff(self.first)))
+
+
+def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[IsotonicFits]:
+    """Fit R samples, given as rows and hits per ascending score, shape (R, G) each; yields the fits of some samples at a time.
+
+    The samples are concatenated, each raised above the previous one, so that no level spans two of them.
+    """
+    rows = max(1, FITTED_AT_ONCE // max(1, count.shape[-1]))
+    for start in range(0, len(hits), rows):
+        samples = slice(start, min(start + rows, len(hits)))
+        used_count, used_hits = count[samples], hits[samples]
+        used = used_count > 0
+        sample = np.repeat(np.arange(len(used_count)), np.count_nonzero(used, axis=1))
+        used_count, used_hits = used_count[used], used_hits[used]
+        fitted = isotonic_regression(used_hits / used_count + 2 * sample, weights=used_count)
+        first = fitted.blocks
+        level = np.add.reduceat(used_hits, first[:-1]) / fitted.weights
+        yield IsotonicFits(samples, used, level, fitted.weights, first, sample[first[:-1]])

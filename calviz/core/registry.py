@@ -1,0 +1,363 @@
+"""What higher rooms register: entries, plugins, constructors of Predictions (imports no numpy)."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+
+from calviz.core.errors import OptionError, lines_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from calviz.core.predictions import Dataset
+
+
+# ---- Entries of other packages: entry points of the groups ``calviz.metrics``, ``calviz.recalibrators``, ``calviz.figures``, ``calviz.formats``.
+
+
+#: The kinds of entries that other packages may provide.
+OPEN = ("metric", "recalibrator", "figure", "format")
+
+
+class PluginWarning(UserWarning):
+    """Warning that a plugin of another package could not be loaded, and is left out."""
+
+
+def load_plugins(kind: str, *, undo: Callable[[], None], done: Callable[[], None]) -> None:
+    """Import the entries that other packages declare; a broken one is named in a warning and left out.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the entries ("metric").
+    undo : callable
+        Removes what a broken plugin registered before it failed.
+    done : callable
+        Called after each plugin that loaded without an error.
+    """
+    if kind not in OPEN:
+        return
+    # Imported here: the first search of the installed packages takes longer than `import calviz`.
+    from importlib.metadata import entry_points
+
+    for entry in sorted(entry_points(group=f"calviz.{kind}s"), key=lambda e: e.name):
+        try:
+            entry.load()
+            done()
+        except Exception as error:
+            undo()
+            package = entry.dist.name if entry.dist is not None else "a package"
+            reason = lines_of(error)[0][:200]
+            text = f"the plugin '{entry.name}' of {package} ({entry.value}) is left out: {reason}"
+            warnings.warn(text, PluginWarning, stacklevel=2)
+
+
+# ---- The registry: metrics, recalibrators, figures, checks, conventions, formats and sections register themselves by key.
+
+
+_PACKAGES: dict[str, str] = {}
+
+
+def look_in(**packages: str) -> None:
+    """Set the packages in which the entries of each kind register themselves: ``look_in(metric="calviz.metrics")``.
+
+    The registries are a lower layer than the entries and do not know where these are; `calviz/__init__.py`, the top layer, does.
+    """
+    _PACKAGES.update(packages)
+
+
+def homes() -> tuple[str, ...]:
+    """The packages in which entries register themselves."""
+    return tuple(_PACKAGES.values())
+
+
+class Keyed(Protocol):
+    """Anything with a key."""
+
+    @property
+    def key(self) -> str:
+        """The name of the entry."""
+        ...
+
+
+T = TypeVar("T", bound=Keyed)
+
+
+class Registry(Generic[T]):
+    """Entries by key, in an order that does not depend on what was imported first.
+
+    The package that `look_in` names for the kind is imported, module by module, on the first look-up,
+    so that adding a file is all it takes to add an entry.
+
+    Parameters
+    ----------
+    kind : str
+        What is registered, for messages and for `look_in` ("metric").
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, T] = {}
+        self._discovered = False
+        self._discovering = False
+        self._lock = threading.RLock()
+
+    def register(self, entry: T) -> T:
+        """Add an entry; raises OptionError if its key is taken."""
+        if entry.key in self._entries:
+            raise OptionError(f"there are two {self.kind}s with the key '{entry.key}'.")
+        self._entries[entry.key] = entry
+        return entry
+
+    def _discover(self) -> None:
+        if self._discovered:
+            return
+        # Sessions of the app are threads: a second one waits here until all entries are registered.
+        with self._lock:
+            if self._discovered or self._discovering:
+                return
+            self._discovering = True
+            try:
+                package = importlib.import_module(_PACKAGES[self.kind])
+                for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+                    importlib.import_module(f"{package.__name__}.{module}")
+                self._load_plugins()
+                self._discovered = True
+            finally:
+                self._discovering = False
+
+    def _load_plugins(self) -> None:
+        """Add the entries of other packages; what a broken plugin has registered is removed again."""
+        loaded_entries = dict(self._entries)
+
+        def undo() -> None:
+            self._entries.clear()
+            self._entries.update(loaded_entries)
+
+        def loaded() -> None:
+            loaded_entries.clear()
+            loaded_entries.update(self._entries)
+
+        load_plugins(self.kind, undo=undo, done=loaded)
+
+    def __getitem__(self, key: str) -> T:
+        self._discover()
+        try:
+            return self._entries[key]
+        except (KeyError, TypeError):
+            keys = ", ".join(self.keys())
+            near = difflib.get_close_matches(str(key), self.keys(), 1, 0.6)
+            meant = f"did you mean '{near[0]}'? known" if near else "known"
+            raise OptionError(f"there is no {self.kind} '{key!s:.60}'; {meant}: {keys}.") from None
+
+    def __contains__(self, key: object) -> bool:
+        self._discover()
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[T]:
+        self._discover()
+        return iter(sorted(self._entries.values(), key=self._place))
+
+    def _place(self, entry: T) -> tuple[int, str]:
+        """Sort key of an entry; entries with equal keys stay in the order of their file."""
+        return 0, entry.key
+
+    def __len__(self) -> int:
+        self._discover()
+        return len(self._entries)
+
+    def keys(self) -> tuple[str, ...]:
+        """All keys, in the order of iteration."""
+        return tuple(entry.key for entry in self)
+
+
+# ---- Constructors of `Predictions` from arrays, estimators and frames, which are implemented in `calviz.data`.
+#
+# `Predictions` is in the lowest room and must not import the readers; `calviz/__init__.py`, above all rooms, registers where each
+# constructor is implemented.
+
+
+_HOMES: dict[str, str] = {}
+
+
+def register_constructors(**homes: str) -> None:
+    """Register where each constructor is implemented: ``register_constructors(arrays="package.module.function")``."""
+    _HOMES.update(homes)
+
+
+def constructor(source: str) -> Callable[..., Any]:
+    """Return the function that implements a constructor; it is imported on first use."""
+    module, _, name = _HOMES[source].rpartition(".")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function
+
+
+class Constructors:
+    """Mixin with the constructors of `Predictions`."""
+
+    @classmethod
+    def from_arrays(
+        cls,
+        y_true: npt.ArrayLike,
+        y_prob: npt.ArrayLike,
+        *,
+        class_names: Sequence[Any] | None = None,
+        pos_label: Any = None,
+        kind: Literal["probabilities", "logits"] = "probabilities",
+        splits: npt.ArrayLike | None = None,
+        groups: Mapping[str, npt.ArrayLike] | None = None,
+        ids: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        clusters: npt.ArrayLike | None = None,
+        name: str = "predictions",
+    ) -> Self:
+        """Make predictions from true labels of any kind and an array of probabilities.
+
+        Parameters
+        ----------
+        y_true : array_like, shape (n,)
+            The true classes: text, booleans, numbers or pandas categories.
+        y_prob : array_like or data frame, shape (n, K) or (n,)
+            Probabilities, as returned by `predict_proba`; a single column is the positive class. The columns of a frame
+            name the classes.
+        class_names : sequence, optional
+            The classes in the order of the columns. If left out, whole numbers 0..K-1 are column indices; other labels are taken
+            in sorted order, like scikit-learn's ``classes_``, and there must be as many of them as columns.
+        pos_label : optional
+            With two classes, the positive one, as in scikit-learn; 1 or True if left out. Text labels need it if `y_prob` has one
+            column, unless they are a pair such as "no" and "yes".
+        kind : {"probabilities", "logits"}
+            What `y_prob` holds. With a single column of logits, the other class has logit 0.
+        sample_weight, clusters : array_like, shape (n,), optional
+            Weight and cluster of each row.
+        splits, groups, ids, name
+            As in `Predictions`.
+
+        Raises
+        ------
+        InputError
+            If lengths differ, labels are missing, or the column of a label is unclear.
+
+        Examples
+        --------
+        >>> import calviz
+        >>> calviz.Predictions.from_arrays(["cat", "dog", "cat"], [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]])
+        <Predictions 'predictions': 3 rows, probabilities, 2 classes (cat, dog)>
+        """
+        predictions: Self = constructor("arrays")(
+            y_true,
+            y_prob,
+            class_names=class_names,
+            pos_label=pos_label,
+            kind=kind,
+            splits=splits,
+            groups=groups,
+            ids=ids,
+            sample_weight=sample_weight,
+            clusters=clusters,
+            name=name,
+        )
+        return predictions
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        response_method: Literal["predict_proba", "decision_function"] = "predict_proba",
+        pos_label: Any = None,
+        splits: npt.ArrayLike | None = None,
+        groups: Mapping[str, npt.ArrayLike] | None = None,
+        ids: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        clusters: npt.ArrayLike | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Make predictions from a fitted scikit-learn classifier or pipeline.
+
+        Parameters
+        ----------
+        estimator : object
+            A classifier with ``classes_`` and ``predict_proba``.
+        X : array_like or data frame
+            Its input; rows that it was not fitted on.
+        y : array_like, shape (n,)
+            True classes.
+        response_method : {"predict_proba", "decision_function"}
+            The output of "decision_function" is used as logits.
+        pos_label : optional
+            With two classes, the positive one; the second of ``classes_`` if left out.
+        sample_weight, clusters : array_like, shape (n,), optional
+            Weight and cluster of each row.
+        splits, groups, ids, name
+            As in `Predictions`; the default name is the class of the estimator.
+
+        Raises
+        ------
+        InputError
+            If the estimator lacks the method, is not fitted or refuses X, or if y holds a class that it does not know.
+
+        Examples
+        --------
+        >>> import calviz
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = LogisticRegression(max_iter=1000).fit(X[::2], y[::2])
+        >>> calviz.Predictions.from_estimator(clf, X[1::2], y[1::2])
+        <Predictions 'LogisticRegression': 75 rows, probabilities, 3 classes (0, 1, 2)>
+        """
+        predictions: Self = constructor("estimator")(
+            estimator,
+            X,
+            y,
+            response_method=response_method,
+            pos_label=pos_label,
+            splits=splits,
+            groups=groups,
+            ids=ids,
+            sample_weight=sample_weight,
+            clusters=clusters,
+            name=name,
+        )
+        return predictions
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, model: str | None = None, name: str = "frame", **options: Any
+    ) -> Dataset:
+        """Read a data frame in the same way as a file with these columns.
+
+        Parameters
+        ----------
+        frame : data frame
+            Of pandas, polars, pyarrow, DuckDB, PySpark or any other library that narwhals supports; lazy frames are collected.
+        model : str, optional
+            Which model, if the frame holds several.
+        name : str
+            Name of the predictions.
+        **options
+            As in `calviz.load`: ``label="y"``, ``scores=["p_cat", "p_dog"]``, ``groups=["site"]``; other columns are recognised.
+
+        Raises
+        ------
+        InputError, OptionError
+            As in `calviz.load`.
+
+        Examples
+        --------
+        >>> import calviz, polars
+        >>> df = polars.DataFrame({"y": ["cat", "dog"], "p_cat": [0.9, 0.2], "p_dog": [0.1, 0.8], "site": ["a", "b"]})
+        >>> calviz.Predictions.from_frame(df, label="y", scores=["p_cat", "p_dog"])
+        <Predictions 'frame': 2 rows, probabilities, 2 classes (cat, dog), groups site>
+        """
+        predictions: Dataset = constructor("frame")(frame, model=model, name=name, **options)
+        return predictions

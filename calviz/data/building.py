@@ -1,0 +1,566 @@
+"""Predictions built from a table and its roles, with the requested repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from calviz.core.blocks import BLOCK_BYTES, BoolArray, FloatArray, IntArray
+from calviz.core.errors import Finding, InputError, Repair
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
+from calviz.core.probabilities import RENORMALISE, RowsInRange
+from calviz.core.probabilities import softmax_probabilities as softmax
+from calviz.core.row_columns import Factor, Kind
+from calviz.data import labels
+from calviz.data import refusals as diagnose
+from calviz.data.format import Fetched, Table
+from calviz.data.labels import as_numbers, joint_classes, one_dimensional
+from calviz.data.loaded import (
+    DROP_MISSING,
+    Notice,
+    ReadingForMap,
+    ReadingOptions,
+    no_rows,
+    short,
+    span,
+)
+from calviz.data.other_columns import OtherColumns, in_column, rows_taken
+from calviz.data.score_columns import ColumnRoles, Confidence, ScoreColumns
+
+# ---- Check whether the logits and the probabilities in a file belong together.
+
+
+#: Probabilities and the softmax of the logits may differ by this much, as numbers written with four digits do.
+TOLERANCE = 1e-4
+
+
+def disagreement(probs: FloatArray, logits: FloatArray) -> str:
+    """Return the reason why logits do not belong to the probabilities; empty if they do.
+
+    Parameters
+    ----------
+    probs, logits : ndarray, shape (n, K)
+
+    Returns
+    -------
+    str
+        The end of a sentence about the logits.
+    """
+    if logits.shape != probs.shape:
+        return f"which have {logits.shape[0]:,} rows, not {probs.shape[0]:,}"
+    largest = 0.0
+    step = max(1, BLOCK_BYTES // max(1, logits[:1].nbytes))
+    for start in range(0, logits.shape[0], step):
+        block = logits[start : start + step]
+        if not np.isfinite(block).all():
+            return "which are not all finite"
+        difference = softmax(block) - probs[start : start + step]
+        largest = max(largest, float(np.abs(difference).max()))
+    return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"
+
+
+# ---- Recognise confidences that people and language models state as whole numbers from 0 to 100.
+
+
+#: Upper end of the usual rating scales (1 to 5, 1 to 10), which are not percentages.
+_LARGEST_SCALE = 10
+PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
+
+
+def are_percentages(confidences: FloatArray) -> bool:
+    """Whether the values can only be percentages: whole numbers from 0 to 100, at least one above 10; NaN is ignored.
+
+    Parameters
+    ----------
+    confidences : ndarray of float, shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> are_percentages(np.array([70.0, 100.0, 5.0])), are_percentages(np.array([1.0, 5.0])), are_percentages(np.array([70.5]))
+    (True, False, False)
+    """
+    values = confidences[~np.isnan(confidences)]
+    if not values.size or values.min() < 0 or not _LARGEST_SCALE < values.max() <= 100:
+        return False
+    return bool((values == np.round(values)).all())
+
+
+# ---- Build predictions from a table and its layout, with the requested repairs.
+
+
+#: Row sums further from 1 than this are accepted with a warning.
+SUM_NOTICE = 1e-4
+
+
+@dataclass(eq=False)
+class Built:
+    """The result of building: predictions by model, and what to report about them."""
+
+    models: dict[str, Dataset]
+    kind: Kind
+    label_form: str
+    class_names: tuple[str, ...]
+    groups: tuple[str, ...]
+    notices: list[Finding] = field(default_factory=list)
+    offered: list[Repair] = field(default_factory=list)
+    repairs: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class _Right:
+    """Whether each prediction was right, shape (n,), how the file says so, and the classes if it names them."""
+
+    correct: BoolArray
+    missing: BoolArray
+    form: str
+    truth: IntArray | None = None
+    predicted: IntArray | None = None
+    class_names: tuple[str, ...] = ()
+
+
+def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Built:
+    """Fetch the columns of a layout and make predictions from them."""
+    return _Builder(table, layout, options, name).build()
+
+
+class _Builder:
+    def __init__(
+        self, table: Table, layout: ColumnRoles, options: ReadingOptions, name: str
+    ) -> None:
+        self.table, self.layout, self.options, self.name = table, layout, options, name
+        self.notices: list[Finding] = []
+        self.offered: list[Repair] = []
+        self.repairs: list[str] = []
+        #: Frequency weights of aggregated rows, shape (n,).
+        self.counts: FloatArray | None = None
+        #: Texts made of labels that are written back although some are missing.
+        self.label_texts: dict[str, Factor] = {}
+        #: Mask of the rows to keep, shape (n,); None if all are kept.
+        self.kept: BoolArray | None = None
+
+    def build(self) -> Built:
+        layout = self.layout
+        roles = (
+            layout.label,
+            layout.split,
+            layout.id,
+            *layout.groups,
+            *layout.numbers,
+            *layout.kept,
+        )
+        roles = (*roles, layout.cluster, layout.weight, layout.time)
+        singles = {c for c in roles if c is not None}
+        singles |= set(layout.one_hot)
+        blocks = [s.columns for s in layout.scores]
+        blocks += [s.logits for s in layout.scores if s.logits]
+        if layout.confidence is not None:
+            blocks = [(layout.confidence.score,)]
+            singles |= {c for c in (layout.confidence.correct, layout.confidence.predicted) if c}
+        fetched = self.table.fetch(blocks, sorted(singles))
+        if layout.confidence is not None:
+            return self._confidence(fetched, layout.confidence)
+        return self._predictions(fetched)
+
+    # Full predictions
+
+    def _predictions(self, fetched: Fetched) -> Built:
+        first = self.layout.scores[0]
+        k = max(2, first.width)
+        if isinstance(self.options, ReadingForMap):
+            decoded = self._labels_if_any(fetched, first, k, self.options)
+        else:
+            decoded = self._labels(fetched, first, k)
+        count = len(self.layout.scores)
+        arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
+        keep = self._rows_to_keep(list(arrays), decoded.missing)
+        columns, groups = self._columns(fetched)
+        names = self._class_names(first, k, decoded)
+        models: dict[str, Dataset] = {}
+        kind: Kind = "probabilities"
+        for scores, array in zip(self.layout.scores, arrays, strict=True):
+            model = scores.model or self.name
+            # Repairs change numbers that the reader has looked at.
+            filled = None if self.options.repair else fetched.filled(array)
+            indices = decoded.indices
+            fields = columns
+            if keep is not None:
+                array, indices = array[keep], indices[keep]
+                fields = rows_taken(columns, keep)
+            logits = logits_beside[0] if scores.logits else None
+            predictions = self._model(
+                scores, array, filled, logits, indices, names, model, fields, keep
+            )
+            models[model], kind = predictions, predictions.kind
+        return self._built(models, kind, decoded.form, names, groups)
+
+    def _model(
+        self,
+        scores: ScoreColumns,
+        array: FloatArray,
+        filled: RowsInRange | None,
+        logits: FloatArray | None,
+        indices: IntArray,
+        names: tuple[str, ...],
+        model: str,
+        columns: dict[str, Any],
+        keep: BoolArray | None,
+    ) -> Predictions:
+        rows = np.flatnonzero(keep) if keep is not None else None
+        original: Callable[[int], int] = lambda row: row if rows is None else int(rows[row])  # noqa: E731
+        scores, array = self._repaired(scores, array)
+        problem = diagnose.Problem(self.table, scores, array, original)
+        problem.check_shape()
+        if scores.kind == "logits":
+            problem.check_logits()
+            values: dict[str, Any] = {"logits": two_logits(array) if scores.width == 1 else array}
+        else:
+            values = {"probs": array[:, 0] if scores.width == 1 else array}
+        if logits is not None:
+            # Drop the same rows from the logits, unless the lengths disagree.
+            same_rows = keep is not None and len(logits) == len(keep)
+            values |= self._logits_beside(scores, array, logits[keep] if same_rows else logits)
+        try:
+            predictions = Predictions(
+                **values, labels=indices, class_names=names, name=model, filled=filled, **columns
+            )
+        except InputError as error:
+            raise problem.explain(error) from None
+        self._note_sums(predictions, scores)
+        return predictions
+
+    def _logits_beside(
+        self, scores: ScoreColumns, array: FloatArray, logits: FloatArray
+    ) -> dict[str, FloatArray]:
+        """Return the logits that the file holds beside the probabilities, if the two agree."""
+        probs, others = span(scores.columns), span(scores.logits)
+        if scores.kind == "logits":
+            text = f"'{probs}' holds the scores, read as logits; not used: {others}"
+            self.notices.append(Notice.SCORE_COLUMNS.finding("info", text))
+            return {}
+        if problem := disagreement(array, logits):
+            text = f"'{probs}' holds the scores; not used: {others}, {problem}"
+            self.notices.append(Notice.SCORE_COLUMNS.finding("warning", text))
+            return {}
+        text = f"'{probs}' holds the scores; {others}, which agree with them, are their logits"
+        self.notices.append(Notice.SCORE_COLUMNS.finding("info", text))
+        return {"logits": logits}
+
+    def _repaired(self, scores: ScoreColumns, array: FloatArray) -> tuple[ScoreColumns, FloatArray]:
+        repairs = self.options.repair
+        if "softmax" in repairs or "sigmoid" in repairs:
+            word = "sigmoid" if scores.width == 1 else "softmax"
+            self._note_repair(f"{word}: the scores were read as logits")
+            scores = replace(scores, kind="logits")
+        if "percent" in repairs and scores.kind == "probabilities":
+            array = np.divide(array, 100, out=array)
+            self._note_repair("percent: the scores were divided by 100")
+        if "renormalise" in repairs and scores.kind == "probabilities" and scores.width > 1:
+            array = self._normalised(scores, array)
+        return scores, array
+
+    def _normalised(self, scores: ScoreColumns, array: FloatArray) -> FloatArray:
+        sums = array.sum(axis=1, dtype=np.float64, keepdims=True)
+        if not (np.isfinite(sums).all() and sums.min() > 0 and array.min() >= 0):
+            # Negative or missing values cannot be normalised; a later check reports them.
+            return array
+        off = np.abs(sums - 1)
+        moved = int(np.count_nonzero(off > 1e-6))
+        if moved:
+            array = np.divide(array, sums.astype(array.dtype), out=array)
+            self._note_repair(
+                f"renormalise: {moved:,} of {array.shape[0]:,} rows were divided by their sum "
+                f"(at most {off.max():.3g} away from 1)"
+            )
+        return array
+
+    def _note_repair(self, what: str) -> None:
+        if what not in self.repairs:
+            self.repairs.append(what)
+
+    def _note_sums(self, predictions: Predictions, scores: ScoreColumns) -> None:
+        if scores.kind == "logits" or scores.width == 1:
+            return
+        sums = predictions.row_sums
+        if sums.deviation <= SUM_NOTICE:
+            return
+        low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"
+        range_ = f"sum to {low}" if low == high else f"sum to {low} … {high}"
+        self.notices.append(
+            Notice.ROW_SUMS.finding(
+                "warning",
+                f"{sums.off:,} of {predictions.n:,} rows {range_} (max deviation "
+                f"{sums.deviation:.2g}); the numbers are for the scores as they are, "
+                "not renormalised",
+            )
+        )
+        if RENORMALISE not in self.offered:
+            self.offered.append(RENORMALISE)
+
+    # Labels and classes
+
+    def _labels_if_any(
+        self, fetched: Fetched, first: ScoreColumns, k: int, options: ReadingForMap
+    ) -> labels.Labels:
+        """Class 0 for all rows, in no form, unless all have a label that can be read; other labels are kept as they are."""
+        n = fetched.scores[0].shape[0]
+        if not n:
+            raise no_rows()
+        given = options.class_names or self.table.class_names
+        self._check_class_names(given, k)
+        # Columns without names are named by their numbers.
+        named = given or (first.class_names if self.table.named else ())
+        names = options.names_of_classes(named, k)
+        if self.layout.label is not None or self.layout.one_hot:
+            notices = len(self.notices)
+            try:
+                decoded = self._labels(fetched, first, k)
+                renamed = options.labels_rename(named, decoded.class_names)
+                if not (renamed or decoded.missing.any()):
+                    return decoded
+            except InputError:
+                pass
+            del self.notices[notices:]
+            self._keep_labels(fetched, names)
+        return labels.Labels(np.zeros(n, dtype=np.int32), "", names)
+
+    def _keep_labels(self, fetched: Fetched, names: tuple[str, ...]) -> None:
+        """Treat the columns of labels as columns without a role; one-hot arrays become the names of the classes."""
+        label, kept = self.layout.label, (*self.layout.kept, *self.layout.one_hot)
+        if label is not None and (self.table[label].width or 1) == 1:
+            kept = (*kept, label)
+        elif label is not None:
+            try:
+                block = np.asarray(fetched.columns[label])
+                indices = labels.from_one_hot_block(block, (label,), self.table.line)
+                self._check_lengths(fetched, len(indices), label)
+                self.label_texts[label] = Factor.of(np.array([*names, ""], dtype=object)[indices])
+            except (InputError, IndexError):
+                text = f"'{short(label)}' is left out: it is not one label per row"
+                self.notices.append(Notice.LEFT_OUT.finding("warning", text))
+        self.layout = replace(self.layout, label=None, one_hot=(), kept=kept)
+
+    def _labels(self, fetched: Fetched, first: ScoreColumns, k: int) -> labels.Labels:
+        layout, line = self.layout, self.table.line
+        if layout.one_hot:
+            columns = [as_numbers(fetched.columns[c], c) for c in layout.one_hot]
+            self._check_lengths(fetched, len(columns[0]), layout.one_hot[0])
+            indices = labels.from_one_hot(columns, layout.one_hot, line)
+            form = "one-hot" if len(columns) > 1 else "0 or 1"
+            return labels.Labels(indices, form, first.class_names)
+        assert layout.label is not None
+        values = fetched.columns[layout.label]
+        self._check_lengths(fetched, len(values), layout.label)
+        if not isinstance(values, Factor) and values.ndim == 2 and values.shape[1] > 1:
+            indices = labels.from_one_hot_block(values, (layout.label,), line)
+            return labels.Labels(indices, "one-hot", first.class_names)
+        if not isinstance(values, Factor) and values.ndim == 2:
+            values = values[:, 0]
+        names = self.options.class_names or self.table.class_names
+        base = self.options.label_base
+        if not names:
+            names = first.class_names
+            if len(names) == 1 and (names := labels.names_of_one(names[0], values)):
+                base = None  # labels that are names are not counted
+        self._check_class_names(names, k)
+        decoded = labels.decode(
+            values,
+            k,
+            class_names=names,
+            columns=first.columns,
+            base=base,
+            name=layout.label,
+            line=line,
+        )
+        if first.holds_first_of(decoded.class_names):
+            decoded = decoded.reversed_for(first.columns[0])
+        if decoded.notice:
+            self.notices.append(Notice.LABEL_VALUES.finding("info", decoded.notice))
+        return decoded
+
+    @staticmethod
+    def _check_class_names(names: tuple[str, ...], k: int) -> None:
+        if names and len(names) != k:
+            raise InputError(
+                f"there are {len(names):,} class names for {k:,} classes",
+                remedy="give one name per class, in the order of the scores",
+            )
+
+    def _class_names(self, first: ScoreColumns, k: int, decoded: labels.Labels) -> tuple[str, ...]:
+        names = decoded.class_names or self.options.class_names or self.table.class_names
+        if len(names) != k:
+            names = first.class_names
+        return names if len(names) == k else tuple(str(j) for j in range(k))
+
+    def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
+        n = fetched.scores[0].shape[0]
+        if not n:
+            raise no_rows()
+        if rows != n:
+            scores = self.layout.scores[0].columns[0]
+            raise InputError(
+                f"there are {n:,} rows of probabilities ('{short(scores)}') but {rows:,} labels "
+                f"('{short(name)}')",
+                remedy="save both for the same rows",
+            )
+
+    # Rows and columns
+
+    def _rows_to_keep(self, arrays: list[FloatArray], no_label: BoolArray) -> BoolArray | None:
+        """Return a mask of the rows without missing values if dropping was requested; raise InputError if a label is missing otherwise."""
+        if "drop-missing" not in self.options.repair:
+            if no_label.any():
+                row = int(no_label.argmax())
+                raise InputError(
+                    f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label",
+                    row=row + 1,
+                    line=self.table.line(row),
+                    column=self.layout.label,
+                    remedy="fill in the labels, or ask to leave out the rows",
+                    repairs=(DROP_MISSING,),
+                )
+            return None
+        missing = no_label.copy()
+        for array in arrays:
+            missing |= diagnose.rows_with_nan(array)
+        if not missing.any():
+            return None
+        if missing.all():
+            raise InputError(
+                "there are no rows left: every row has a missing value",
+                remedy="save at least one complete row",
+            )
+        self._note_repair(
+            f"drop-missing: {int(missing.sum()):,} of {missing.size:,} rows with missing values "
+            "were left out"
+        )
+        keep: BoolArray = ~missing
+        self.kept = keep
+        return keep
+
+    def _columns(self, fetched: Fetched) -> tuple[dict[str, Any], tuple[str, ...]]:
+        others = OtherColumns(self.table, self.layout, self.options, self.notices)
+        columns = others.build(fetched)
+        columns["texts"] |= self.label_texts
+        self.counts = others.counts
+        return columns, tuple(columns["groups"])
+
+    # Confidence-only data
+
+    def _confidence(self, fetched: Fetched, layout: Confidence) -> Built:
+        score = fetched.scores[0][:, 0]
+        if isinstance(self.options, ReadingForMap):
+            right = self._right_if_any(fetched, layout)
+        else:
+            right = self._right(fetched, layout)
+        correct, truth, predicted = right.correct, right.truth, right.predicted
+        columns, groups = self._columns(fetched)
+        keep = self._rows_to_keep([fetched.scores[0]], right.missing)
+        if keep is not None:
+            score, correct = score[keep], correct[keep]
+            truth = None if truth is None else truth[keep]
+            predicted = None if predicted is None else predicted[keep]
+            columns = rows_taken(columns, keep)
+        scores = ScoreColumns((layout.score,), (), "probabilities", 1)
+        if layout.log:
+            score = np.exp(score)
+            text = (
+                f"'{short(layout.score)}' holds logarithms: the confidences are their exponentials"
+            )
+            self.notices.append(Notice.CONVERTED.finding("info", text))
+        elif "percent" not in self.options.repair and are_percentages(score):
+            score = score / 100
+            self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
+        _, array = self._repaired(scores, score[:, None])
+        problem = diagnose.Problem(self.table, scores, array, lambda row: row)
+        try:
+            data = ConfidencePredictions(
+                confidence=array[:, 0],
+                correct=correct,
+                labels=truth,
+                predicted=predicted,
+                class_names=right.class_names,
+                name=self.name,
+                **columns,
+            )
+        except InputError as error:
+            raise problem.explain(error) from None
+        return self._built({self.name: data}, "confidence", right.form, right.class_names, groups)
+
+    def _right(self, fetched: Fetched, layout: Confidence) -> _Right:
+        n, line = len(fetched.scores[0]), self.table.line
+        truth = predicted = None
+        names: tuple[str, ...] = ()
+        missing = np.zeros(n, dtype=bool)
+        if layout.predicted is not None and self.layout.label is not None:
+            truth, predicted, names = joint_classes(
+                fetched.columns[self.layout.label],
+                fetched.columns[layout.predicted],
+                self.options.class_names or self.table.class_names,
+            )
+            missing |= (truth < 0) | (predicted < 0)
+        if layout.correct is not None:
+            values = fetched.columns[layout.correct]
+            decoded = labels.decode(
+                one_dimensional(values), 2, class_names=(), columns=(), base=None,
+                name=layout.correct, line=line,
+            )  # fmt: skip
+            correct, form = (
+                decoded.indices == 1,
+                f"'{short(layout.correct)}' says whether it was right",
+            )
+            missing |= decoded.missing
+        else:
+            assert truth is not None
+            assert predicted is not None
+            correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
+        return _Right(correct, missing, form, truth, predicted, names)
+
+    def _right_if_any(self, fetched: Fetched, layout: Confidence) -> _Right:
+        """No prediction is right, in no form, unless the file says so for all rows; what it says otherwise is kept as it is."""
+        kept = (*self.layout.kept, self.layout.label, layout.predicted)
+        self.layout = replace(self.layout, kept=tuple(c for c in kept if c is not None))
+        if layout.correct is not None or layout.predicted is not None:
+            try:
+                right = self._right(fetched, layout)
+                if not right.missing.any():
+                    return right
+            except InputError:
+                pass
+        if layout.correct is not None:
+            self.layout = replace(self.layout, kept=(*self.layout.kept, layout.correct))
+        none = np.zeros(len(fetched.scores[0]), dtype=bool)
+        return _Right(none, none, "")
+
+    def _built(
+        self,
+        models: dict[str, Dataset],
+        kind: Kind,
+        form: str,
+        names: tuple[str, ...],
+        groups: tuple[str, ...],
+    ) -> Built:
+        column = self.layout.weight
+        if self.counts is not None and column is not None:
+            counts = self.counts if self.kept is None else self.counts[self.kept]
+            models = {
+                name: in_column(column, partial(repeated, m), counts) for name, m in models.items()
+            }
+        first = next(iter(models.values()))
+        if (counting := first.rows_that_count) is not None:
+            verb = "has" if first.n - counting.size == 1 else "have"
+            text = (
+                f"{first.n - counting.size:,} of {first.n:,} rows {verb} the weight 0: files that are written "
+                "keep them, but they neither fit nor judge"
+            )
+            self.notices.append(Notice.WEIGHT_ZERO.finding("info", text))
+        return Built(models, kind, form, names, groups, self.notices, self.offered, self.repairs)
+
+
+def two_logits(array: FloatArray) -> FloatArray:
+    """Turn the logit z of class 1, shape (n, 1), into the logits (0, z), shape (n, 2)."""
+    return np.concatenate([np.zeros_like(array), array], axis=1)

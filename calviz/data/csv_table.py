@@ -1,0 +1,462 @@
+"""Separated text parsed block by block into one array."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.errors import Finding, InputError
+from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
+from calviz.core.row_columns import Factor
+from calviz.data.csv_dialect import (
+    MISSING_WORDS,
+    BadCell,
+    Dialect,
+    OtherEncoding,
+    ProblemCells,
+    ahead,
+    all_numbers,
+    decode,
+    encoding_of,
+    is_integer,
+    is_number,
+    line_in,
+    ragged_error,
+    record_blocks,
+    sniff,
+)
+from calviz.data.format import HEAD_BYTES, Column, Fetched, Growing, Source, Table, without_bom
+from calviz.data.labels import MISSING_LABELS
+from calviz.data.loaded import LABELS, NAMED, Notice, count_scores, no_rows, plain
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# ---- Parse blocks of separated text to numbers and text: a fast way, and a careful one for blocks with errors.
+
+
+#: Text with these first bytes would be taken for compressed data by polars, and decompressed without limit.
+_PACKED = (b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+
+
+@dataclass(frozen=True, eq=False)
+class ParsedBlock:
+    """A parsed block: an array of numbers, shape (rows, columns), and text columns by column number."""
+
+    numbers: npt.NDArray[np.floating[Any]]
+    texts: dict[int, pl.Series]
+    rows: int
+
+
+class BlockParser:
+    """Parses blocks of records into numbers and text, by column number.
+
+    Parameters
+    ----------
+    dialect : Dialect
+    numbers, texts : list of int
+        Column numbers to read as numbers, and as text.
+    dtype : type
+        float32 or float64.
+    lines_before : callable
+        Returns the number of lines before the current block, for messages.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        numbers: list[int],
+        texts: list[int],
+        dtype: type[Any],
+        lines_before: Callable[[], int],
+    ) -> None:
+        import polars as pl
+
+        self.dialect, self.numbers, self.texts = dialect, numbers, texts
+        self.float = pl.Float32 if dtype is np.float32 else pl.Float64
+        self.lines_before = lines_before
+        self.cells = ProblemCells()
+        # The last column is always read, because lines that are too short show there.
+        self.last = len(dialect.names) - 1
+        self.plain = not set(numbers) & set(texts)
+        self.columns = sorted({*numbers, *texts, self.last})
+        self.slow_blocks = 0
+
+    def finish(self, block: bytes, frame: pl.DataFrame | None) -> ParsedBlock:
+        """Return the parsed block, given what `parse` returned for it; blocks must come in order.
+
+        Raises InputError on ragged lines, and collects cells that are not numbers.
+        """
+        if frame is None:
+            # If three blocks need the careful way, the others probably do too.
+            self.slow_blocks += 1
+            self.plain = self.plain and self.slow_blocks < 3
+            frame = self._careful(block)
+        rows = frame.height
+        # Taking the other columns out leaves the numbers without a copy; selecting them takes longer.
+        texts = {j: frame.drop_in_place(f"t{j}").str.strip_chars() for j in self.texts}
+        if frame.width > len(self.numbers):  # the last column of the file, which nobody asked for
+            frame.drop_in_place(frame.columns[-1])
+        if self.numbers:
+            self._note_missing(frame)
+        parsed = ParsedBlock(
+            numbers=frame.to_numpy() if self.numbers else np.empty((rows, 0)),
+            texts=texts,
+            rows=rows,
+        )
+        self.cells.rows += rows
+        return parsed
+
+    def _name(self, j: int) -> str:
+        return f"f{j}" if j in self._floats else f"t{j}"
+
+    @cached_property
+    def _floats(self) -> frozenset[int]:
+        return frozenset(self.numbers)
+
+    @cached_property
+    def _selected(self) -> list[int] | None:
+        """The columns to parse; None if that is all, as selecting each of them takes time."""
+        return self.columns if len(self.columns) < len(self.dialect.names) else None
+
+    @cached_property
+    def _schema(self) -> pl.Schema:
+        import polars as pl
+
+        columns = range(len(self.dialect.names))
+        return pl.Schema(
+            {self._name(j): self.float if j in self._floats else pl.String for j in columns}
+        )
+
+    def parse(self, block: bytes) -> pl.DataFrame | None:
+        """Parse a block the fast way; None if it needs the careful way. Several threads may do so at the same time."""
+        import polars as pl
+
+        if not self.plain or block.startswith(_PACKED):
+            return None
+        try:
+            frame = pl.read_csv(
+                block,
+                has_header=False,
+                separator=self.dialect.separator,
+                decimal_comma=self.dialect.decimal_comma,
+                columns=self._selected,
+                schema=self._schema,
+            )
+        except (pl.exceptions.PolarsError, OSError):
+            return None
+        rectangular = self._is_rectangular(frame, block) and self._has_no_more_cells(frame, block)
+        return frame if frame.height and rectangular else None
+
+    def _has_no_more_cells(self, frame: pl.DataFrame, block: bytes) -> bool:
+        """Whether no line has more cells than the header; polars overlooks them unless it reads all columns."""
+        if len(self.columns) == len(self.dialect.names) or b'"' in block:
+            return True
+        count: int = block.count(self.dialect.separator.encode())
+        return count == frame.height * (len(self.dialect.names) - 1)
+
+    def _is_rectangular(self, frame: pl.DataFrame, block: bytes) -> bool:
+        """Whether no line is blank or too short; polars fills both with nulls."""
+        short = frame[self._name(self.last)].is_null()
+        if not short.any():
+            return True
+        lines = block.removesuffix(b"\n").split(b"\n")
+        if b'"' in block or len(lines) != frame.height:
+            return False
+        separator = self.dialect.separator.encode()
+        return self.last > 0 and all(
+            lines[row].count(separator) >= self.last for row in short.arg_true().to_list()
+        )
+
+    def _careful(self, block: bytes) -> pl.DataFrame:
+        """Read the block as text first, so that bad cells can be named."""
+        import polars as pl
+
+        rows = self._records(block)
+        columns = {j: [row[j].strip() for row in rows] for j in self.columns}
+        series = []
+        for j in self.numbers:
+            text = pl.Series(f"f{j}", columns[j], dtype=pl.String)
+            plain = text.str.replace(",", ".", literal=True) if self.dialect.decimal_comma else text
+            values = plain.cast(self.float, strict=False)
+            missing = text.is_in(list(MISSING_WORDS))
+            wrong, name = (values.is_null() & ~missing).arg_true(), self.dialect.names[j]
+            first = wrong.head(NAMED).to_list()
+            cells = [BadCell(self.cells.rows + row, name, text[row]) for row in first]
+            self.cells.add_bad(cells, len(wrong))
+            series.append(values)
+        series.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)
+        return pl.DataFrame(series or [pl.Series("", [None] * len(rows))])
+
+    def _note_missing(self, floats: pl.DataFrame) -> None:
+        counts = floats.null_count().row(0)
+        for j, count in zip(self.numbers, counts, strict=True):
+            if count and len(self.cells.empty) < 1_000:
+                for row in floats[f"f{j}"].is_null().arg_true().to_list():
+                    self.cells.empty.add((self.cells.rows + row, self.dialect.names[j]))
+
+    def _records(self, block: bytes) -> list[list[str]]:
+        """Return all records of a block, without blank lines; raise InputError on ragged ones."""
+        dialect, k = self.dialect, len(self.dialect.names)
+        rows, ragged = [], []
+        lines = io.StringIO(block.decode(errors="replace"), newline="")
+        reader = csv.reader(
+            lines, delimiter=dialect.separator, skipinitialspace=dialect.separator == " "
+        )
+        for record in reader:
+            if not record or (len(record) == 1 and not record[0].strip() and k > 1):
+                continue
+            if len(record) == k + 1 and not record[-1].strip():
+                record.pop()
+            if len(record) != k:
+                ragged.append((reader.line_num, len(record)))
+            rows.append(record)
+        if ragged:
+            before = self.lines_before()
+            raise ragged_error([(before + line, count) for line, count in ragged], k)
+        return rows
+
+
+# ---- CSV, TSV and other separated text, parsed block by block into one array.
+
+
+#: Size of a block of text in bytes: large enough that starting polars costs little, small enough that the few
+#: blocks in memory at a time are small beside the array.
+BLOCK_BYTES = 8 << 20
+#: Polars takes time per column of a block, so blocks of many columns are larger: this many times as large, at most.
+_WIDE = 2
+#: Number of columns at which blocks become larger.
+_WIDE_COLUMNS = 300
+#: Number of cells inspected to determine the types of the columns.
+_SAMPLE_CELLS = 50_000
+#: Names of columns whose class has the name of a missing value: "p_NA", "model:none", "null".
+_NAMES_MISSING = re.compile(
+    rf"(?:.*[_.: (])?(?P<word>{'|'.join(map(re.escape, sorted({*MISSING_WORDS, *MISSING_LABELS} - {''})))})\)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(eq=False, kw_only=True)
+class CsvTable(Table):
+    """A text table; `columns` are derived from its first rows."""
+
+    source: Source
+    dialect: Dialect
+    bytes_per_row: float
+    _rows_of_block: list[int] = field(default_factory=list)
+    _cells: ProblemCells = field(default_factory=ProblemCells)
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Parse the file once; see `Table.fetch`."""
+        try:
+            return self._fetch(scores, columns)
+        except OtherEncoding:
+            # Not UTF-8 after all, which the beginning did not show: start again as cp1252.
+            self.notices.append(_encoding_notice())
+            self.dialect = replace(self.dialect, encoding="cp1252")
+            return self._fetch(scores, columns)
+
+    def _fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        import polars as pl
+
+        index = {name: j for j, name in enumerate(self.dialect.names)}
+        blocks = [[index[c] for c in group] for group in scores]
+        numbers = sorted({j for group in blocks for j in group})
+        place = {j: i for i, j in enumerate(numbers)}
+        places = [[place[j] for j in group] for group in blocks]
+        texts = sorted({index[c] for c in columns})
+        dtype = self._float_type(len(numbers))
+        parser = BlockParser(self.dialect, numbers, texts, dtype, self._lines_read)
+        arrays = [Growing(len(group), dtype, self._expected_rows()) for group in blocks]
+        parts: dict[int, list[pl.Series]] = {j: [] for j in texts}
+        self._rows_of_block = []
+        self._cells = parser.cells
+        for parsed in self._parsed(parser):
+            for array, at in zip(arrays, places, strict=True):
+                array.append(_columns_at(parsed.numbers, at))
+            for j in texts:
+                parts[j].append(parsed.texts[j])
+        parser.cells.raise_bad(self.line)
+        if not parser.cells.rows:
+            raise no_rows("there is a header but no rows of data")
+        return Fetched(
+            scores=tuple(array.finish() for array in arrays),
+            columns={self.dialect.names[j]: Factor.of_series(pl.concat(parts[j])) for j in texts},
+        )
+
+    def _parsed(self, parser: BlockParser) -> Iterator[ParsedBlock]:
+        """Parse the blocks of the file, up to the first one with cells that are not numbers."""
+        for block, frame in ahead(self._blocks(), parser.parse):
+            parsed = parser.finish(block, frame)
+            self._rows_of_block.append(parsed.rows)
+            MAX_ROWS.check(parser.cells.rows, "the file has more rows than are accepted:")
+            yield parsed
+            if parser.cells.bad:
+                return
+
+    def line(self, row: int) -> int | None:
+        """Line number of a data row, counting blank lines, comments and quoted newlines."""
+        line, first_row = self.dialect.skip, 0
+        for block, rows in zip(self._blocks(), self._rows_of_block, strict=False):
+            if row < first_row + rows:
+                return line + line_in(block, row - first_row, self.dialect.separator)
+            first_row += rows
+            line += block.count(b"\n")
+        return None
+
+    def _lines_read(self) -> int:
+        """Number of lines before the current block."""
+        blocks = zip(self._blocks(), self._rows_of_block, strict=False)
+        return self.dialect.skip + sum(block.count(b"\n") for block, _ in blocks)
+
+    def is_empty(self, row: int, name: str) -> bool:
+        """Whether the cell is empty."""
+        return (row, name) in self._cells.empty
+
+    def _float_type(self, k: int) -> type[np.floating[Any]]:
+        cells = self._expected_rows() * k
+        if cells <= MAX_DOUBLE_CELLS.value:
+            return np.float64
+        self.notices.append(
+            Notice.CONVERTED.finding(
+                "info",
+                f"the file has about {cells:,} numbers, more than {MAX_DOUBLE_CELLS.value:,}: they "
+                "are kept in single precision (7 digits); set the environment variable "
+                f"{MAX_DOUBLE_CELLS.variable} to change that",
+            )
+        )
+        return np.float32
+
+    def _expected_rows(self) -> int:
+        packed = 4 if self.source.compressed else 1
+        return int(1.02 * packed * self.source.size / self.bytes_per_row) + 16
+
+    def _blocks(self) -> Iterator[bytes]:
+        dialect = self.dialect
+        size = _WIDE * BLOCK_BYTES if len(dialect.names) >= _WIDE_COLUMNS else BLOCK_BYTES
+        return record_blocks(self.source, dialect.encoding, dialect.skip, size, dialect.separator)
+
+
+def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:
+    """Select columns of an array, as a view if they are adjacent."""
+    first = columns[0]
+    if columns == list(range(first, first + len(columns))):
+        return array[:, first : first + len(columns)]
+    return array[:, columns]
+
+
+def _encoding_notice() -> Finding:
+    return Notice.ENCODING.finding(
+        "warning",
+        "the text is not UTF-8: it was read as Windows-1252 (Latin-1); "
+        "check that accented letters are right",
+    )
+
+
+def _head(source: Source) -> tuple[bytes, bool]:
+    """Read the beginning of the file, with at least two complete lines if there are two; also return whether that is all."""
+    size = HEAD_BYTES
+    while True:
+        head = source.head(size)
+        whole = len(head) < size
+        lines = max(head.count(b"\n"), head.count(b"\r"))
+        if whole or lines >= 2:
+            return head, whole
+        if size > MAX_LINE.value:
+            if not lines:
+                MAX_LINE.check(size, "the first line is longer")
+            return head, whole
+        size = min(8 * size, MAX_LINE.value + 1)
+
+
+def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset[str]) -> Column:
+    """Describe a column from its first cells; `classes` are words for missing values that are also class names."""
+    if not classes and cells and (kind := all_numbers(cells)):
+        return Column(name, kind, np.array([float(c) for c in cells]))
+    present = [c for c in cells if c not in MISSING_WORDS]
+    if classes and not count_scores([name]):
+        has_class_words = any(c.casefold() in classes for c in cells)
+        are_indices = all(is_integer(c) for c in present if c.casefold() not in classes)
+        # Such class names may occur only later in the file, so a label column is read as text from the start.
+        if are_indices and (has_class_words or plain(name) in LABELS):
+            return Column(name, "text", np.array(cells, dtype=object))
+    values = {c: _float(c, decimal_comma) for c in present}
+    numbers = sum(values[c] is not None for c in present)
+    # A column named like a score holds numbers; other cells are errors to be reported.
+    if present and (2 * numbers > len(present) or (numbers and count_scores([name]))):
+        kind = "integer" if all(is_integer(c) for c in present) else "number"
+        return Column(name, kind, np.array([values.get(c) for c in cells], dtype=np.float64))
+    if present or not cells:
+        return Column(name, "text", np.array(cells, dtype=object))
+    return Column(name, "number", np.full(len(cells), np.nan))
+
+
+def _float(cell: str, decimal_comma: bool) -> float | None:
+    if not is_number(cell, decimal_comma):
+        return None
+    return float(cell.replace(",", ".") if decimal_comma else cell)
+
+
+def open_csv(source: Source) -> CsvTable:
+    """Look at the beginning of a text file; see `Format.open`."""
+    head, whole = _head(source)
+    encoding = encoding_of(head, whole)
+    text = decode(without_bom(head), encoding)
+    if "\r" in text and "\n" not in text:
+        text = text.replace("\r", "\n")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InputError("there are NUL bytes: this is not a text file", line=line)
+    dialect, rows = sniff(text, encoding, whole)
+    if not rows and whole:
+        raise no_rows("there is a header but no rows of data")
+    notices = []
+    if encoding == "cp1252":
+        notices.append(_encoding_notice())
+    if dialect.comments:
+        count = dialect.comments
+        lines = "1 line was" if count == 1 else f"{count} lines were"
+        notices.append(
+            Notice.COMMENT_LINES.finding("info", f"{lines} skipped at the top, beginning with '#'")
+        )
+    k = len(dialect.names)
+    if k > MAX_CLASSES.value:
+        scores = count_scores(dialect.names)
+        MAX_CLASSES.check(scores, f"there are {scores:,} score columns")
+    rows = [row for row in rows[: max(20, _SAMPLE_CELLS // k)] if len(row) == k] or rows[:1]
+    classes = frozenset(
+        match["word"].casefold()
+        for name in dialect.names
+        if (match := _NAMES_MISSING.fullmatch(name))
+    )
+    cells = [[row[j] if j < len(row) else "" for row in rows] for j in range(k)]
+    return CsvTable(
+        format=dialect.described,
+        columns=tuple(
+            _column(name, column, dialect.decimal_comma, classes)
+            for name, column in zip(dialect.names, cells, strict=True)
+        ),
+        named=dialect.header,
+        notices=notices,
+        source=source,
+        dialect=dialect,
+        bytes_per_row=_bytes_per_row(text, dialect),
+    )
+
+
+def _bytes_per_row(text: str, dialect: Dialect) -> float:
+    start = 0
+    for _ in range(dialect.skip):
+        start = text.find("\n", start) + 1 or len(text)
+    lines = text.count("\n", start)
+    end = text.rfind("\n") + 1 if lines else len(text) + 1
+    return max(1.0, (end - start) / max(1, lines))

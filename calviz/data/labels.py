@@ -1,0 +1,418 @@
+"""Labels and other single columns to numbers and class indices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.blocks import BoolArray, IntArray
+from calviz.core.errors import InputError
+from calviz.core.row_columns import Factor
+from calviz.data.loaded import short
+
+# ---- Convert the labels of a file to class indices.
+
+
+#: Pairs of words for two classes; the second is the event.
+PAIRS = (
+    ("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("neg", "pos"), ("-", "+"),
+    ("negative", "positive"), ("absent", "present"), ("control", "case"), ("off", "on"),
+    ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
+    ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("dead", "alive"),
+)  # fmt: skip
+#: Words for a missing label, in lower case, unless a class has that name.
+MISSING_LABELS = ("", "nan", "na", "n/a", "none", "null", "<na>")
+#: At most 18 digits: longer numbers are not class indices, and Python refuses very long ones.
+_WHOLE = re.compile(r"([+-]?\d{1,18})(?:\.0*)?", re.ASCII)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Class indices and how they were derived.
+
+    Attributes
+    ----------
+    indices : ndarray of int, shape (n,)
+        -1 where the label is missing.
+    form : str
+        "class index", "class name", "one-hot", "-1 and +1", ...
+    class_names : tuple of str
+        The class names, filled in from the labels where possible.
+    notice : str
+        Remark about how the labels were read; empty if there is none.
+    """
+
+    indices: IntArray
+    form: str
+    class_names: tuple[str, ...]
+    notice: str = ""
+
+    @property
+    def missing(self) -> BoolArray:
+        """Mask of the rows without a label, shape (n,)."""
+        return self.indices < 0
+
+    def reversed_for(self, column: str) -> Labels:
+        """Return the same labels with the two classes in the other order, for a score column that is of the first one."""
+        indices = np.where(self.missing, self.indices, 1 - self.indices)
+        first, second = self.class_names
+        notice = f"'{short(column)}' was read as the score of class '{short(first)}'"
+        return Labels(indices, self.form, (second, first), notice)
+
+
+def decode(
+    values: npt.NDArray[Any] | Factor,
+    k: int,
+    *,
+    class_names: tuple[str, ...],
+    columns: tuple[str, ...],
+    base: int | None,
+    name: str,
+    line: Callable[[int], int | None],
+) -> Labels:
+    """Return the class indices of a label column, matched by class name first, by index second.
+
+    Parameters
+    ----------
+    values : ndarray or Factor
+        The column.
+    k : int
+        The number of classes.
+    class_names : tuple of str
+        Names of the classes; empty if unknown.
+    columns : tuple of str
+        Names of the score columns, which the labels may use as class names.
+    base : {0, 1}, optional
+        Whether numeric labels count from 0 or from 1; 0 if left out.
+    name : str
+        Name of the label column, for messages.
+    line : callable
+        Returns the line number of a data row in a text file, or None.
+
+    Raises
+    ------
+    InputError
+        If a label is none of the classes; names the row.
+    """
+    if (plain := _plain_indices(values, k, class_names, columns, base)) is not None:
+        return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
+    factor = Factor.of(values)
+    # In a numeric column NaN is a missing label, whatever the class names are.
+    is_text = isinstance(values, Factor) or values.dtype.kind not in "fc"
+    names_of_classes = (*class_names, *columns) if is_text else ()
+    decoder = _Decoder(factor, k, class_names, columns, base, name, line, names_of_classes)
+    codes, form, names, notice = decoder.decode()
+    return Labels(codes[factor.codes], form, names, notice)
+
+
+def _plain_indices(
+    values: npt.NDArray[Any] | Factor,
+    k: int,
+    class_names: tuple[str, ...],
+    columns: tuple[str, ...],
+    base: int | None,
+) -> IntArray | None:
+    """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
+    if isinstance(values, Factor) or values.dtype.kind not in "iuf" or not values.size or base:
+        return None
+    names = () if class_names == tuple(str(j) for j in range(k)) else class_names
+    if values.dtype.kind == "f":
+        names = (*names, *columns)
+    if any(whole(name) is not None for name in names):
+        return None
+    if not (values.min() >= 0 and values.max() < k):  # also if one is nan
+        return None
+    indices = values.astype(np.int32, copy=False)
+    return indices if np.array_equal(indices, values) else None
+
+
+class _Decoder:
+    def __init__(
+        self,
+        factor: Factor,
+        k: int,
+        class_names: tuple[str, ...],
+        columns: tuple[str, ...],
+        base: int | None,
+        name: str,
+        line: Callable[[int], int | None],
+        named: tuple[str, ...],
+    ) -> None:
+        self.factor, self.k, self.base = factor, k, base
+        self.class_names, self.columns = class_names, columns
+        self.name, self.line = name, line
+        self.levels = [level.strip() for level in factor.levels]
+        class_words = {c.casefold() for c in named}
+        self.known = [
+            j
+            for j, level in enumerate(self.levels)
+            if not is_missing(level) or (level and level.casefold() in class_words)
+        ]
+        self.wholes = [whole(self.levels[j]) for j in self.known]
+
+    def decode(self) -> tuple[IntArray, str, tuple[str, ...], str]:
+        if not self.known:
+            raise InputError("holds no labels, only missing values", column=self.name)
+        names = self.class_names or tuple(str(j) for j in range(self.k))
+        if self.base is None:
+            by_name = self._by_name()
+            if by_name is not None:
+                return by_name
+        if all(w is not None for w in self.wholes):
+            return self._by_index([w for w in self.wholes if w is not None], names)
+        if self.base is not None and (by_name := self._by_name()) is not None:
+            return by_name  # the base does not apply to names
+        if self.k == 2:
+            pair = self._by_pair(names)
+            if pair is not None:
+                return pair
+        raise self._unknown(names)
+
+    def _codes(self, codes: Sequence[int]) -> IntArray:
+        out = np.full(len(self.levels), -1, dtype=np.int32)
+        out[self.known] = codes
+        return out
+
+    def _by_name(self) -> tuple[IntArray, str, tuple[str, ...], str] | None:
+        if not self.class_names:
+            return None
+        index = {c: j for j, c in enumerate(self.columns)} if len(self.columns) == self.k else {}
+        index |= {c: j for j, c in enumerate(self.class_names)}
+        texts = [self.levels[j] for j in self.known]
+        # "1.0" means the class "1": whole numbers are often stored as floats.
+        texts = [
+            t if t in index or w is None else str(w)
+            for t, w in zip(texts, self.wholes, strict=True)
+        ]
+        if all(t in index for t in texts):
+            counted = self.class_names == tuple(str(j) for j in range(self.k))
+            form = "class index" if counted else "class name"
+            return self._codes([index[t] for t in texts]), form, self.class_names, ""
+        folded = {c.casefold(): j for c, j in index.items()}
+        if len(folded) == len(index) and all(t.casefold() in folded for t in texts):
+            codes = self._codes([folded[t.casefold()] for t in texts])
+            notice = "labels and class names were matched without regard to upper and lower case"
+            return codes, "class name", self.class_names, notice
+        return None
+
+    def _by_index(
+        self, values: list[int], names: tuple[str, ...]
+    ) -> tuple[IntArray, str, tuple[str, ...], str]:
+        if self.k == 2 and -1 in values and set(values) <= {-1, 1} and self.base is None:
+            notice = "labels -1 and +1 were read as class 0 and class 1"
+            return self._codes([(v + 1) // 2 for v in values]), "-1 and +1", names, notice
+        base = self.base or 0
+        out_of_range = [
+            (j, v) for j, v in zip(self.known, values, strict=True) if not 0 <= v - base < self.k
+        ]
+        if out_of_range:
+            raise self._out_of_range(out_of_range, values, base)
+        notice = ""
+        if self.class_names and {str(v) for v in values} & set(self.class_names):
+            shown = ", ".join(self.class_names[:5])
+            if self.class_names != tuple(str(j + base) for j in range(self.k)):
+                notice = (
+                    f"labels were read as positions counted from {base}, although the classes have "
+                    f"numbers as names ({shown})"
+                )
+        form = "class index" if base == 0 else "class index, counted from 1"
+        return self._codes([v - base for v in values]), form, names, notice
+
+    def _by_pair(self, names: tuple[str, ...]) -> tuple[IntArray, str, tuple[str, ...], str] | None:
+        lower = [self.levels[j].casefold() for j in self.known]
+        for negative, positive in PAIRS:
+            if set(lower) <= {negative, positive}:
+                codes = [int(text == positive) for text in lower]
+                words = {
+                    int(t == positive): self.levels[j]
+                    for t, j in zip(lower, self.known, strict=True)
+                }
+                if not self.class_names:
+                    names = (words.get(0, negative), words.get(1, positive))
+                notice = f"the label '{words.get(1, positive)}' was read as class 1"
+                return self._codes(codes), f"{negative} or {positive}", names, notice
+        return None
+
+    def _out_of_range(
+        self, wrong: list[tuple[int, int]], values: list[int], base: int
+    ) -> InputError:
+        level, value = min(wrong, key=lambda w: self._first_row(w[0]))
+        row = self._first_row(level)
+        remedy = "correct the label, or check which columns are the scores"
+        if base == 0 and min(values) >= 1 and max(values) == self.k:
+            remedy = "if the labels count from 1, say so (label base 1, --label-base 1)"
+        return InputError(
+            f"label {value} but there are {self.k:,} classes ({base}..{self.k - 1 + base})",
+            row=row + 1,
+            line=self.line(row),
+            column=self.name,
+            remedy=remedy,
+        )
+
+    def _unknown(self, names: tuple[str, ...]) -> InputError:
+        if not self.class_names:
+            examples = ", ".join(f"'{short(self.levels[j])}'" for j in self.known[:5])
+            return InputError(
+                f"the labels are text ({examples}{', …' if len(self.known) > 5 else ''}), but nothing says "
+                "which class each of them is",
+                column=self.name,
+                remedy="give the class names in the order of the scores",
+            )
+        unknown = [j for j in self.known if self.levels[j] not in self.class_names]
+        first = min(unknown, key=self._first_row)
+        row = self._first_row(first)
+        shown = ", ".join(short(n) for n in names[:10]) + (", …" if len(names) > 10 else "")
+        return InputError(
+            f"label '{short(self.levels[first])}' has no probability column (known: {shown})",
+            row=row + 1,
+            line=self.line(row),
+            column=self.name,
+            remedy="correct the label, or give the class names in the order of the scores",
+        )
+
+    def _first_row(self, level: int) -> int:
+        return int(np.argmax(self.factor.codes == level))
+
+
+def whole(level: str) -> int | None:
+    """Parse a whole number ("3", "3.0", "3.0e+00"); None if the text is not one."""
+    if match := _WHOLE.fullmatch(level):
+        return int(match[1])
+    try:
+        value = float(level)
+    except ValueError:
+        return None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else None
+
+
+def names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
+    """Names of the two classes if the name of the only score column is one of the labels (``p_malignant``), which is the event."""
+    levels = [v for v in Factor.of(values).levels if v and (v == name or not is_missing(v))]
+    names = {v if v == name or (number := whole(v)) is None else str(number) for v in levels}
+    others = sorted(names - {name})
+    return (others[0], name) if name in names and len(others) == 1 else ()
+
+
+def is_missing(level: str) -> bool:
+    """Whether a label means "missing", unless a class has that name."""
+    return level.casefold() in MISSING_LABELS
+
+
+def from_one_hot(
+    columns: Sequence[npt.NDArray[Any]], names: tuple[str, ...], line: Callable[[int], int | None]
+) -> IntArray:
+    """Class indices, shape (n,), from one-hot columns; a single column is class 1."""
+    block = np.stack([np.asarray(c, dtype=np.float64) for c in columns], axis=1)
+    return from_one_hot_block(block, names, line)
+
+
+def from_one_hot_block(
+    block: npt.NDArray[Any], names: tuple[str, ...], line: Callable[[int], int | None]
+) -> IntArray:
+    """Class indices, shape (n,), from a 0/1 array of shape (n, K); with K = 1, the column is class 1."""
+    shown = short(", ".join(names), 60)
+    missing = np.isnan(block).any(axis=1) if block.dtype.kind == "f" else np.zeros(len(block), bool)
+    bad = ~(((block == 0) | (block == 1)).all(axis=1) | missing)
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(
+            "the one-hot label holds values other than 0 and 1",
+            row=row + 1,
+            line=line(row),
+            column=shown,
+            remedy="labels that are themselves probabilities are not supported",
+        )
+    if block.shape[1] == 1:
+        indices = np.where(missing, 0, block[:, 0]).astype(np.int32)
+    else:
+        ones = block.sum(axis=1)
+        bad = (ones != 1) & ~missing
+        if bad.any():
+            row = int(bad.argmax())
+            raise InputError(
+                f"{int(ones[row])} of the one-hot label columns are 1, expected exactly one",
+                row=row + 1,
+                line=line(row),
+                column=shown,
+            )
+        indices = block.argmax(axis=1).astype(np.int32)
+    indices[missing] = -1
+    return indices
+
+
+# ---- Convert the values of single columns: to one dimension, to numbers, and two columns of classes to indices into shared names.
+
+
+def one_dimensional(values: npt.NDArray[Any] | Factor) -> npt.NDArray[Any] | Factor:
+    """Return the values of a column of shape (n,) or (n, 1) as shape (n,)."""
+    if isinstance(values, Factor) or values.ndim == 1:
+        return values
+    if values.ndim == 2 and values.shape[1] == 1:
+        return values[:, 0]
+    raise InputError(f"a column of shape {values.shape} cannot be used here, expected 1-D")
+
+
+def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]:
+    """Convert text to numbers (empty to NaN, true and false to 1 and 0); raise InputError, naming the row, if a value is not a number."""
+    if not isinstance(values, Factor):
+        return values
+    words = {"true": "1", "false": "0", "": "nan"}
+    try:
+        levels = np.array([float(words.get(v.strip().lower(), v)) for v in values.levels])
+    except ValueError:
+        row, value = _first_text(values, words)
+        raise InputError(
+            f"'{short(value)}' is not a number",
+            row=row,
+            column=name,
+        ) from None
+    numbers: npt.NDArray[Any] = levels[values.codes]
+    return numbers
+
+
+def _first_text(values: Factor, words: Mapping[str, str]) -> tuple[int, str]:
+    """Return the 1-based row of the first value that is not a number, and that value."""
+
+    def is_text(value: str) -> bool:
+        try:
+            float(words.get(value.strip().lower(), value))
+        except ValueError:
+            return True
+        return False
+
+    bad = [at for at, level in enumerate(values.levels) if is_text(level)]
+    row = int(np.isin(values.codes, bad).argmax())
+    return row + 1, values.levels[values.codes[row]]
+
+
+def joint_classes(
+    truth: npt.NDArray[Any] | Factor, predicted: npt.NDArray[Any] | Factor, names: tuple[str, ...]
+) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+    """True and predicted labels as indices, shape (n,) each, into `names` or else the classes that occur in either."""
+    one, two = Factor.of(one_dimensional(truth)), Factor.of(one_dimensional(predicted))
+    index: dict[str, int] = {}
+    if not names:
+        levels = {level for level in (*one.levels, *two.levels) if level}
+        numbers = {level: whole(level) for level in levels}
+        if None not in numbers.values():
+            # "1.0" and "1" are one class: whole numbers with gaps are often stored as floats.
+            order = sorted({number for number in numbers.values() if number is not None})
+            names = tuple(str(number) for number in order)
+            place_of = {number: j for j, number in enumerate(order)}
+            index = {level: place_of[number or 0] for level, number in numbers.items()}
+        else:
+            names = tuple(sorted(levels))
+    index = index or {c: j for j, c in enumerate(names)}
+    index[""] = -1
+    for level in (*one.levels, *two.levels):
+        place = index.get(level, whole(level))
+        if place is None or not -1 <= place < len(names) or (place < 0 and level):
+            raise InputError(f"label '{short(level)}' is none of the class names")
+        index[level] = place
+    codes = [np.array([index[v] for v in f.levels], dtype=np.int32)[f.codes] for f in (one, two)]
+    return codes[0], codes[1], names

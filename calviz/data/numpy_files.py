@@ -1,0 +1,555 @@
+"""NPY streams and arrays, checked before they are allocated."""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib import format as npy_format
+
+from calviz.core.blocks import FloatArray, map_threads
+from calviz.core.errors import Finding, InputError
+from calviz.core.limits import MAX_ARRAY, MAX_CLASSES, MAX_ROWS, size_text
+from calviz.core.probabilities import RowsInRange
+from calviz.core.row_columns import Factor
+from calviz.data.format import SAMPLE_ROWS, Column, ElementType, Fetched, Source, Table, allocate
+from calviz.data.loaded import short, stored_in_half_precision
+
+# ---- Read NPY streams: sizes are checked before anything is allocated, and nothing is unpickled.
+
+
+MAGIC = b"\x93NUMPY"
+#: Size of a block that stays in the cache between copy and checksum.
+_BLOCK_BYTES = 1 << 19
+_LONGEST_HEADER = 1 << 20
+
+
+class Readable(Protocol):
+    """A stream that can fill a buffer."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes."""
+        ...
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Fill a buffer and return the number of bytes read."""
+        ...
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header of an NPY stream.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy dtype
+    fortran : bool
+        Whether the array is in Fortran order (the first index varies fastest).
+    size : int
+        Size of the header itself in bytes.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fortran: bool
+    size: int
+
+    @property
+    def nbytes(self) -> int:
+        """Declared size of the values in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_header(stream: Readable, name: str) -> Header:
+    """Read and check the header of an NPY stream; raises InputError if it is not usable."""
+    try:
+        magic = stream.read(8)
+        if magic[:6] != MAGIC:
+            raise ValueError
+        wide = magic[6] >= 2
+        field = stream.read(4 if wide else 2)
+        (length,) = struct.unpack("<I" if wide else "<H", field)
+        if length > _LONGEST_HEADER:
+            raise InputError("its header is longer than 1 MiB", column=name)
+        raw = stream.read(length)
+        if len(raw) != length:
+            raise ValueError
+        shape, fortran, dtype = _parse(raw.decode("utf-8" if magic[6] >= 3 else "latin-1"))
+    except InputError:
+        raise
+    except (
+        Exception
+    ):  # the parsers of Python and NumPy raise many kinds of exceptions, even MemoryError
+        raise InputError(
+            "is damaged or incomplete: its NPY header cannot be read", column=name
+        ) from None
+    if dtype.hasobject:
+        raise _objects(name)
+    return Header(shape, dtype, fortran, 8 + len(field) + length)
+
+
+def _parse(text: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    # NumPy's own reader would also tokenize the header of Python 2 files, with a warning.
+    try:
+        header = ast.literal_eval(text.strip())
+    except SyntaxError:
+        # Python 2 wrote integers such as 24L.
+        header = ast.literal_eval(re.sub(r"(?<=\d)L\b", "", text.strip()))
+    shape = header["shape"]
+    if not all(type(side) is int and 0 <= side < 1 << 62 for side in shape):
+        raise ValueError
+    dtype = npy_format.descr_to_dtype(header["descr"])
+    if not dtype.itemsize and not dtype.hasobject:
+        raise ValueError  # elements of size 0 would allow any length in no bytes
+    return tuple(shape), bool(header["fortran_order"]), dtype
+
+
+def _objects(name: str) -> InputError:
+    return InputError(
+        "holds Python objects (pickle), refused because opening them can run any program",
+        column=name,
+        remedy="save it as an array of numbers or of text",
+    )
+
+
+def check_size(header: Header, present: int, name: str) -> None:
+    """Raise InputError if the declared size exceeds the bytes present or the limit."""
+    shape = " x ".join(f"{side:,}" for side in header.shape) or "one value"
+    declared = f"declares {shape} {header.dtype.name} ({size_text(header.nbytes)})"
+    if header.nbytes > present:
+        raise InputError(
+            f"{declared} but holds {size_text(present)}: the file is damaged or incomplete",
+            column=name,
+            remedy="save or copy it again",
+        )
+    try:
+        MAX_ARRAY.check(header.nbytes, declared)
+    except InputError as error:
+        raise InputError(error.what, column=name, remedy=error.remedy) from None
+
+
+def float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+    """Return the float type in which numbers of a dtype are kept: float32 for up to single precision, else float64."""
+    small = dtype.kind == "f" and dtype.itemsize <= 4
+    return np.float32 if small else np.float64
+
+
+def _bytes(array: npt.NDArray[Any]) -> memoryview:
+    return memoryview(array.view(np.uint8).reshape(-1))  # type: ignore[arg-type]
+
+
+def fill_exactly(stream: Readable, buffer: memoryview, name: str) -> None:
+    """Fill a buffer from a stream; raises InputError if the stream ends early."""
+    done = 0
+    while done < len(buffer):
+        count = stream.readinto(buffer[done : done + _BLOCK_BYTES])
+        if not count:
+            raise InputError(
+                "is damaged or incomplete: it breaks off",
+                column=name,
+                remedy="save or copy it again",
+            )
+        done += count
+
+
+def read_rows(
+    stream: Readable,
+    header: Header,
+    targets: Sequence[tuple[FloatArray, slice]],
+    name: str,
+    look: Callable[[slice], None] = lambda _: None,
+) -> None:
+    """Read a 2-D array of numbers once, converted to the types of its targets, in blocks.
+
+    Parameters
+    ----------
+    stream : binary stream
+        Positioned after the header.
+    header : Header
+        Header of an array of shape (n, m).
+    targets : sequence of (ndarray of shape (n, K), slice)
+        The columns in the slice are written to the array.
+    name : str
+        For messages.
+    look : callable
+        Called with each block of rows after it is written to all targets; not called if the file holds column after column, or
+        nothing but the target.
+    """
+    n, m = header.shape
+    if len(targets) == 1 and not header.fortran:
+        out, columns = targets[0]
+        if columns == slice(0, m) and header.dtype == out.dtype and out.flags.c_contiguous:
+            fill_exactly(stream, _bytes(out), name)
+            return
+    # A C-ordered file comes in rows, a Fortran-ordered one in columns.
+    count, length = (m, n) if header.fortran else (n, m)
+    step = max(1, _BLOCK_BYTES // max(1, length * header.dtype.itemsize))
+    if header.fortran:
+        # Sixteen float32 columns fill a cache line of the row-wise target array.
+        step = max(step, 16)
+    buffer = np.empty((min(step, count), length), dtype=header.dtype)
+    for start in range(0, count, step):
+        part = buffer[: min(step, count - start)]
+        fill_exactly(stream, _bytes(part), name)
+        for out, columns in targets:
+            if not header.fortran:
+                out[start : start + len(part)] = part[:, columns]
+                continue
+            first, last = max(start, columns.start), min(start + len(part), columns.stop)
+            if first < last:
+                place = slice(first - columns.start, last - columns.start)
+                out[:, place] = part[first - start : last - start].T
+        if not header.fortran:
+            look(slice(start, start + len(part)))
+
+
+def check_text(array: npt.NDArray[Any], name: str) -> None:
+    """Raise InputError if text holds invalid code points, which would crash Python."""
+    if array.dtype.names:
+        for field in array.dtype.names:
+            check_text(array[field], name)
+    if array.dtype.kind != "U" or not array.size:
+        return
+    codes = np.ascontiguousarray(array).reshape(-1).view(array.dtype.byteorder + "u4")
+    if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
+        raise InputError(
+            "is damaged: its text holds invalid characters",
+            column=name,
+            remedy="save or copy it again",
+        )
+
+
+def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:
+    """Read the whole array without changing its type, in native byte order; for columns, not for scores."""
+    flat = np.empty(math.prod(header.shape), dtype=header.dtype)
+    if flat.nbytes:
+        fill_exactly(stream, _bytes(flat), name)
+    check_text(flat, name)
+    array = flat.reshape(header.shape, order="F" if header.fortran else "C")
+    if array.dtype.kind == "S":
+        return np.char.decode(array, "utf-8", "replace")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+# ---- Array files as a table: every array is a column; a 2-D array is a column of lists.
+
+
+_TYPES: dict[str, ElementType] = {
+    "f": "number", "i": "integer", "u": "integer", "b": "boolean", "U": "text", "S": "text",
+}  # fmt: skip
+
+#: Name of the column that says which part (split) a row comes from.
+SPLIT = "split"
+
+
+@dataclass(frozen=True, eq=False)
+class StoredArray:
+    """One stored array.
+
+    Attributes
+    ----------
+    name : str
+    header : Header
+    open : callable
+        Returns a context manager that gives the stream, positioned after the header.
+    """
+
+    name: str
+    header: Header
+    open: Callable[[], AbstractContextManager[Readable]]
+
+    @property
+    def rows(self) -> int:
+        """Length of the first axis."""
+        return self.header.shape[0] if self.header.shape else 0
+
+    @property
+    def width(self) -> int | None:
+        """Length of the second axis of a 2-D array; None if it is a single column."""
+        shape = self.header.shape
+        return shape[1] if len(shape) == 2 and shape[1] != 1 else None
+
+
+@dataclass(eq=False, kw_only=True)
+class ArrayTable(Table):
+    """A table of stored arrays; each column is the concatenation of one or several parts (splits)."""
+
+    parts: dict[str, list[StoredArray]]
+    splits: Factor | None = None
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the requested arrays; see `Table.fetch`."""
+        single_columns: dict[str, npt.NDArray[Any] | Factor] = {}
+        for name in columns:
+            if self.splits is not None and name == SPLIT:
+                single_columns[name] = self.splits
+                continue
+            arrays = [self._single(member) for member in self.parts[name]]
+            single_columns[name] = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return Fetched(tuple(self._scores(group) for group in scores), single_columns)
+
+    def _scores(self, group: tuple[str, ...]) -> npt.NDArray[Any]:
+        if len(group) == 1:
+            return self._block(self.parts[group[0]])
+        columns = [self._block(self.parts[name]) for name in group]
+        if len({c.shape[0] for c in columns}) > 1:
+            raise InputError(
+                f"the score arrays {', '.join(map(short, group[:5]))} differ in length"
+            )
+        return np.concatenate(columns, axis=1)
+
+    @staticmethod
+    def _block(members: list[StoredArray]) -> npt.NDArray[Any]:
+        k = members[0].width or 1
+        dtype = np.result_type(*(float_type(m.header.dtype) for m in members))
+        out = allocate(sum(m.rows for m in members), k, dtype)
+        start = 0
+        for member in members:
+            head = member.header
+            flat = Header((member.rows, k), head.dtype, head.fortran, head.size)
+            with member.open() as stream:
+                part = out[start : start + member.rows]
+                read_rows(stream, flat, [(part, slice(0, k))], member.name)
+            start += member.rows
+        return out
+
+    @staticmethod
+    def _single(member: StoredArray) -> npt.NDArray[Any]:
+        with member.open() as stream:
+            array = read_array(stream, member.header, member.name)
+        return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def column_of(members: list[StoredArray], name: str | None = None) -> Column:
+    """Describe an array; the first rows are read only if it is a single column."""
+    member = members[0]
+    name = name or member.name
+    header = member.header
+    kind = _TYPES.get(header.dtype.kind, "other")
+    shape = header.shape
+    empty = np.empty(0)
+    if kind == "other" or header.dtype.names:
+        return Column(
+            name, "other", empty, note=f"it holds {header.dtype}, expected numbers or text"
+        )
+    if len(shape) not in (1, 2):
+        hint = " (one prediction per row: reshape it)" if len(shape) > 2 else ""
+        return Column(name, "other", empty, note=f"it has shape {shape}, expected 2-D{hint}")
+    MAX_ROWS.check(shape[0], f"'{short(name)}' has {shape[0]:,} rows")
+    if member.width is not None:
+        if header.dtype.kind == "f":
+            MAX_CLASSES.check(member.width, f"'{short(name)}' has {member.width:,} columns")
+        return Column(name, kind, empty, width=member.width)
+    if header.fortran and len(shape) == 2:
+        shape = (shape[0],)
+    rows = min(shape[0], SAMPLE_ROWS)
+    with member.open() as stream:
+        head = read_array(stream, Header((rows,), header.dtype, False, header.size), name)
+    if kind == "number":
+        head = head.astype(np.float64)
+    if kind == "text":
+        head = head.astype(object)
+    return Column(name, kind, head)
+
+
+def half_precision(members: list[StoredArray]) -> list[Finding]:
+    """Return a finding about an array stored in half precision, if it is."""
+    if not any(m.header.dtype == np.float16 for m in members):
+        return []
+    return [stored_in_half_precision(f"'{short(members[0].name)}' is")]
+
+
+# ---- NPY: one array whose rows hold the scores and, in the last or first column, the label.
+
+
+#: Files of at least this many bytes are read in this many parts, which threads share.
+_PARTED_BYTES, _PARTS = 1 << 24, 8
+
+
+@dataclass(eq=False, kw_only=True)
+class MatrixTable(Table):
+    """A table from the columns of one 2-D array.
+
+    Attributes
+    ----------
+    member : StoredArray
+    open_at : callable, optional
+        Returns a context manager that gives the stream, positioned a number of bytes after the header; None if the stream
+        is compressed, so that positions in it are found only by reading.
+    """
+
+    member: StoredArray
+    open_at: Callable[[int], AbstractContextManager[Readable]] | None = None
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the requested columns; see `Table.fetch`."""
+        groups = [[self.places[c] for c in group] for group in (*scores, *zip(columns))]
+        # Columns in between are read too, and dropped afterwards.
+        ranges = [slice(min(group), max(group) + 1) for group in groups]
+        header = self.member.header
+        dtype = float_type(header.dtype)
+        arrays = [allocate(header.shape[0], r.stop - r.start, dtype) for r in ranges]
+        in_range = tuple(
+            RowsInRange(array) for array in arrays[: len(scores)] if array.shape[1] > 1
+        )
+        self._read(list(zip(arrays, ranges, strict=True)), in_range)
+        blocks: list[npt.NDArray[Any]] = []
+        for array, indices, r in zip(arrays, groups, ranges, strict=True):
+            all_between = indices == list(range(r.start, r.stop))
+            blocks.append(array if all_between else array[:, [j - r.start for j in indices]])
+        single = blocks[len(scores) :]
+        return Fetched(
+            tuple(blocks[: len(scores)]),
+            {name: array[:, 0] for name, array in zip(columns, single, strict=True)},
+            in_range,
+        )
+
+    def _read(
+        self, targets: Sequence[tuple[FloatArray, slice]], in_range: Sequence[RowsInRange]
+    ) -> None:
+        """Read all rows into the targets, and look at those that may be probabilities; several threads read parts of a large file."""
+        header, name = self.member.header, self.member.name
+        n, m = header.shape
+        open_at = self.open_at
+        if open_at is None or header.fortran or header.nbytes < _PARTED_BYTES:
+            with self.member.open() as stream:
+                read_rows(stream, header, targets, name, partial(_look, in_range, 0))
+            return
+        step = -(-n // _PARTS)
+
+        def work(start: int) -> None:
+            rows = slice(start, min(start + step, n))
+            part = replace(header, shape=(rows.stop - start, m))
+            own = [(array[rows], r) for array, r in targets]
+            with open_at(start * m * header.dtype.itemsize) as stream:
+                read_rows(stream, part, own, name, partial(_look, in_range, start))
+
+        for _ in map_threads(work, range(0, n, step), threaded=True):
+            pass
+
+
+def _look(in_range: Sequence[RowsInRange], start: int, rows: slice) -> None:
+    """Look at rows of a part that begins at row `start`."""
+    for found in in_range:
+        found.add(slice(start + rows.start, start + rows.stop))
+
+
+@dataclass(eq=False, kw_only=True)
+class RecordTable(Table):
+    """A table from the fields of a structured array."""
+
+    member: StoredArray
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the requested fields; see `Table.fetch`."""
+        with self.member.open() as stream:
+            records = read_array(stream, self.member.header, self.member.name)
+        blocks = []
+        for group in scores:
+            fields = [records[name] for name in group]
+            if len(fields) == 1:
+                block = fields[0].reshape(len(records), -1)
+                blocks.append(block.astype(float_type(block.dtype)))
+                continue
+            dtype = np.result_type(*(float_type(f.dtype) for f in fields))
+            out = allocate(len(records), len(fields), dtype)
+            for j, values in enumerate(fields):
+                out[:, j] = values
+            blocks.append(out)
+        return Fetched(tuple(blocks), {name: _text(records[name]) for name in columns})
+
+
+def _text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
+
+
+def open_npy(source: Source) -> Table:
+    """Look at the header and the first rows; see `Format.open`."""
+    with source.open() as stream:
+        header = read_header(cast(Readable, stream), "array")
+    check_size(header, source.size - header.size, "array")
+
+    @contextmanager
+    def opened(after_header: int = 0) -> Iterator[Readable]:
+        with source.open() as raw:
+            raw.seek(header.size + after_header)
+            yield cast(Readable, raw)
+
+    member = StoredArray("array", header, opened)
+    notices = half_precision([member])
+    if header.dtype.names:
+        return RecordTable(
+            format="NPY (structured)", columns=_fields(member), notices=notices, member=member
+        )
+    if len(header.shape) != 2 or header.dtype.kind not in "fiu":
+        raise InputError(
+            f"the array has shape {header.shape} and type {header.dtype}, expected 2-D numbers: "
+            "the scores and one column with the label",
+            remedy="save scores and labels together as NPZ (probs, labels)",
+        )
+    n, m = header.shape
+    MAX_ROWS.check(n, f"the array has {n:,} rows")
+    MAX_CLASSES.check(m - 1, f"the array has {m:,} columns")
+    if not n or not m:
+        raise InputError("the array is empty")
+    heads = _first_rows(source, member)
+    return MatrixTable(
+        format="NPY",
+        columns=tuple(Column(f"column {j + 1}", "number", head) for j, head in enumerate(heads)),
+        named=False,
+        arrays=True,
+        notices=notices,
+        member=member,
+        open_at=None if source.compressed else opened,
+    )
+
+
+def _first_rows(source: Source, member: StoredArray) -> FloatArray:
+    """The first rows of a 2-D array of shape (n, m), column by column, shape (m, at most `SAMPLE_ROWS`)."""
+    header = member.header
+    n, m = header.shape
+    rows = min(n, SAMPLE_ROWS)
+    out: FloatArray = np.empty((m, rows), dtype=float_type(header.dtype))
+    if not header.fortran:
+        with member.open() as stream:
+            read_rows(stream, replace(header, shape=(rows, m)), [(out.T, slice(0, m))], member.name)
+        return out
+    # The first rows are spread over the whole file, one piece per column.
+    with source.open() as raw:
+        for j in range(m):
+            raw.seek(header.size + j * n * header.dtype.itemsize)
+            out[j] = np.frombuffer(raw.read(rows * header.dtype.itemsize), header.dtype)
+    return out
+
+
+def _fields(member: StoredArray) -> tuple[Column, ...]:
+    header = member.header
+    assert header.dtype.fields is not None
+    if len(header.shape) != 1:
+        raise InputError(f"the structured array has shape {header.shape}, expected 1-D")
+    rows = min(header.shape[0], SAMPLE_ROWS)
+    with member.open() as stream:
+        head = read_array(stream, Header((rows,), header.dtype, False, header.size), member.name)
+    columns = []
+    for name in header.dtype.names or ():
+        values = _text(head[name])
+        part = Header(header.shape[:1] + values.shape[1:], values.dtype, False, 0)
+        column = column_of([StoredArray(name, part, lambda v=values: _in_memory(v))])  # type: ignore[misc]
+        columns.append(column)
+    return tuple(columns)
+
+
+@contextmanager
+def _in_memory(values: npt.NDArray[Any]) -> Iterator[Readable]:
+    yield io.BytesIO(np.ascontiguousarray(values).tobytes())

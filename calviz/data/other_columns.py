@@ -1,0 +1,296 @@
+"""Groups, texts, splits, identifiers, clusters, weights and times of rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.blocks import BoolArray, FloatArray
+from calviz.core.errors import Finding, InputError
+from calviz.core.row_columns import Factor, checked_clusters, checked_weights
+from calviz.data.format import Fetched, Table
+from calviz.data.labels import as_numbers, one_dimensional
+from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, short
+from calviz.data.score_columns import ColumnRoles
+
+# ---- Convert dates and times in common notations to datetime64.
+
+
+#: Formats tried besides ISO 8601. Day-first and month-first dates cannot always be told apart.
+_FORMATS = (
+    "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%Y-%m", "%Y",
+    "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S",
+    "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%m-%d-%Y",
+    "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
+    "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%d-%b-%y",
+)  # fmt: skip
+#: The offset at the end of a time of day.
+_OFFSET = re.compile(r"(?:[Tt]|:)\d\d[\d:.,]*\s?(?:[Zz]|[+-]\d\d(?::?\d\d)*(?:\.\d+)?)\s*$")
+_REMEDY = "write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
+
+
+def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.datetime64]:
+    """Convert a column of dates or times to datetime64 in microseconds, shape (n,); times with an offset are converted to UTC.
+
+    Raises
+    ------
+    InputError
+        If a value is missing or cannot be read, two have different formats, or day and month cannot be told apart.
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        return _checked(values.astype("datetime64[us]"), name)
+    factor = Factor.of(values)
+    levels = [_text(level) for level in factor.levels]
+    if "" in levels:
+        row = int(np.argmax(factor.codes == levels.index("")))
+        raise InputError("there is no date", row=row + 1, column=name, remedy="fill it in")
+    readers = [read for read in _readers() if _reads_all(read, levels)]
+    if not readers:
+        raise _unreadable(factor, levels, name)
+    readings = [np.array([read(level) for level in levels], "datetime64[us]") for read in readers]
+    if any(not np.array_equal(reading, readings[0]) for reading in readings[1:]):
+        raise InputError(
+            f"'{short(levels[0])}' may have the day or the month first, and no other date settles it",
+            column=name,
+            remedy=_REMEDY,
+        )
+    times: npt.NDArray[np.datetime64] = readings[0][factor.codes]
+    return times
+
+
+def have_offsets(values: Factor) -> bool:
+    """Whether times have an offset from UTC, such as ``+02:00`` or ``Z``, in at least one row."""
+    return any(_OFFSET.search(level) for level in values.levels)
+
+
+def may_be_times(head: npt.NDArray[Any]) -> bool:
+    """Whether text values look like dates: one format reads all of them."""
+    levels = [_text(str(v)) for v in dict.fromkeys(head.tolist())]
+    return bool(levels) and any(_reads_all(read, levels) for read in _readers())
+
+
+def _text(level: str) -> str:
+    text = level.strip()
+    return text.removesuffix(".0") if text.removesuffix(".0").isdigit() else text
+
+
+def _checked(times: npt.NDArray[np.datetime64], name: str) -> npt.NDArray[np.datetime64]:
+    if np.isnat(times).any():
+        row = int(np.isnat(times).argmax())
+        raise InputError("there is no date", row=row + 1, column=name, remedy="fill it in")
+    return times
+
+
+def _readers() -> list[Callable[[str], datetime]]:
+    return [_iso, *(lambda text, form=form: datetime.strptime(text, form) for form in _FORMATS)]
+
+
+def _iso(text: str) -> datetime:
+    if text.isdigit():  # 20200101 is one of the formats
+        raise ValueError(text)
+    time = datetime.fromisoformat(text)
+    offset = time.utcoffset()
+    return time if offset is None else time.replace(tzinfo=None) - offset
+
+
+def _reads_all(read: Callable[[str], datetime], levels: list[str]) -> bool:
+    try:
+        for level in levels:
+            read(level)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
+    for index, level in enumerate(levels):
+        if not any(_reads_all(read, [level]) for read in _readers()):
+            row = int(np.argmax(factor.codes == index))
+            return InputError(
+                f"'{short(level)}' cannot be read as a date",
+                row=row + 1,
+                column=name,
+                remedy=_REMEDY,
+            )
+    first = [read for read in _readers() if _reads_all(read, levels[:1])]
+    others = [level for level in levels if not any(_reads_all(read, [level]) for read in first)]
+    other = others[0] if others else levels[-1]
+    return InputError(
+        f"the dates are of two formats ('{short(levels[0])}' and '{short(other)}')",
+        column=name,
+        remedy=_REMEDY,
+    )
+
+
+# ---- The columns of rows beside scores and labels: groups, texts, numbers, splits, identifiers, clusters, weights, times.
+
+
+#: Columns with more distinct values than this are not offered to slice by.
+GROUP_LEVELS = 1_000
+
+
+class OtherColumns:
+    """Makes the columns of a layout beside scores and labels.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (n,), or None
+        Frequency weights of aggregated rows, once the columns are built.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        layout: ColumnRoles,
+        options: ReadingOptions,
+        notices: list[Finding],
+    ) -> None:
+        self.table, self.layout, self.options, self.notices = table, layout, options, notices
+        self.counts: FloatArray | None = None
+
+    def build(self, fetched: Fetched) -> dict[str, Any]:
+        """Return the columns as arguments of `Predictions`, by name."""
+        layout = self.layout
+        n = fetched.scores[0].shape[0]
+        groups: dict[str, Factor] = {}
+        texts: dict[str, Factor] = {}
+        unused = [f"{short(name)} (too many fractions)" for name in layout.unused]
+        for name in layout.groups:
+            if isinstance(self.options, ReadingForMap) and self._is_left_out(name, fetched, n):
+                continue
+            factor = Factor.of(one_dimensional(fetched.columns[name]))
+            varied = len(factor.levels) > 1 or n == 1
+            few = len(factor.levels) <= GROUP_LEVELS and (len(factor.levels) < n or n <= 2)
+            if layout.groups_chosen or (varied and few):
+                groups[name] = factor
+            elif isinstance(self.options, ReadingForMap):
+                texts[name] = factor
+            else:
+                count = len(factor.levels)
+                if count > 1 and self.table[name].type == "text":
+                    texts[name] = factor
+                unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
+        if unused:
+            self.notices.append(
+                Notice.UNUSED_GROUPS.finding(
+                    "info",
+                    f"not used as groups because they have one value or too many: {', '.join(unused[:8])}"
+                    + (f" and {len(unused) - 8} more" if len(unused) > 8 else ""),
+                )
+            )
+        columns: dict[str, Any] = {
+            "groups": {self._shown(name): factor for name, factor in groups.items()},
+            "texts": {self._shown(name): factor for name, factor in texts.items()},
+        }
+        if layout.split is not None:
+            columns["splits"] = Factor.of(one_dimensional(fetched.columns[layout.split]))
+        if layout.id is not None:
+            ids = one_dimensional(fetched.columns[layout.id])
+            columns["ids"] = ids.values() if isinstance(ids, Factor) else ids
+        columns["numbers"] = {
+            name: as_numbers(one_dimensional(fetched.columns[name]), name)
+            for name in layout.numbers
+        }
+        for name in layout.kept:
+            if not self._is_left_out(name, fetched, n):
+                self._keep(name, one_dimensional(fetched.columns[name]), columns)
+        columns |= self._clusters_weights_times(fetched)
+        self._keep_times(columns, fetched)
+        return columns
+
+    def _is_left_out(self, name: str, fetched: Fetched, n: int) -> bool:
+        """Whether a column, such as an array, has not one value per row; a notice says so."""
+        values = len(fetched.columns[name])
+        if values != n:
+            text = f"'{short(name)}' is left out: it has {values:,} values for {n:,} rows"
+            self.notices.append(Notice.LEFT_OUT.finding("warning", text))
+        return values != n
+
+    def _keep(self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any]) -> None:
+        """Add a column without a role to the texts or, if it holds fractions, to the numbers."""
+        shown = self._shown(name)
+        if self.table[name].type == "number":
+            try:
+                columns["numbers"][shown] = as_numbers(values, name)
+                return
+            except InputError:
+                pass
+        columns["texts"][shown] = Factor.of(values)
+
+    def _shown(self, name: str) -> str:
+        """Name of a column of groups or texts; arrays are named ``group_<name>``, so that they are not taken for something else."""
+        plain = name.removeprefix("group_")
+        return plain if self.table.arrays and plain not in self.table else name
+
+    def _clusters_weights_times(self, fetched: Fetched) -> dict[str, Any]:
+        """Return clusters, weights and times of the rows; frequency weights are stored in `counts`."""
+        layout = self.layout
+        names = {"clusters": layout.cluster, "weights": layout.weight, "times": layout.time}
+        columns: dict[str, Any] = {
+            "column_names": {k: self._shown(name) for k, name in names.items() if name is not None}
+        }
+        if layout.cluster is not None:
+            clusters = Factor.of(one_dimensional(fetched.columns[layout.cluster]))
+            columns["clusters"] = in_column(layout.cluster, checked_clusters, clusters)
+        if layout.weight is not None:
+            values = one_dimensional(fetched.columns[layout.weight])
+            weights = as_numbers(values, layout.weight).astype(np.float64)
+            weights = in_column(layout.weight, checked_weights, weights)
+            if self.options.weight_kind == "frequency":
+                self.counts = weights
+            else:
+                columns["weights"] = weights
+        if layout.time is not None:
+            values = one_dimensional(fetched.columns[layout.time])
+            try:
+                columns["times"] = as_times(values, layout.time)
+            except InputError as error:
+                if self.options.time_column is not None:
+                    raise
+                text = f"'{short(layout.time)}' is not used as times: {error}"
+                self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
+        return columns
+
+    def _keep_times(self, columns: dict[str, Any], fetched: Fetched) -> None:
+        """Add times to the texts, as the file has them, where they have offsets, cannot be used, or all columns are kept."""
+        name = self.layout.time
+        if name is None:
+            return
+        values = one_dimensional(fetched.columns[name])
+        if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+            return
+        written = Factor.of(values)
+        keeps_all = isinstance(self.options, ReadingForMap)
+        if keeps_all or "times" not in columns or have_offsets(written):
+            columns["texts"][self._shown(name)] = written
+
+
+def in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:
+    """``check(values)``, whose error names the column."""
+    try:
+        return check(values)
+    except InputError as error:
+        raise error.in_column(name) from None
+
+
+def rows_taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
+    """Return the columns of the rows of a mask, shape (n,)."""
+    taken = dict(columns)
+    taken["groups"] = {key: factor.take(keep) for key, factor in columns["groups"].items()}
+    taken["texts"] = {key: factor.take(keep) for key, factor in columns["texts"].items()}
+    taken["numbers"] = {key: column[keep] for key, column in columns["numbers"].items()}
+    for key in ("weights", "times"):
+        if key in columns:
+            taken[key] = columns[key][keep]
+    if "clusters" in columns:
+        taken["clusters"] = columns["clusters"].take(keep)
+    if "splits" in columns:
+        taken["splits"] = columns["splits"].take(keep)
+    if "ids" in columns:
+        taken["ids"] = columns["ids"][keep]
+    return taken

@@ -1,0 +1,766 @@
+"""The four panels without bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+import numpy as np
+
+from calviz.core.blocks import FloatArray
+from calviz.core.entry_specs import Theme, figure
+from calviz.core.errors import OptionError
+from calviz.core.events import Reduction
+from calviz.core.limits import check_choice, check_level
+from calviz.core.metric_spec import METRICS
+from calviz.core.predictions import Dataset
+from calviz.core.words import (
+    SINGLE_ROW,
+    counted,
+    decimal,
+    level_text,
+    plotly_text,
+    points,
+    points_decimals,
+    points_text,
+    with_short_class,
+)
+from calviz.figures.curve_estimates import fractiles, isotonic_curve, smoothed_gap
+from calviz.figures.figure import Figure, ends_or_nan, named, score_lines
+from calviz.figures.marks import (
+    BUCKETS,
+    Overlay,
+    Picture,
+    Sheet,
+    Trace,
+    area,
+    extremes,
+    frame,
+    label,
+    line,
+    outline,
+    short_line,
+    vertical_mark,
+)
+from calviz.figures.style import Palette, axis
+from calviz.sample import results as error_bars
+from calviz.sample.results import Interval, Redrawing
+from calviz.sample.sample import Sample
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
+from calviz.verdicts.evaluation import Verdict
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+# ---- Cumulative score and hits, calibration without bins: the four panels of Gupta et al. 2021, figure 1.
+
+
+CumulativePanel = Literal["a", "b", "c", "d", "gap"]
+Estimate = Literal["smooth", "isotonic"]
+
+#: The panels of the paper's figure.
+FOUR: tuple[CumulativePanel, ...] = ("a", "b", "c", "d")
+
+
+@figure(
+    key="cumulative",
+    label="Cumulative plot and KS error",
+    summary="Cumulative score and cumulative hits along the sorted rows: the largest distance between "
+    "the two is the KS error. Beside it, score and probability show where the two differ.",
+    reference="Gupta et al. 2021, figure 1",
+)
+@dataclass(frozen=True, eq=False)
+class Cumulative(Figure):
+    """The cumulative plot and the KS error, computed; `plot` draws it.
+
+    Rows are sorted by score; tied rows form one step. Arrays have one entry per kept step: all steps, or those with the
+    smallest and the largest gap of each of 300 buckets of neighbouring steps, so that the maximum stays exact.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    split : str or None
+        The split shown, or None for all rows.
+    reduction : Reduction
+        Defines score and hit.
+    steps : Steps
+        All steps: the view from which the KS error is computed.
+    level : float
+        Level of the bands and the interval.
+    estimate : {"smooth", "isotonic"}
+        How the probability of a hit is estimated.
+    redrawing : Redrawing
+        Seed and number of the resamples.
+    fractile : ndarray, shape (G,)
+        Share of the rows with at most this score.
+    cumulative_score, cumulative_hits : ndarray, shape (G,)
+        Sum of scores, and number of hits, of these rows, divided by the number of all rows.
+    score, probability : ndarray, shape (G,)
+        Score of the step, and estimated probability of a hit.
+    bound : float or None
+        With probability `level`, the cumulative hits of a calibrated model stay within this distance of its cumulative
+        score everywhere (simultaneous).
+    band : (ndarray, ndarray) or None, shape (G,) each
+        Pointwise range of `probability` for a calibrated model.
+    maximum : int
+        Index of the step with the largest absolute gap, which is the KS error.
+
+    References
+    ----------
+    Gupta et al. 2021, figure 1, eq. 11-12 and section 4.1.
+    """
+
+    name: str
+    split: str | None
+    reduction: Reduction
+    steps: Steps
+    level: float
+    estimate: Estimate
+    redrawing: Redrawing
+    fractile: FloatArray
+    cumulative_score: FloatArray
+    cumulative_hits: FloatArray
+    score: FloatArray
+    probability: FloatArray
+    bound: float | None
+    band: tuple[FloatArray, FloatArray] | None
+    maximum: int
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset | Sample,
+        *,
+        reduction: Reduction | str | None = None,
+        estimate: Estimate = "smooth",
+        level: float = 0.95,
+        band: bool = True,
+        seed: int | None = None,
+        resamples: int | None = None,
+        split: str | None = None,
+    ) -> Self:
+        """Compute the cumulative sums, and the bands from redrawn hits.
+
+        Parameters
+        ----------
+        data, reduction, split
+            See `calviz.evaluate`.
+        estimate : {"smooth", "isotonic"}
+            How the probability of a hit is estimated: a kernel along the fractiles, or isotonic regression.
+        level : float
+            Level of the bands and of the interval, between 0 and 1.
+        band : bool
+            Whether to compute the range of a calibrated model.
+        seed, resamples : int
+            Seed and number of the resamples with redrawn hits.
+
+        Raises
+        ------
+        OptionError, InputError, NotAvailable
+            Under the same conditions as in `calviz.evaluate`.
+        """
+        check_level(level)
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
+        check_choice("estimate", estimate, get_args(Estimate))
+        view = sample.view(steps)
+        upto, gap = fractiles(view), view.cumulative_gap
+        kept = extremes(gap)
+        cumulative_score = np.cumsum(view.score_sum) / float(view.n)
+        fitted: FloatArray = np.clip(view.score - smoothed_gap(view, upto), 0, 1)
+        if estimate == "isotonic":
+            _, last, level_of = isotonic_curve(view)
+            fitted = level_of[np.searchsorted(last, view.score)]
+        bound, limits = None, None
+        if band:
+            redraws = error_bars.resampled(view, "under_calibration", **sample.redrawing)
+            bound = float(np.quantile(_largest(redraws), level))
+            if estimate == "smooth":
+                limits = _limits(view, redraws, level, upto[kept], view.score[kept])
+        return cls(
+            name=sample.data.name,
+            split=sample.split,
+            reduction=sample.reduction,
+            steps=view,
+            level=level,
+            estimate=estimate,
+            redrawing=sample.redrawing,
+            fractile=upto[kept],
+            cumulative_score=cumulative_score[kept],
+            cumulative_hits=(cumulative_score - gap)[kept],
+            score=view.score[kept],
+            probability=fitted[kept],
+            bound=bound,
+            band=limits,
+            maximum=int(np.argmax(np.abs(gap[kept]))),
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.steps.n)
+
+    @property
+    def gap(self) -> FloatArray:
+        """Cumulative score minus cumulative hits, shape (G,)."""
+        return self.cumulative_score - self.cumulative_hits
+
+    @property
+    def ks(self) -> float:
+        """The KS error."""
+        return abs(self.ks_signed)
+
+    @property
+    def ks_signed(self) -> float:
+        """The largest gap with its sign; positive if the scores run ahead of the hits."""
+        return float(self.gap[self.maximum])
+
+    def upto(self, score: float) -> tuple[float, float]:
+        """Return the share of the rows with at most this score, and the cumulative score there."""
+        view = self.steps
+        at = int(np.searchsorted(view.score, score, side="right"))
+        n = float(view.n)
+        return float(view.count[:at].sum()) / n, float(view.score_sum[:at].sum()) / n
+
+    @property
+    def gap_range(self) -> tuple[float, float]:
+        """The smallest and the largest gap, including the gap 0 at the start."""
+        return min(float(self.gap.min()), 0.0), max(float(self.gap.max()), 0.0)
+
+    @property
+    def kuiper(self) -> float:
+        """The Kuiper error: the width of `gap_range`."""
+        low, high = self.gap_range
+        return high - low
+
+    @property
+    def at_fractile(self) -> float:
+        """Fractile at which the absolute gap is largest."""
+        return float(self.fractile[self.maximum])
+
+    @property
+    def at_score(self) -> float:
+        """Score at which the absolute gap is largest."""
+        return float(self.score[self.maximum])
+
+    @property
+    def beyond_noise(self) -> bool | None:
+        """Whether the KS error exceeds `bound`; None if there is no bound."""
+        return None if self.bound is None else self.ks > self.bound
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """Bootstrap interval of the KS error, the same as in an evaluation."""
+        if self.n < 2:
+            return None
+        redraws = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
+        calibrated = error_bars.resampled(self.steps, "under_calibration", **self.redrawing)
+        return error_bars.interval(
+            _largest(redraws),
+            self.level,
+            view=self.steps,
+            value=self.ks,
+            method=METRICS["ks"].interval,
+            calibrated=_largest(calibrated),
+            bounds=METRICS["ks"].bounds,
+        )
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per kept step."""
+        low, high = ends_or_nan(self.band, self.score)
+        return {
+            "fractile": self.fractile,
+            "score": self.score,
+            "cumulative_score": self.cumulative_score,
+            "cumulative_hits": self.cumulative_hits,
+            "gap": self.gap,
+            "probability": self.probability,
+            "band_low": low,
+            "band_high": high,
+            "maximum": np.arange(self.score.size) == self.maximum,
+        }
+
+    def plot(
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+        panels: Sequence[CumulativePanel] = FOUR,
+        selected: tuple[float, float] | None = None,
+        beside: Sequence[Overlay[Cumulative]] = (),
+    ) -> go.Figure:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        theme, caption, width
+            See `Figure.plot`; on a narrow page the panels are stacked.
+        panels : sequence of {"a", "b", "c", "d", "gap"}
+            Which panels to draw: cumulative score and hits against fractile (a) and against cumulative score
+            (b), score and probability against fractile (c) and against score (d), and the gap on its own scale.
+        selected : (float, float), optional
+            Range of scores to frame: above the first, up to and including the second.
+        beside : sequence of Overlay
+            Plots of other rows, such as a subset of these: their probability is drawn in panel d, their gap in panel "gap".
+        """
+        unknown = [p for p in panels if p not in get_args(CumulativePanel)]
+        if unknown or not panels:
+            raise OptionError(
+                f"'panels' must be among {', '.join(get_args(CumulativePanel))}; got {panels!r}."
+            )
+        return self._plotly_figure(
+            theme, caption, width, panels=tuple(panels), selected=selected, beside=tuple(beside)
+        )
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; what is drawn; the KS error with its interval: one line each."""
+        return (
+            *score_lines(self.name, self.split, self.n, self.reduction),
+            SINGLE_ROW if self.n == 1 else f"KS {self._size}",
+        )
+
+    @property
+    def _size(self) -> str:
+        return points_text(self.ks, self.interval, self.level)
+
+    def describe(self) -> str:
+        """Say in plain words what the panels show."""
+        reduction, of = with_short_class(self.reduction).label, named(self.name, self.split)
+        head = f"Cumulative score and hits of {of}: {reduction}, {counted(self.n, 'row')}."
+        return f"{head} {self.reading()}"
+
+    def reading(self, verdict: Verdict | None = None) -> str:
+        """Return the description without the name of the data: how far scores and hits differ, where, and whether it is noise.
+
+        Parameters
+        ----------
+        verdict : Verdict, optional
+            Verdict on the same rows, which adjusts for several tests: it decides whether a gap beyond the bound is called
+            "beyond noise". Without a verdict it is only called "more".
+        """
+        if self.n == 1:
+            return SINGLE_ROW
+        place = f"fractile {decimal(self.at_fractile, 2)} (score {decimal(self.at_score)})"
+        if self.ks == 0:
+            text = "Cumulative score and hits agree everywhere."
+        else:
+            ahead = "ahead of" if self.ks_signed > 0 else "behind"
+            text = f"The scores run {ahead} the hits by up to {self._size}, at {place}"
+            text += f"; {self._after()}."
+        if self.bound is not None:
+            # As many decimals as the error itself, as on metric cards.
+            stays = f"{points(self.bound, points_decimals(self.ks))} points"
+            more = "more"
+            if verdict is not None:
+                more = "beyond noise" if verdict.beyond_noise else "more, looked at alone"
+            text += (
+                f" A calibrated model stays within {stays} in {level_text(self.level)} of samples of "
+                f"this size: this is {more if self.beyond_noise else 'within noise'}."
+            )
+        return text
+
+    def _after(self) -> str:
+        """Say what remains of the gap over all rows."""
+        rest = float(self.gap[-1])
+        if abs(rest) > 0.9 * self.ks:
+            # As many decimals as the largest gap, to which it may be equal.
+            size = points_text(abs(rest), self.interval, self.level).split(" (")[0]
+            return f"over all rows they are {size} too {_high(rest)}"
+        change = "above it the error changes its sign, so that over all rows they are"
+        return f"{change} only {points_text(abs(rest))} too {_high(rest)}"
+
+
+def _high(gap: float) -> str:
+    return "high" if gap > 0 else "low"
+
+
+def _largest(view: Steps) -> FloatArray:
+    return np.concatenate([np.abs(part.cumulative_gap).max(axis=-1) for part in view.parts()])
+
+
+def _limits(
+    view: Steps, redraws: Steps, level: float, upto: FloatArray, score: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Pointwise range of the smooth estimate under calibration, at the kept steps, shape (P,) each."""
+    base = view.merged()
+    ends = fractiles(base)
+    gaps = np.concatenate([smoothed_gap(part, ends) for part in redraws.parts()])
+    low, high = np.quantile(gaps, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return (
+        np.clip(score - np.interp(upto, ends, high), 0, 1),
+        np.clip(score - np.interp(upto, ends, low), 0, 1),
+    )
+
+
+# ---- How the cumulative plot is drawn.
+
+
+#: Height of a panel, and margins around the panels, in pixels.
+_PANEL = 270
+_MARGINS = _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 30, 52
+#: Space between panels, for titles and ticks of the axes, in pixels.
+_ACROSS, _DOWN = 72, 80
+#: Half-width in pixels from which a range around a line is visible.
+_LEAST = 4
+#: Maximum number of markers on a further curve, and maximum characters of its name.
+_MARKS, _BESIDE = 8, 44
+#: Width assumed if none is known.
+_WIDTH = 880
+
+
+def draw(
+    figure: Cumulative,
+    sheet: Sheet,
+    *,
+    panels: tuple[CumulativePanel, ...],
+    selected: tuple[float, float] | None,
+    beside: tuple[Overlay[Cumulative], ...],
+) -> Picture:
+    """Draw a computed cumulative plot (see `Cumulative.plot`)."""
+    grid = _Grid(len(panels), sheet.width or _WIDTH, sheet.narrow)
+    drawn_panels = [
+        _Panel(figure, sheet.palette, panel, place, selected, beside)
+        for place, panel in enumerate(panels, start=1)
+    ]
+    axes: dict[str, Any] = {}
+    for place, panel in enumerate(drawn_panels):
+        axes |= panel.axes(*grid.domain(place))
+    return sheet.picture(
+        _named_once([trace for panel in drawn_panels for trace in panel.traces()]),
+        inner=grid.inner,
+        margins=_MARGINS,
+        above=24,
+        annotations=[label for panel in drawn_panels for label in panel.labels()],
+        shapes=[shape for panel in drawn_panels for shape in panel.frames()],
+        **axes,
+    )
+
+
+def _named_once(traces: list[Trace]) -> list[Trace]:
+    """Give traces of the same name one entry in the legend that the panels share."""
+    named: set[str] = set()
+    for trace in traces:
+        name = trace.get("name", "")
+        trace["showlegend"] = bool(name) and name not in named
+        named.add(name)
+    return traces
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Positions of the panels."""
+
+    panels: int
+    width: int
+    narrow: bool
+
+    @property
+    def columns(self) -> int:
+        return 1 if self.narrow or self.panels == 1 else 2
+
+    @property
+    def inner(self) -> int:
+        """Height of all panels and the space between them, in pixels."""
+        rows = -(-self.panels // self.columns)
+        return rows * _PANEL + (rows - 1) * _DOWN
+
+    def domain(self, place: int) -> tuple[list[float], list[float]]:
+        row, column = divmod(place, self.columns)
+        gap = _ACROSS / max(self.width - _LEFT - _RIGHT, 1)
+        wide = (1 - gap * (self.columns - 1)) / self.columns
+        left = column * (wide + gap)
+        top = 1 - row * (_PANEL + _DOWN) / self.inner
+        return [left, left + wide], [max(0.0, top - _PANEL / self.inner), top]
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One panel: its traces, axes and labels."""
+
+    figure: Cumulative
+    palette: Palette
+    panel: CumulativePanel
+    place: int
+    selected: tuple[float, float] | None
+    beside: tuple[Overlay[Cumulative], ...]
+
+    @property
+    def _suffix(self) -> str:
+        return "" if self.place == 1 else str(self.place)
+
+    @property
+    def _cumulative(self) -> bool:
+        return self.panel in ("a", "b")
+
+    @cached_property
+    def _x(self) -> FloatArray:
+        f = self.figure
+        return {"b": f.cumulative_score, "d": f.score}.get(self.panel, f.fractile)
+
+    def traces(self) -> list[Trace]:
+        """Return the band, the score, the hits or probability, and the mark at the maximum."""
+        traces = [*self._lines(), *self._others()]
+        axes = {"xaxis": f"x{self._suffix}", "yaxis": f"y{self._suffix}"}
+        return [{**trace, **axes} for trace in traces]
+
+    def _lines(self) -> Iterator[Trace]:
+        f, p = self.figure, self.palette
+        if self.panel == "gap":
+            yield from self._gap_lines()
+            return
+        score, hits = f.score, f.probability
+        x = self._x
+        if self._cumulative:
+            score, hits = f.cumulative_score, f.cumulative_hits
+            x, score, hits = (np.append(0.0, values) for values in (x, score, hits))
+        elif x.size == 1:
+            x = np.array([0.0, 1.0]) if self.panel == "c" else short_line(x)
+            score, hits = np.repeat(score, 2), np.repeat(hits, 2)
+        yield from self._band(x, score)
+        yield self._mark_line(score, hits)
+        what = "cumulative score" if self._cumulative else "score"
+        # Plotted against itself, the score is a straight line.
+        ends = [0, -1] if self.panel in ("b", "d") else slice(None)
+        yield line(x[ends], score[ends], p.blue, name="Score", hovertemplate=_hover(what))
+        what = "cumulative hits" if self._cumulative else "probability"
+        stepped = not self._cumulative and f.estimate == "isotonic"
+        yield line(
+            x,
+            hits,
+            p.vermillion,
+            name=self._hits_name,
+            dash="7px,3px",
+            width=2.5,
+            hovertemplate=_hover(what),
+            **({"shape": "vh"} if stepped else {}),
+        )
+        if self._cumulative:
+            yield self._ends()
+
+    def _others(self) -> Iterator[Trace]:
+        """Draw curves of other rows, in the panels where a single line suffices."""
+        for other in self.beside:
+            f = other.content
+            if self.panel == "gap":
+                x, y = np.append(0.0, f.fractile), 100 * np.append(0.0, f.gap)
+            elif self.panel == "d":
+                x, y = f.score, f.probability
+            else:
+                continue
+            symbol, dash, colour = outline(other.role, self.palette)
+            what = "gap" if self.panel == "gap" else "probability"
+            yield line(
+                x,
+                y,
+                colour,
+                name=plotly_text(other.name, _BESIDE),
+                dash=dash,
+                width=1.5,
+                hovertemplate=_hover(what),
+            ) | {
+                "mode": "lines+markers",
+                "marker": {"symbol": symbol, "size": 8, "color": colour, "maxdisplayed": _MARKS},
+            }
+
+    def frames(self) -> Iterator[dict[str, Any]]:
+        """Draw a frame around the selected range of scores."""
+        if self.selected is None:
+            return
+        ends = (max(self.selected[0], 0.0), self.selected[1])
+        if self.panel != "d":
+            at = 1 if self.panel == "b" else 0
+            ends = (self.figure.upto(self.selected[0])[at], self.figure.upto(self.selected[1])[at])
+        yield frame(
+            self.palette.ink,
+            xref=f"x{self._suffix}",
+            yref=f"y{self._suffix} domain",
+            x0=ends[0],
+            x1=ends[1],
+            y0=0,
+            y1=1,
+            fillcolor=self.palette.glaze(self.palette.ink, 0.08),
+            layer="below",
+            width=1.5,
+        )
+
+    @property
+    def _hits_name(self) -> str:
+        way = "isotonic" if self.figure.estimate == "isotonic" else "smoothed"
+        if self._cumulative:
+            return "Hits"
+        return f"Probability ({way})"
+
+    def _band(self, x: FloatArray, score: FloatArray) -> Iterator[Trace]:
+        f, p = self.figure, self.palette
+        level = level_text(f.level)
+        name, fill = f"{level} range if calibrated", p.calibrated
+        if self._cumulative and f.bound is not None:
+            low = np.maximum(score - f.bound, 0)
+            # A range as thin as the line on it is invisible, and gets no legend entry.
+            entry: dict[str, Any] = (
+                {"name": name} if f.bound * _PANEL > _LEAST * self._y_range()[1] else {}
+            )
+            yield area(*_lighter(x, low, score + f.bound), fill, **entry)
+        elif not self._cumulative and f.band is not None:
+            low, high = f.band
+            if low.size < x.size:
+                low, high = np.repeat(low, 2), np.repeat(high, 2)
+            yield area(*_lighter(x, low, high), fill, name=name)
+
+    def _gap_lines(self) -> Iterator[Trace]:
+        f, p = self.figure, self.palette
+        x, gap = np.append(0.0, f.fractile), 100 * np.append(0.0, f.gap)
+        if f.bound is not None:
+            ends, b = np.array([0.0, 1.0]), np.full(2, 100 * f.bound)
+            name = f"{level_text(f.level)} range if calibrated"
+            yield area(ends, -b, b, p.calibrated, name=name)
+        yield line(np.array([0.0, 1.0]), np.zeros(2), p.ink, dash="dash", width=1, hoverinfo="skip")
+        yield line(x, gap, p.purple, name="Score minus hits", hovertemplate=_hover("gap"))
+        ends = np.array([0.0, 1.0, np.nan])
+        levels = np.repeat([100 * end for end in f.gap_range], 3)
+        name = "Range (Kuiper error)"
+        yield line(
+            np.tile(ends, 2), levels, p.ink, name=name, dash="dot", width=1.5, hoverinfo="skip"
+        )
+        at = f.maximum + 1
+        yield self._dots(x[[at]], gap[[at]])
+
+    def _mark_line(self, score: FloatArray, hits: FloatArray) -> Trace:
+        """Draw a thin line through the panel where the gap is largest."""
+        top = float(max(score.max(), hits.max()))
+        return vertical_mark(
+            float(self._x[self.figure.maximum]), 0.0, 1.04 * top, self.palette.muted
+        )
+
+    def _ends(self) -> Trace:
+        """Mark both ends of the largest gap."""
+        f = self.figure
+        m = f.maximum
+        ends = np.array([f.cumulative_score[m], f.cumulative_hits[m]])
+        return self._dots(self._x[[m, m]], ends)
+
+    def _dots(self, x: FloatArray, y: FloatArray) -> Trace:
+        return {
+            **line(x, y, self.palette.ink, width=2.5, hoverinfo="skip"),
+            "mode": "lines+markers",
+            "marker": {
+                "symbol": "circle",
+                "size": 7,
+                "color": self.palette.ink,
+                "line": {"color": self.palette.paper, "width": 1},
+            },
+            "name": "Largest gap (KS error)",
+            "cliponaxis": False,
+        }
+
+    def _title(self) -> str:
+        return {
+            "a": "Cumulative, by fractile",
+            "b": "Cumulative, by cumulative score",
+            "c": "Score and probability, by fractile",
+            "d": "Score and probability, by score",
+            "gap": "Score minus hits, cumulative",
+        }[self.panel]
+
+    def labels(self) -> Iterator[dict[str, Any]]:
+        """Label the panel with its letter and title, and with the size of the gap in a free corner."""
+        p, f = self.palette, self.figure
+        place = {"xref": f"x{self._suffix} domain", "yref": f"y{self._suffix} domain"}
+        letter = "" if self.panel == "gap" else f"<b>{self.panel}</b>&nbsp; "
+        yield label(
+            letter + self._title(), p, **place, x=0, y=1, yshift=4, xanchor="left", yanchor="bottom"
+        )
+        if self._cumulative or (self.panel == "gap"):
+            at = f"fractile {decimal(f.at_fractile, 2)}"
+            if self.panel == "b":
+                # Where the mark stands on this axis.
+                at = f"cumulative score {decimal(float(f.cumulative_score[f.maximum]), 2)}"
+            up = self.panel != "gap" or f.ks_signed < 0
+            more = f"<br>Kuiper {points_text(f.kuiper)}" if self.panel == "gap" else ""
+            yield label(
+                f"KS {points_text(f.ks)}<br>at {at}{more}",
+                p,
+                **place,
+                x=0.03,
+                y=self._free(up=up),
+                xanchor="left",
+                yanchor="top" if up == (self.panel != "gap") else "bottom",
+                bgcolor=p.glaze(p.paper, 0.75),
+            )
+
+    def _free(self, *, up: bool) -> float:
+        """Return the height of the label in the panel; in panel "gap" it stands between the extreme gap and the band around 0."""
+        if self.panel == "gap":
+            return 0.14 if up else 0.86
+        return 0.96 if up else 0.04
+
+    def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
+        """Return both axes of the panel."""
+        p, f = self.palette, self.figure
+        fractile = "Fractile (share of rows, lowest scores first)"
+        x_title = {"b": "Cumulative score", "d": with_short_class(f.reduction, 18).score_label}.get(
+            self.panel, fractile
+        )
+        y_title = (
+            "Points"
+            if self.panel == "gap"
+            else "Cumulative share"
+            if self._cumulative
+            else "Probability"
+        )
+        x_range = [0.0, 1.0]
+        if self.panel == "b":
+            x_range = [0.0, float(f.cumulative_score[-1]) or 1.0]
+        return {
+            f"xaxis{self._suffix}": axis(
+                p,
+                plotly_text(x_title),
+                size=13,
+                domain=across,
+                anchor=f"y{self._suffix}",
+                range=x_range,
+                nticks=6,
+            ),
+            f"yaxis{self._suffix}": axis(
+                p,
+                y_title,
+                size=13,
+                domain=down,
+                anchor=f"x{self._suffix}",
+                range=self._y_range(),
+                nticks=6,
+            ),
+        }
+
+    def _y_range(self) -> list[float]:
+        f = self.figure
+        if self.panel == "gap":
+            ranges = [f.gap_range, *(other.content.gap_range for other in self.beside)]
+            low, high = 100 * min(r[0] for r in ranges), 100 * max(r[1] for r in ranges)
+            bound = 100 * (f.bound or 0)
+            low, high = min(low, -bound), max(high, bound)
+            room = 0.08 * (high - low or 1)
+            return [low - room, high + room]
+        if self._cumulative:
+            top = max(float(f.cumulative_score[-1]), float(f.cumulative_hits[-1]))
+            return [0.0, 1.04 * top or 1.0]
+        return [0.0, 1.04]
+
+
+def _lighter(
+    x: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Keep every second point of a long smooth band, and its end."""
+    some = np.arange(x.size)
+    if x.size > BUCKETS:
+        some = np.append(some[:-1:2], x.size - 1)
+    return x[some], low[some], high[some]
+
+
+def _hover(what: str) -> str:
+    return f"{what} %{{y:.3f}} at %{{x:.3f}}<extra></extra>"

@@ -1,0 +1,334 @@
+"""The base class of figures."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.entry_specs import Theme
+from calviz.core.errors import OptionError, needs, visible
+from calviz.core.events import Reduction
+from calviz.core.limits import check_choice, check_level
+from calviz.core.predictions import Dataset, Predictions
+from calviz.core.words import counted, shorten, with_short_class
+from calviz.figures.marks import Sheet
+from calviz.figures.style import PALETTES
+from calviz.sample.sample import Sample
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+
+# ---- Base class of figures: each has a table of what is drawn, a description, a caption and a drawing.
+
+
+#: Maximum length of the name of the data, in characters.
+NAME_LENGTH = 60
+
+
+class Figure(ABC):
+    """A computed figure: a frozen dataclass of plain arrays that can describe, tabulate and draw its contents.
+
+    A figure gives the drawn values as a table (`columns` or `frame`), describes them in a sentence (`describe`) and a caption,
+    and draws them: with its method ``draw(sheet)`` or, where that would be long, with the function ``draw(figure, sheet)`` in
+    the file of the same name in ``calviz/figures/drawing``. Both return traces and a layout as plain dicts.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # The __repr__ of a dataclass would print all arrays; a dataclass keeps one that the class defines already.
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = Figure.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {visible(self.describe())}>"
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        return _bundle(self.plot(), **options)
+
+    def _repr_html_(self) -> str | None:
+        figure = self.plot()
+        # Notebooks that can render plotly use the MIME bundle above; elsewhere the HTML must be self-contained.
+        if _bundle(figure):
+            return None
+        page: str = figure.to_html(full_html=False, include_plotlyjs=True)
+        return page
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        n_bins: int | None = None,
+        pos_label: Any = None,
+        class_names: Sequence[Any] | None = None,
+        kind: Literal["probabilities", "logits"] = "probabilities",
+        name: str = "predictions",
+        **options: Any,
+    ) -> Self:
+        """Compute the figure from labels and probabilities, like scikit-learn's displays.
+
+        Parameters
+        ----------
+        y_true, y_prob, pos_label, class_names, kind, name
+            See `calviz.Predictions.from_arrays`.
+        n_bins : int, optional
+            The option `bins` under its scikit-learn name.
+        **options
+            Options of ``compute``.
+
+        Raises
+        ------
+        OptionError, InputError
+            If the figure is not computed from predictions, has no such option, or the arrays are invalid.
+
+        Examples
+        --------
+        >>> import calviz
+        >>> figure = calviz.figures.Reliability.from_predictions([0, 1, 1, 1], [0.2, 0.4, 0.6, 0.9], n_bins=2)
+        >>> figure.frame()["rows"].tolist()
+        [2, 2]
+        """
+        compute_options = cls._options(options, n_bins)
+        data = Predictions.from_arrays(
+            y_true, y_prob, pos_label=pos_label, class_names=class_names, kind=kind, name=name
+        )
+        return cls._computed(data, compute_options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_bins: int | None = None,
+        pos_label: Any = None,
+        response_method: Literal["predict_proba", "decision_function"] = "predict_proba",
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Compute the figure from the predictions of a fitted classifier for X.
+
+        Parameters
+        ----------
+        estimator, X, y, pos_label, response_method, name
+            See `calviz.Predictions.from_estimator`.
+        n_bins, **options
+            See `from_predictions`.
+
+        Raises
+        ------
+        OptionError, InputError
+            Under the same conditions as in `from_predictions`, and if the estimator gives no scores.
+        """
+        compute_options = cls._options(options, n_bins)
+        data = Predictions.from_estimator(
+            estimator, X, y, pos_label=pos_label, response_method=response_method, name=name
+        )
+        return cls._computed(data, compute_options)
+
+    @classmethod
+    def _options(cls, options: dict[str, Any], n_bins: int | None) -> dict[str, Any]:
+        """Return the options of `compute`; raise OptionError if it does not take predictions or has no such option."""
+        first, *known = signature(cls._compute()).parameters
+        if first != "data":
+            raise OptionError(
+                f"{cls.__name__} is not drawn from one set of predictions: {cls.__name__}.compute takes '{first}'."
+            )
+        chosen = options if n_bins is None else {"bins": n_bins} | options
+        if wrong := sorted(set(chosen) - set(known)):
+            raise OptionError(
+                f"{cls.__name__} has no option '{wrong[0]}'; known: {', '.join(sorted(known))}."
+            )
+        return chosen
+
+    @classmethod
+    def _compute(cls) -> Callable[..., Self]:
+        compute: Callable[..., Self] = cls.compute  # type: ignore[attr-defined]  # each figure has its own arguments
+        return compute
+
+    @classmethod
+    def _computed(cls, data: Predictions, options: dict[str, Any]) -> Self:
+        return cls._compute()(data, **options)
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say in one or two plain sentences what the figure shows (alternative text)."""
+
+    def caption(self) -> tuple[str, ...]:
+        """Return the lines of the caption: name; what is drawn; the main number."""
+        return ()
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return the drawn values by column name."""
+        raise NotImplementedError
+
+    def frame(self) -> pd.DataFrame:
+        """Return exactly the drawn values as a table."""
+        needs("pandas")
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.columns()))
+
+    def plot(
+        self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
+    ) -> go.Figure:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        theme : {"light", "dark"}
+        caption : bool or str
+            Whether to put the figure's caption above it, or a text to use instead.
+        width : int, optional
+            Width available on the page, in pixels.
+        """
+        return self._plotly_figure(theme, caption, width)
+
+    def _plotly_figure(
+        self,
+        theme: Theme,
+        caption: bool | str = False,
+        width: int | None = None,
+        *,
+        method: str = "draw",
+        **options: Any,
+    ) -> go.Figure:
+        """Draw the figure with its method of this name, or with the function of that name in its file in ``drawing``."""
+        check_choice("theme", theme, tuple(PALETTES))
+        needs("plotly")
+        import plotly.graph_objects as go
+
+        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
+        draw = getattr(type(self), method, None)
+        if draw is None:
+            draw = _drawing(type(self), method)
+        return go.Figure(**draw(self, Sheet(PALETTES[theme], text, width), **options))
+
+
+def _bundle(figure: Any, **options: Any) -> dict[str, Any]:
+    """Return plotly's MIME bundle for notebooks that can render it; empty elsewhere."""
+    bundle: dict[str, Any] = figure._repr_mimebundle_(**options)
+    return bundle
+
+
+def ends_or_nan(
+    band: tuple[FloatArray, FloatArray] | None, like: FloatArray | IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of a band as columns, shape (G,) each as that of `like`; nan if there is no band."""
+    nothing = np.full(like.shape, np.nan)
+    return band or (nothing, nothing)
+
+
+def named(name: str, split: str | None) -> str:
+    """Name the data in a sentence: name and split."""
+    return shorten(name, NAME_LENGTH) + (f", split {shorten(split)}" if split is not None else "")
+
+
+def score_lines(name: str, split: str | None, n: int, reduction: Reduction) -> tuple[str, str]:
+    """Return the first lines of the caption of a figure of one score: the name; split, rows and score."""
+    details = facts(split, counted(n, "row"), with_short_class(reduction).label)
+    return shorten(name, NAME_LENGTH), details
+
+
+def facts(split: str | None, *details: str) -> str:
+    """Return one line of a caption: the split, then the other facts."""
+    return " · ".join([f"split {shorten(split)}"] * (split is not None) + list(details))
+
+
+# ---- Common base of figures of one (score, hit) pair: their fields and their ``compute``.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoreFigure(Figure):
+    """A figure of the scores and hits of a sample, with a band or an interval.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    split : str or None
+        The split shown, or None for all rows.
+    reduction : Reduction
+        Defines score and hit.
+    n : int
+        Number of rows.
+    level : float
+        Level of bands (pointwise) and intervals.
+    """
+
+    name: str
+    split: str | None
+    reduction: Reduction
+    n: int
+    level: float
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset | Sample,
+        *,
+        reduction: Reduction | str | None = None,
+        level: float = 0.95,
+        seed: int | None = None,
+        resamples: int | None = None,
+        split: str | None = None,
+    ) -> Self:
+        """Compute the figure.
+
+        Parameters
+        ----------
+        data, reduction, split
+            See `calviz.evaluate`.
+        level : float
+            Level of bands and intervals, between 0 and 1.
+        seed, resamples : int
+            Seed and number of the resamples.
+
+        Raises
+        ------
+        OptionError, InputError, NotAvailable
+            Under the same conditions as in `calviz.evaluate`.
+        """
+        check_level(level)
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
+        return cls._from_sample(sample, level=level, **_common_fields(sample))
+
+    @classmethod
+    @abstractmethod
+    def _from_sample(cls, sample: Sample, *, level: float, **common_fields: Any) -> Self:
+        """Compute the figure of a sample; `common_fields` holds the other fields of this class."""
+
+
+def _common_fields(sample: Sample) -> dict[str, Any]:
+    return {
+        "name": sample.data.name,
+        "split": sample.split,
+        "reduction": sample.reduction,
+        "n": sample.data.rows,
+    }
+
+
+def _drawing(kind: type[Figure], method: str) -> Any:
+    """Return the function that draws a figure: `draw` in its own module, or `draw_` with the figure's name."""
+    homes = {"calviz.figures.class_bars": "calviz.figures.class_bars_drawn"}
+    module = import_module(homes.get(kind.__module__, kind.__module__))
+    named = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind.__name__).strip("_")
+    for name in (
+        f"{method}_{named}",
+        f"{method}_critical_ranks" if kind.__name__ == "CriticalRanks" else method,
+        method,
+    ):
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise AttributeError(f"{kind} {method}")

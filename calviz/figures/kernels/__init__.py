@@ -1,1 +1,0 @@
-"""Computations that only figures, and the pages around them, need: curves, bands and tables of samples and views, without plotly."""

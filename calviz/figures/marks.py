@@ -1,0 +1,559 @@
+"""Curves, bands, points, labels, the sheet."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.entry_specs import Theme
+from calviz.core.events import BinaryEvents
+from calviz.core.words import plotly_text
+from calviz.figures.style import PALETTES, Palette, axis, layout
+from calviz.sample.binning import BinSums, bin_between
+from calviz.sample.sample import Sample
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+# ---- Curves, bands, points, labels and captions, as plain dicts for plotly.
+
+
+Trace = dict[str, Any]
+
+#: Height of a line of the caption in pixels.
+LINE = 19
+#: Characters of a caption line that fit on a phone.
+CAPTION_LINE = 46
+#: Turns off plotly's fading of unselected points; the drawing itself marks a selection.
+UNFADED: Trace = {
+    "selected": {"marker": {"opacity": 1}},
+    "unselected": {"marker": {"opacity": 1}},
+}
+
+
+def packed(values: npt.NDArray[Any]) -> FloatArray:
+    """Convert coordinates of any shape to single precision, which is more precise than a screen."""
+    return np.asarray(values, dtype=np.float32)
+
+
+def line(x: FloatArray, y: FloatArray, colour: str, **attributes: Any) -> Trace:
+    """Draw a curve; `dash`, `width` and `shape` are those of the line."""
+    style = {
+        "color": colour,
+        "width": attributes.pop("width", 2),
+        "dash": attributes.pop("dash", "solid"),
+    }
+    if "shape" in attributes:
+        style["shape"] = attributes.pop("shape")
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": packed(x),
+        "y": packed(y),
+        "line": style,
+        **attributes,
+    }
+
+
+def short_line(x: FloatArray) -> FloatArray:
+    """Return both ends of a short line around the only score `x` (1,) of a curve, because a single point would not be visible."""
+    return np.asarray(x + np.array([-0.05, 0.05]))
+
+
+def vertical_mark(x: float, low: float, high: float, colour: str) -> Trace:
+    """Draw a thin dotted vertical line as a mark."""
+    return line(
+        np.array([x, x]),
+        np.array([low, high]),
+        colour,
+        width=1,
+        dash="2px,3px",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def markers(x: Any, y: Any, colour: str, *, edge: str | None = None, **attributes: Any) -> Trace:
+    """Draw points of a `size` and `symbol`, with an outline of the colour `edge` and the width `edge_width`."""
+    style: Trace = {"color": colour} | {
+        k: attributes.pop(k) for k in ("size", "symbol") if k in attributes
+    }
+    if edge is not None:
+        style["line"] = {"color": edge, "width": attributes.pop("edge_width", 2)}
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": style, **attributes}
+
+
+def outline(role: Role, palette: Palette) -> tuple[str, str, str]:
+    """Return symbol, dash and colour of further curves or points, so that they also differ without colour."""
+    return {
+        "selected": ("square-open", "1px,3px", palette.ink),
+        "pinned": ("diamond-open", "5px,3px", palette.green),
+        "before": ("circle-open", "2px,2px", palette.muted),
+    }[role]
+
+
+def whiskers(above: Any, below: Any, colour: str, *, thickness: float, width: int) -> Trace:
+    """Describe the error bars of points by their lengths on both sides."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": above,
+        "arrayminus": below,
+        "color": colour,
+        "thickness": thickness,
+        "width": width,
+    }
+
+
+def area(x: FloatArray, low: FloatArray, high: FloatArray, fill: str, **attributes: Any) -> Trace:
+    """Fill the band between two curves with the same x values, shape (P,)."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": packed(np.concatenate([x, x[::-1]])),
+        "y": packed(np.concatenate([low, high[::-1]])),
+        "fill": "toself",
+        "fillcolor": fill,
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        **attributes,
+    }
+
+
+def hatched(colour: str, palette: Palette, *, shape: str, tint: float, solidity: float) -> Trace:
+    """Describe the hatching of a bar, so that bars do not differ in colour only."""
+    return {
+        "shape": shape,
+        "fillmode": "replace",
+        "fgcolor": colour,
+        "bgcolor": palette.tint(colour, tint),
+        "fgopacity": 1,
+        "size": 6,
+        "solidity": solidity,
+    }
+
+
+def vertical_shape(colour: str, *, x: float, width: float, **attributes: Any) -> dict[str, Any]:
+    """Describe a line from the bottom of a panel to its top, or from `y0` to `y1`."""
+    style = {"color": colour, "width": width}
+    if "dash" in attributes:
+        style["dash"] = attributes.pop("dash")
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": style, **attributes}
+
+
+def frame(colour: str, **attributes: Any) -> dict[str, Any]:
+    """Describe a rectangle; `width` is that of its line."""
+    return {
+        "type": "rect",
+        "line": {"color": colour, "width": attributes.pop("width", 2)},
+        **attributes,
+    }
+
+
+def wrapped(caption: Sequence[str], width: int = CAPTION_LINE) -> list[str]:
+    """Break a caption into lines of at most `width` characters, if possible at the dots between its parts."""
+
+    def unbroken(part: str) -> str:
+        return part.replace(" ", "\u00a0") if len(part) <= width else part
+
+    return [
+        part.removesuffix("\u00a0·").replace("\u00a0", " ")
+        for text in caption
+        for part in textwrap.wrap(
+            "\u00a0· ".join(unbroken(p) for p in text.split(" · ")), width, break_on_hyphens=False
+        )
+    ]
+
+
+def caption_label(
+    lines: Sequence[str],
+    palette: Palette,
+    *,
+    above: int,
+    over: tuple[str, str] = ("paper", "paper"),
+) -> Iterator[dict[str, Any]]:
+    """Put the caption `above` pixels above all panels or one of them, flush left; its first line is bold."""
+    if not lines:
+        return
+    head, *rest = (plotly_text(text) for text in lines)
+    text = "<br>".join([f"<b>{head}</b>", *rest])
+    yield heading(text, palette, over, above, font={"size": 13, "color": palette.ink})
+
+
+def heading(
+    text: str, palette: Palette, over: tuple[str, str], above: int = 4, **attributes: Any
+) -> dict[str, Any]:
+    """Put text `above` pixels above a panel, flush left; `over` names the axes of the panel. `text` must be escaped."""
+    place = {"x": 0, "y": 1, "yshift": above, "xanchor": "left", "yanchor": "bottom"}
+    return label(text, palette, xref=over[0], yref=over[1], **place, **attributes)
+
+
+def label(text: str, palette: Palette, **attributes: Any) -> Trace:
+    """Put text into the drawing without an arrow; `text` must be escaped."""
+    return {
+        "text": text,
+        "showarrow": False,
+        "align": "left",
+        "font": {"size": 12, "color": palette.ink},
+        **attributes,
+    }
+
+
+def legend(palette: Palette, **attributes: Any) -> dict[str, Any]:
+    """Describe a horizontal legend; clicks on it hide nothing."""
+    return {
+        "orientation": "h",
+        "x": 0.5,
+        "xanchor": "center",
+        "yanchor": "top",
+        "bgcolor": "rgba(0, 0, 0, 0)",
+        "font": {"size": 12, "color": palette.ink},
+        "itemclick": False,
+        "itemdoubleclick": False,
+        "traceorder": "normal",
+        **attributes,
+    }
+
+
+# ---- The sheet on which a figure is drawn: colours, width, caption above and legend below.
+
+
+#: Traces and layout, the arguments of a plotly figure.
+Picture = dict[str, Any]
+
+#: Below this width in pixels, panels are stacked and labels are short.
+_NARROW = 620
+#: Height of a single panel of curves on wide and narrow pages, in pixels.
+_TALL, _LOW = 340, 280
+#: Width of a character of the caption in pixels, and minimum number of characters per line.
+_CHARACTER, _FEWEST = 7.6, 24
+#: Widths of a legend entry without its text and of a letter, and of a narrow column on a desktop, assumed if none is known; in pixels.
+_ENTRY, _LETTER, _USUAL = 48, 6.4, 560
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Colours, caption and width for a drawing.
+
+    Attributes
+    ----------
+    palette : Palette
+        The colours of the theme.
+    caption : tuple of str
+        Lines of plain text above the picture; empty without a caption.
+    width : int or None
+        Width available on the page, in pixels, if known.
+    """
+
+    palette: Palette
+    caption: tuple[str, ...] = ()
+    width: int | None = None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the page is so narrow that panels are stacked."""
+        return self.width is not None and self.width < _NARROW
+
+    @property
+    def panel_height(self) -> int:
+        """Height of a single panel of curves in pixels."""
+        return _LOW if self.narrow else _TALL
+
+    def picture(
+        self,
+        traces: Iterable[Trace],
+        *,
+        inner: int,
+        margins: tuple[int, int, int, int],
+        entries: bool = True,
+        above: int = 8,
+        air: int = 6,
+        legend_over: Literal["paper", "container"] = "paper",
+        annotations: Iterable[dict[str, Any]] = (),
+        **attributes: Any,
+    ) -> Picture:
+        """Lay out panels with the caption above and the legend below.
+
+        Parameters
+        ----------
+        traces : iterable of dict
+        inner : int
+            Height of all panels, in pixels.
+        margins : tuple of int
+            Pixels left of, right of, above (without the caption) and below (without the legend) the panels.
+        entries : bool
+            Whether to show a legend of the named traces.
+        above, air : int
+            Pixels between the panels and the caption, and extra height for the caption beyond its lines.
+        legend_over : {"paper", "container"}
+            Whether to centre the legend below the panels or on the page.
+        annotations : iterable of dict
+        **attributes
+            Axes, shapes and other entries of the layout.
+        """
+        left, right, top, bottom = margins
+        all_traces = list(traces)
+        # Wherever it is centred, a legend is at most as wide as the panels.
+        width = (self.width or _USUAL) - left - right
+        below = _legend_room(all_traces, width) if entries else 0
+        lines = self.caption_lines(left)
+        top += LINE * len(lines) + air if lines else 0
+        height = top + inner + bottom + below
+        legend_entries: dict[str, Any] = {"showlegend": False}
+        if below:
+            place = {"xref": legend_over, "yref": "container", "y": below / height}
+            # By default, plotly draws no legend for a single entry, and its space would stay empty.
+            legend_entries = {"legend": legend(self.palette, **place), "showlegend": True}
+        return {
+            "data": all_traces,
+            "layout": layout(
+                self.palette,
+                height=height,
+                margin={"l": left, "r": right, "t": top, "b": bottom + below},
+                annotations=[*caption_label(lines, self.palette, above=above), *annotations],
+                **legend_entries,
+                **attributes,
+            ),
+        }
+
+    def caption_lines(self, left: int) -> list[str]:
+        """Break the caption to fit right of the left margin, or to fit a phone if the width is not known."""
+        if self.width is None:
+            return wrapped(self.caption)
+        return wrapped(self.caption, max(_FEWEST, round((self.width - left) / _CHARACTER)))
+
+
+def _legend_room(traces: Iterable[Any], width: float) -> int:
+    """Estimate the height of a legend in pixels; plotly puts entries in one row, or in columns of equal width."""
+    names = [
+        str(t["name"])
+        for t in traces
+        if _entry(t, "name")
+        and _entry(t, "showlegend") is not False
+        and _entry(t, "visible") is not False
+    ]
+    if not names:
+        return 0
+    widths = [_ENTRY + _LETTER * len(re.sub("<[^>]*>", "", name)) for name in names]
+    lines = 1 if sum(widths) <= width else -(-len(names) // max(1, int(width / max(widths))))
+    return LINE * lines + 10
+
+
+def _entry(trace: Any, name: str) -> Any:
+    # plotly's own traces have no `get`.
+    return trace[name] if name in trace else None  # noqa: SIM401
+
+
+def with_legend_for(drawn: go.Figure, width: int) -> go.Figure:
+    """Adjust the space of the legend below a drawing to a width that only became known on the page.
+
+    Parameters
+    ----------
+    drawn : plotly.graph_objects.Figure
+        Drawn without a known width; changed in place.
+    width : int
+        Width of the whole drawing in pixels.
+    """
+    layout = drawn.layout
+    if layout.legend.yref != "container" or not layout.height or layout.legend.y is None:
+        return drawn
+    beside = (layout.margin.l or 0) + (layout.margin.r or 0)
+    below = round(layout.legend.y * layout.height)
+    change = _legend_room(drawn.data, width - beside) - below
+    layout.height += change
+    layout.margin.b += change
+    layout.legend.y = (below + change) / layout.height
+    return drawn
+
+
+# ---- Small square panels to be shown side by side on one scale: reliability diagrams and calibration maps.
+
+
+#: Margins of the square, and diameter of a circle for all rows, in pixels.
+_MARGINS, _CIRCLE = (54, 8, 8, 46), 26
+
+#: Height in pixels from which there are more ticks.
+_MANY_TICKS = 300
+
+
+def circles(x: FloatArray, y: FloatArray, share: FloatArray, p: Palette) -> Trace:
+    """Draw observed frequencies as circles with areas proportional to the rows; arrays have shape (M,)."""
+    return markers(
+        x,
+        y,
+        p.glaze(p.vermillion, 0.25),
+        size=np.maximum(4, _CIRCLE * np.sqrt(share)),
+        edge=p.vermillion,
+        edge_width=1.5,
+        customdata=100 * share,
+        hovertemplate="score %{x:.3f}, observed %{y:.3f}<br>%{customdata:.1f} % of the rows"
+        "<extra></extra>",
+    )
+
+
+def diagonal(p: Palette) -> Trace:
+    """Draw the diagonal, where score and frequency agree or a map changes nothing."""
+    ends = np.array([0.0, 1.0])
+    return line(ends, ends, p.ink, width=1, dash="4px,3px", hoverinfo="skip")
+
+
+def square(
+    traces: list[Trace], sheet: Sheet, height: int, x: str, y: str, **attributes: Any
+) -> Picture:
+    """Lay out a square panel; `height` is in pixels and includes the axes."""
+    p = sheet.palette
+    # Few ticks on a small square, so that tick labels do not touch the titles.
+    step = 0.25 if height >= _MANY_TICKS else 0.5
+    unit = {"range": [0, 1], "tickmode": "linear", "dtick": step, "tickformat": ".2~f"}
+    return sheet.picture(
+        traces,
+        inner=height - _MARGINS[2] - _MARGINS[3],
+        margins=_MARGINS,
+        entries=False,
+        xaxis=axis(p, x, size=12, standoff=6, **unit, constrain="domain"),
+        yaxis=axis(
+            p, y, size=12, standoff=6, **unit, scaleanchor="x", scaleratio=1, constrain="domain"
+        ),
+        **attributes,
+    )
+
+
+# ---- A caption above any drawn figure, so that the image itself says what it shows.
+
+
+#: plotly's default margin and height, used where a drawing sets none.
+_MARGIN, _HEIGHT = 80, 450
+#: Pixels between the caption and the former top of the drawing.
+_AIR = 8
+
+
+def captioned(
+    drawn: go.Figure, lines: Sequence[str], *, theme: Theme = "light", characters: int = 62
+) -> go.Figure:
+    """Add lines of text above a drawing, the first one bold; the panels keep their size.
+
+    Parameters
+    ----------
+    drawn : plotly.graph_objects.Figure
+        Changed in place.
+    lines : sequence of str
+        Plain text, escaped here.
+    theme : {"light", "dark"}
+    characters : int
+        Number that fits on a line; longer lines are broken.
+    """
+    broken = wrapped(lines, characters)
+    if not broken:
+        return drawn
+    layout, palette = drawn.layout, PALETTES[theme]
+    top = _MARGIN if layout.margin.t is None else round(layout.margin.t)
+    room = LINE * len(broken) + _AIR
+    for label in caption_label(broken, palette, above=top):
+        drawn.add_annotation(**label)
+    layout.margin.t = top + room
+    layout.height = (_HEIGHT if layout.height is None else layout.height) + room
+    return drawn
+
+
+# ---- Further curves or points in a figure of all rows: a subset of the rows, the rows before recalibration, another state.
+
+
+#: Role of the further curve or points, which determines how they are drawn.
+Role = Literal["selected", "pinned", "before"]
+F = TypeVar("F")
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay(Generic[F]):
+    """A figure, or an array of its values, to draw in addition to the main one.
+
+    Attributes
+    ----------
+    name : str
+        Name in the legend.
+    role : {"selected", "pinned", "before"}
+    content : figure or ndarray
+        The figure or values to draw.
+    """
+
+    name: str
+    role: Role
+    content: F
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityOverlay:
+    """Points of the non-empty bins of another reliability diagram, in ascending order.
+
+    Attributes
+    ----------
+    name : str
+        Name in the legend.
+    role : {"selected", "pinned", "before"}
+    mean_score, observed : ndarray of float64, shape (M,)
+        Mean score and share of hits per bin.
+    count : ndarray, shape (M,)
+        Rows per bin.
+    """
+
+    name: str
+    role: Role
+    mean_score: FloatArray
+    observed: FloatArray
+    count: FloatArray
+
+    @classmethod
+    def of_rows(cls, sample: Sample, sums: BinSums, rows: IntArray, name: str) -> Self:
+        """Bin some rows of a sample, given by their indices, in the bins of its diagram."""
+        events, weights = sample.scored, sample.weights
+        selected_events = BinaryEvents(events.score[rows], events.hit[rows])
+        row_weights = None if weights is None else weights[rows]
+        part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
+        filled = np.flatnonzero(part.count)
+        return cls(
+            name,
+            "selected",
+            part.confidence[filled],
+            part.accuracy[filled],
+            np.asarray(part.count[filled]),
+        )
+
+
+# ---- Thinning of long curves that keeps their extremes.
+
+
+#: Number of buckets of a drawn curve; a panel is a few hundred pixels wide.
+BUCKETS = 300
+
+
+def extremes(values: FloatArray, *, buckets: int = BUCKETS) -> IntArray:
+    """Return the ascending indices (P,) of both ends and of the minimum and maximum of each bucket of neighbours.
+
+    A curve through these points looks the same and has the same minimum and maximum.
+
+    Parameters
+    ----------
+    values : ndarray, shape (G,)
+        Values along the curve, whose extremes are kept.
+    buckets : int
+        Number of buckets; a curve of at most twice as many points is not thinned.
+    """
+    size = values.size
+    if size <= 2 * buckets:
+        return np.arange(size)
+    starts = np.arange(buckets) * size // buckets
+    sizes = np.diff(starts, append=size)
+    indices = [np.array([0, size - 1])]
+    for extreme in (np.minimum, np.maximum):
+        reached = np.flatnonzero(values == np.repeat(extreme.reduceat(values, starts), sizes))
+        bucket = np.searchsorted(starts, reached, side="right")
+        indices.append(reached[np.append(True, bucket[1:] != bucket[:-1])])
+    return np.unique(np.concatenate(indices))

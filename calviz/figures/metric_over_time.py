@@ -1,0 +1,245 @@
+"""Metric by period."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from calviz.comparison.study_results import OverTime, Period
+from calviz.core.blocks import FloatArray
+from calviz.core.entry_specs import RECALIBRATORS, Theme
+from calviz.core.events import Reduction
+from calviz.core.metric_spec import METRICS
+from calviz.core.words import capitalised, counted, p_value, plotly_text, shorten
+from calviz.figures.figure import NAME_LENGTH, Figure, facts
+from calviz.figures.marks import Overlay, Picture, Sheet, Trace, line, markers, outline, whiskers
+from calviz.figures.style import Palette, axis
+from calviz.verdicts.evaluation import scale_of, value_text
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+# ---- A metric over time, period by period.
+
+
+@dataclass(frozen=True, eq=False)
+class OverTimeLine(Figure):
+    """The periods of `calviz.over_time`, ready to draw.
+
+    Drawn from a result, not from predictions: `calviz.over_time` measures, this class draws.
+
+    Attributes
+    ----------
+    result : OverTime
+    """
+
+    result: OverTime
+
+    @classmethod
+    def compute(cls, result: OverTime) -> Self:
+        """Create the figure from the result."""
+        return cls(result)
+
+    def plot(
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+        beside: Sequence[Overlay[FloatArray]] = (),
+    ) -> go.Figure:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        theme, caption, width
+            See `Figure.plot`.
+        beside : sequence of Overlay
+            Values of other rows, such as a subset of these, shape (P,) each: one per period, nan where there is none.
+        """
+        return self._plotly_figure(theme, caption, width, beside=tuple(beside))
+
+    @property
+    def label(self) -> str:
+        """Label of the metric."""
+        return METRICS[self.result.metric].label
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per period."""
+        return dict(self.result.frame())
+
+    def caption(self) -> tuple[str, ...]:
+        """Name, rows and reduction."""
+        r = self.result
+        reduction = shorten(Reduction.of(r.reduction).label)
+        details = facts(None, counted(r.rows, "row"), reduction, f"{self.label} by {r.every}")
+        return shorten(r.name, NAME_LENGTH), details
+
+    def answer(self) -> str:
+        """Say whether the metric changes, and in which period most significantly."""
+        r = self.result
+        looked = counted(len(r.periods), "period")
+        if r.untested:
+            return capitalised(r.untested)
+        if not r.changed:
+            return f"No change of the {self.label} over {looked} beyond chance."
+        most = "; most surely" if len(r.changed) > 1 else ":"
+        verb = "differ" if len(r.changed) > 1 else "differs"
+        return (
+            f"In {len(r.changed):,} of {looked} the {self.label} {verb} from the others beyond chance"
+            f"{most} {self.sentence(r.changed[0])}."
+        )
+
+    def sentence(self, one: Period) -> str:
+        """Describe one period in words."""
+        value, expected = (
+            value_text(self.result.metric, v) for v in (one.result.value, one.expected)
+        )
+        return (
+            f"{one.name}, {value} where {expected} would be usual on {counted(one.rows, 'row')} "
+            f"({p_value(one.adjusted)}, adjusted for {len(self.result.periods)} periods)"
+        )
+
+    def past(self) -> str:
+        """Say what recalibration on past rows would have given; empty if it was not requested."""
+        r = self.result
+        if r.method is None:
+            return ""
+        name = RECALIBRATORS[r.method].label
+        if r.before is None or r.after is None:
+            return f"{name} could not be fitted on the past: {r.reason}"
+        outcome = ""
+        if r.difference is not None:
+            outcome = {
+                "better": ", better beyond noise",
+                "worse": ", worse beyond noise",
+                "tied": ", no difference beyond noise",
+            }[r.difference.verdict]
+        before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
+        # The first periods, on which it is fitted, are in the value of all rows but not in these two.
+        judged = sum(p.recalibrated is not None for p in r.periods)
+        where = (
+            f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
+            if judged < len(r.periods)
+            else ""
+        )
+        return (
+            f"{name}, fitted before each period on all rows until then, would have made the {self.label} {after} "
+            f"instead of {before}{where}{outcome}."
+        )
+
+    def describe(self) -> str:
+        """Say in plain words what the picture shows."""
+        parts = [
+            f"{self.label} of {shorten(self.result.name, NAME_LENGTH)} over time.",
+            self.answer(),
+        ]
+        return " ".join(filter(None, [*parts, self.past()]))
+
+
+# ---- How a metric over time is drawn.
+
+
+#: Margins of the panel left, right, above and below, in pixels; the last one if the names of the periods are written upright.
+_LEFT, _RIGHT, _TOP, _BOTTOM, _TURNED = 66, 20, 14, 40, 70
+#: Width of a letter, and of the drawing if it is not known, in pixels.
+_LETTER, _USUAL = 7, 700
+#: Number of period names that fit below the panel, on wide and narrow pages.
+_NAMES, _FEW = 12, 5
+
+
+def draw(figure: OverTimeLine, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
+    """Draw the periods in their order (see `OverTimeLine.plot`)."""
+    traces = [*_traces(figure, sheet.palette), *_others(figure, sheet.palette, beside)]
+    periods = figure.result.periods
+    step = max(1, -(-len(periods) // (_FEW if sheet.narrow else _NAMES)))
+    at = list(range(0, len(periods), step))
+    sign = scale_of(figure.result.metric)[1]
+    # The beginning of a period suffices to identify it.
+    names = [plotly_text(periods[i].name.split(" to ")[0], 16) for i in at]
+    room = (sheet.width or _USUAL) - _LEFT - _RIGHT
+    fit = len(names) * (2 + max(map(len, names), default=0)) * _LETTER <= room
+    return sheet.picture(
+        traces,
+        inner=sheet.panel_height,
+        margins=(_LEFT, _RIGHT, _TOP, _BOTTOM if fit else _TURNED),
+        xaxis=axis(
+            sheet.palette,
+            range=[-0.6, len(periods) - 0.4],
+            tickmode="array",
+            tickvals=at,
+            ticktext=names,
+        ),
+        yaxis=axis(sheet.palette, figure.label + (f", {sign}" if sign else ""), nticks=7),
+    )
+
+
+def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
+    r = figure.result
+    scale = scale_of(r.metric)[0]
+    x = np.arange(len(r.periods), dtype=np.float64)
+    floor = np.array(
+        [p.result.noise_floor.mean if p.result.noise_floor else np.nan for p in r.periods]
+    )
+    if np.isfinite(floor).any():
+        name = "Noise floor (calibrated)"
+        yield line(x, scale * floor, palette.muted, width=1.5, dash="2px,3px", name=name)
+    expected = np.array([p.expected for p in r.periods])
+    if np.isfinite(expected).any():
+        name = "Usual, if nothing changes"
+        yield line(x, scale * expected, palette.ink, width=1.5, dash="dash", name=name)
+    if any(p.recalibrated for p in r.periods):
+        after = np.array([p.recalibrated.value if p.recalibrated else np.nan for p in r.periods])
+        name = f"{RECALIBRATORS[r.method or ''].label}, fitted on the past"
+        yield {
+            **line(x, scale * after, palette.green, width=2, name=plotly_text(name, 60)),
+            "mode": "lines+markers",
+            "marker": {"size": 6, "color": palette.green, "symbol": "square"},
+            "hovertemplate": "%{y:.4~g}<extra>fitted on the past</extra>",
+        }
+    for changed in (False, True):
+        some = [i for i, p in enumerate(r.periods) if (p.adjusted <= r.level) == changed]
+        if not some:
+            continue
+        results = [r.periods[i].result for i in some]
+        value = [scale * f.value for f in results]
+        ends = [f.interval or (f.value, f.value) for f in results]
+        colour = palette.vermillion if changed else palette.blue
+        name = "Differs from the others beyond chance" if changed else "Each period, with 95 % CI"
+        yield markers(
+            some,
+            value,
+            colour,
+            size=9,
+            symbol="diamond" if changed else "circle",
+            name=name,
+            error_y=whiskers(
+                [scale * e[1] - v for e, v in zip(ends, value, strict=True)],
+                [v - scale * e[0] for e, v in zip(ends, value, strict=True)],
+                colour,
+                thickness=1.3,
+                width=4,
+            ),
+            customdata=[[plotly_text(r.periods[i].name, 40), r.periods[i].rows] for i in some],
+            hovertemplate="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows<extra></extra>",
+        )
+
+
+def _others(
+    figure: OverTimeLine, palette: Palette, beside: tuple[Overlay[FloatArray], ...]
+) -> Iterator[Trace]:
+    """Draw values of other rows as outlines, joined where neighbouring periods have values."""
+    scale = scale_of(figure.result.metric)[0]
+    for other in beside:
+        symbol, dash, colour = outline(other.role, palette)
+        name = plotly_text(other.name, 44)
+        x = np.arange(other.content.size, dtype=np.float64)
+        yield line(x, scale * other.content, colour, name=name, dash=dash, width=1.5) | {
+            "mode": "lines+markers",
+            "marker": {"symbol": symbol, "size": 9, "color": colour},
+            "hovertemplate": "%{y:.4~g}<extra>" + name + "</extra>",
+        }

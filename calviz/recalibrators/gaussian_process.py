@@ -1,0 +1,334 @@
+"""Gaussian-process calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+
+from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, sum_over_blocks
+from calviz.core.entry_specs import FloorChoice, Input, recalibrator
+from calviz.core.probabilities import Scores, softmax
+from calviz.core.temperature import fit_temperature
+from calviz.recalibrators import base as reasons_to_leave_out
+from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.maps import Numbers, fields
+from calviz.recalibrators.temperature_scaling import bound_warning
+
+# ---- A latent function with a Gaussian-process prior, shared by the classes, under a softmax likelihood.
+#
+# The function has one argument, so it can be represented on a grid: every pass over the data
+# reads the grid by interpolation and adds up its results on the grid. Inducing points, their
+# variational distribution and the kernel work on the grid only, never on the rows.
+
+
+GRID = 512
+_JITTER = 1e-6
+_FAR = 1e30
+_BLOCK_BYTES = 1 << 17
+
+
+def warp(x: FloatArray) -> FloatArray:
+    """Transform log-probabilities to the scale of the kernel: fine near 0, coarse far below."""
+    return -np.log1p(-np.minimum(x, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class LatentFit:
+    """The posterior of the latent function, on a grid.
+
+    Attributes
+    ----------
+    grid : ndarray, shape (G,)
+        Warped arguments, ascending.
+    mean, deviation : ndarray, shape (G,)
+        Posterior mean and standard deviation of the departure from the prior mean.
+    converged : bool
+    passes : int
+    """
+
+    grid: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    converged: bool
+    passes: int
+
+
+class LatentProblem:
+    """Evidence lower bound of a sparse variational Gaussian process (Wenger 2020).
+
+    Parameters
+    ----------
+    x : ndarray, shape (n, K)
+        Prior mean of the latent function at every (row, class) pair: scaled log-probabilities.
+    labels : ndarray of int, shape (n,)
+    inducing : int
+        Number of inducing points.
+    weights : ndarray, shape (n,), optional
+        Row weights: the power to which the likelihood of each row is raised.
+
+    Notes
+    -----
+    With q(f) normal at every pair, E log sum exp f <= log sum exp(mean + variance / 2) bounds the
+    likelihood from below, so no sampling is needed. Gradients are exact, except for central differences in the
+    two parameters of the kernel.
+    """
+
+    def __init__(
+        self, x: FloatArray, labels: IntArray, inducing: int, weights: FloatArray | None = None
+    ) -> None:
+        self.x, self.labels, self.inducing, self.weights = x, labels, inducing, weights
+        self.n = x.shape[0] if weights is None else float(weights.sum())
+        low = min(float(warp(np.asarray(x.min(), dtype=np.float64))), -1e-3)
+        self.grid = np.linspace(low, 0.0, GRID)
+        self.points = np.linspace(low, 0.0, inducing)
+        self.place = np.empty(x.shape, dtype=np.float32)
+        for rows in row_blocks(x):
+            # Slightly inside, so that the right neighbour is on the grid too.
+            at = (warp(x[rows]) - low) * ((GRID - 1) / -low)
+            self.place[rows] = np.clip(at, 0, GRID - 1.001)
+        self.label_counts = self._count_labels()
+        self.passes = 0
+
+    def _count_labels(self) -> FloatArray:
+        place = self.place[np.arange(self.labels.size), self.labels]
+        left = place.astype(np.intp)
+        right = place - left
+        on_left = 1 - right
+        if self.weights is not None:
+            on_left, right = on_left * self.weights, right * self.weights
+        counts = np.asarray(np.bincount(left, weights=on_left, minlength=GRID), np.float64)
+        counts[1:] += np.bincount(left, weights=right, minlength=GRID)[:-1]
+        return counts
+
+    def responsibilities(self, raised: FloatArray) -> tuple[float, FloatArray]:
+        """Return the sum over the rows of log sum exp(x + raised), and the probabilities added up on the grid."""
+        # A step of the search may overshoot by far; with a finite loss it is shortened again.
+        left_of = np.clip(raised, -_FAR, _FAR).astype(np.float32)
+        rise = np.append(np.diff(left_of), np.float32(0))
+        self.passes += 1
+
+        def work(rows: slice) -> FloatArray:
+            place = self.place[rows]
+            left = place.astype(np.int32)
+            right = place - left
+            u = self.x[rows] + left_of[left]
+            u += right * rise[left]
+            top = u.max(axis=1)
+            u -= top[:, None]
+            np.maximum(u, -80, out=u)
+            np.exp(u, out=u)
+            total = u.sum(axis=1)
+            logs = np.log(total)
+            u /= total[:, None]
+            if self.weights is not None:
+                weights = self.weights[rows]
+                logs, top, u = logs * weights, top * weights, u * weights[:, None]
+            flat = left.ravel()
+            on_right = (u * right).ravel()
+            sums = np.zeros(GRID + 1)
+            sums[:GRID] = np.bincount(flat, weights=u.ravel() - on_right, minlength=GRID)
+            sums[1:GRID] += np.bincount(flat, weights=on_right, minlength=GRID)[:-1]
+            sums[-1] = float(logs.sum(dtype=np.float64) + top.sum(dtype=np.float64))
+            return sums
+
+        total = sum_over_blocks(self.x, work, block_bytes=_BLOCK_BYTES)
+        return float(total[-1]), total[:-1]
+
+    def features(self, log_length: float, log_scale: float) -> tuple[FloatArray, FloatArray]:
+        """Return the matrix from whitened inducing values to values on the grid, (G, M), and the remaining prior variance."""
+        length, scale = np.exp(log_length), np.exp(log_scale)
+
+        def kernel(a: FloatArray, b: FloatArray) -> FloatArray:
+            return np.asarray(scale * np.exp(-0.5 * ((a[:, None] - b) / length) ** 2))
+
+        of_points = kernel(self.points, self.points)
+        of_points[np.diag_indices(self.inducing)] += _JITTER * scale
+        factor = cholesky(of_points, lower=True)
+        a = solve_triangular(factor, kernel(self.points, self.grid), lower=True).T
+        return a, np.maximum(scale - np.vecdot(a, a), 0)
+
+    def negative_bound(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the negative evidence lower bound per row, and its gradient."""
+        m = self.inducing
+        mean, lower = theta[:m], np.zeros((m, m))
+        triangle = np.tril_indices(m)
+        lower[triangle] = theta[m:-2]
+        diagonal = np.diag_indices(m)
+        lower[diagonal] = np.exp(lower[diagonal])
+        a, remaining = self.features(theta[-2], theta[-1])
+        spread = a @ lower
+        variance = remaining + np.vecdot(spread, spread)
+        latent = a @ mean
+        logs, r = self.responsibilities(latent + variance / 2)
+        kl = 0.5 * (np.vdot(lower, lower) + mean @ mean - m) - np.log(lower[diagonal]).sum()
+        # A wide prior on the kernel keeps it in a sensible range where the data say nothing.
+        prior = 0.5 * ((theta[-2] - 0.0) ** 2 + (theta[-1] + 1.0) ** 2) / 4
+        value = logs - self.label_counts @ latent + kl + prior
+        by_latent, by_variance = r - self.label_counts, r / 2
+        gradient = np.empty_like(theta)
+        gradient[:m] = a.T @ by_latent + mean
+        by_lower = 2 * a.T @ (by_variance[:, None] * spread) + lower
+        by_lower[diagonal] = by_lower[diagonal] * lower[diagonal] - 1
+        gradient[m:-2] = by_lower[triangle]
+        for i, centre in ((-2, 0.0), (-1, -1.0)):
+            moved = []
+            for sign in (1, -1):
+                shifted = theta[-2:].copy()
+                shifted[i] += sign * 1e-5
+                b, rest = self.features(*shifted)
+                bs = b @ lower
+                moved.append(by_latent @ (b @ mean) + by_variance @ (rest + np.vecdot(bs, bs)))
+            gradient[i] = (moved[0] - moved[1]) / 2e-5 + (theta[i] - centre) / 4
+        return value / self.n, gradient / self.n
+
+    def fit(self, max_passes: int) -> LatentFit:
+        """Maximise the bound."""
+        m = self.inducing
+        theta = np.zeros(m + m * (m + 1) // 2 + 2)
+        # Start from a narrow distribution: that of the prior would swamp the softmax.
+        rows, columns = np.tril_indices(m)
+        theta[m:-2][rows == columns] = np.log(0.1)
+        theta[-2:] = 0.0, -1.0
+        bounds = [(None, None)] * (theta.size - 2) + [(-2.0, 3.0), (-6.0, 4.0)]
+        minimum = minimize(
+            self.negative_bound,
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxfun": max_passes, "maxiter": max_passes, "ftol": 1e-6, "gtol": 1e-6},
+        )
+        lower = np.zeros((m, m))
+        lower[np.tril_indices(m)] = minimum.x[m:-2]
+        lower[np.diag_indices(m)] = np.exp(lower[np.diag_indices(m)])
+        a, remaining = self.features(minimum.x[-2], minimum.x[-1])
+        spread = a @ lower
+        return LatentFit(
+            self.grid,
+            a @ minimum.x[:m],
+            np.sqrt(remaining + np.vecdot(spread, spread)),
+            bool(minimum.success),
+            self.passes,
+        )
+
+
+# ---- Gaussian-process calibration: one latent function of the log-probability, shared by all classes.
+
+
+@recalibrator(
+    key="gp",
+    label="Gaussian-process calibration",
+    family="Non-parametric",
+    accuracy_preserving=False,
+    needs="log-probabilities",
+    reference="Wenger et al. 2020",
+    formula=r"\mathrm{softmax}(f(\log p_1), \dots, f(\log p_K)),\ f \sim \mathrm{GP}",
+    left_out=reasons_to_leave_out.variant("it takes longest of all."),
+)
+class GaussianProcess(BaseRecalibrator):
+    """A latent function shared by all classes, with a Gaussian-process prior centred on temperature scaling, under a softmax likelihood.
+
+    Inference is sparse and variational: inducing points, no sampling. The map uses the posterior mean of the function. The paper does
+    not cover row weights; here the likelihood of a row is raised to the power of its weight, and the weights are scaled to add up to
+    Kish's effective sample size.
+
+    Parameters
+    ----------
+    inducing : int
+        Number of inducing points.
+    max_pairs : int
+        Largest number of (row, class) pairs to fit on; larger data are thinned to evenly spaced rows.
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    scale_ : float
+        Slope of the prior mean, 1/T.
+    grid_, latent_, deviation_ : ndarray, shape (G,)
+        Posterior mean and standard deviation of the departure from the prior mean, on a grid of ``-log(1 - log(p) / T)``.
+    """
+
+    fitted = fields(
+        scale_=Numbers(above=0),
+        grid_=Numbers(("M",), ascending=True),
+        latent_=Numbers(("M",)),
+        deviation_=Numbers(("M",), least=0),
+    )
+    scale_: float
+    grid_: FloatArray
+    latent_: FloatArray
+    deviation_: FloatArray
+
+    def __init__(
+        self,
+        *,
+        inducing: int = 10,
+        max_pairs: int = 500_000,
+        floor: FloorChoice = "auto",
+        input: Input = "probabilities",
+    ) -> None:
+        self.inducing = inducing
+        self.max_pairs = max_pairs
+        self.floor = floor
+        self.input = input
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        n, k = scores.shape
+        step = max(1, -(-n * k // self.max_pairs))
+        thinned_scores, thinned_labels = scores.every(step), labels[::step]
+        if step > 1:
+            self._warn(
+                f"fitted on one row in {step} ({thinned_labels.size:,} of {n:,}), to limit the time it takes."
+            )
+        thinned_weights = None if weights is None else weights[::step]
+        if thinned_weights is not None:
+            thinned_weights = thinned_weights * (
+                effective_number(thinned_weights) / thinned_weights.sum()
+            )
+        warm = fit_temperature(thinned_scores, thinned_labels, weights=thinned_weights)
+        warning = bound_warning(warm)
+        if warning:
+            self._warn(warning)
+        self.scale_ = 1 / warm.value
+        x = thinned_scores.block(slice(0, thinned_labels.size), np.float32)
+        x *= np.float32(self.scale_)
+        latent = LatentProblem(x, thinned_labels, self.inducing, thinned_weights).fit(
+            max_passes=300
+        )
+        self.grid_, self.latent_, self.deviation_ = latent.grid, latent.mean, latent.deviation
+        if not latent.converged:
+            self._warn(f"not converged after {latent.passes} passes.")
+
+    def _latent(self, log_p: FloatArray) -> FloatArray:
+        x = log_p * self.scale_
+        return x + np.interp(warp(x), self.grid_, self.latent_)
+
+    def curve(self, score: FloatArray) -> FloatArray:
+        """Return the latent function at probabilities of any shape."""
+        return self._latent(np.log(np.asarray(score, dtype=np.float64)))
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        return softmax(self._latent(block))
+
+    def _described(self) -> dict[str, Any]:
+        """Return the temperature, and the largest departure of the function from temperature scaling."""
+        return {
+            "temperature": 1 / self.scale_,
+            "largest_departure": float(np.abs(self.latent_ - self.latent_[-1]).max()),
+        }
+
+    def _source(self, name: str) -> str:
+        return f"""{name}_grid = {numpy_source.array(self.grid_)}
+{name}_latent = {numpy_source.array(self.latent_)}
+
+
+def {name}_of(log_p):
+    x = log_p * {self.scale_!r}
+    return softmax(x + np.interp(-np.log1p(-np.minimum(x, 0)), {name}_grid, {name}_latent))
+"""

@@ -1,0 +1,365 @@
+"""Bases of methods that map each class separately."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks
+from calviz.core.events import for_columns, rows_by_class
+from calviz.core.probabilities import Scores, ZeroFloor, row_sums
+from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.logistic_fits import (
+    BOUND,
+    FEATURES,
+    FeatureKind,
+    LogisticFit,
+    fit_logistic,
+    log_parts,
+    weighted_logistic,
+)
+from calviz.recalibrators.maps import (
+    UNCHANGED,
+    Numbers,
+    OnePerMap,
+    Piecewise,
+    ProbabilityMap,
+    Sizes,
+    fields,
+)
+
+# ---- Base of the methods that map the probability of each class separately, and normalise.
+
+
+#: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
+#: whose classes are all mapped to 0 would have no distribution.
+EPSILON = 1e-9
+#: Added for an exact 0 instead, or less if the row has smaller positive values: a 0 for the true class would have an infinite
+#: loss, this value has a log loss of 34.5.
+ADDED = ZeroFloor(1e-15, clips=False)
+
+
+class OneVsRest(BaseRecalibrator):
+    """Base of the methods with one map per class, a function of the probability of that class.
+
+    With two classes only class 1 has a map, and class 0 gets the remaining probability.
+    """
+
+    #: Each of these attributes is a list with one `Piecewise` per map.
+    fitted = fields(maps_=OnePerMap(ProbabilityMap()))
+    #: Multiple of the original probability that is added before normalising.
+    epsilon: ClassVar[float] = EPSILON
+    #: One map per class; with two classes, the map of class 1 alone.
+    maps_: list[Piecewise]
+
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        """Fit the map of class k to its probabilities, shape (n,), which may be overwritten; `hit_rows` are the rows labelled k."""
+        raise NotImplementedError
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        count = scores.shape[1]
+        hit_rows = rows_by_class(labels, count)
+        start = 1 if count == 2 else 0
+        maps: list[Piecewise] = [UNCHANGED] * (count - start)
+
+        def work(k: int, column: FloatArray) -> None:
+            if hit_rows[k].size:
+                maps[k - start] = self._fit_column(k, column, hit_rows[k])
+
+        for_columns(scores.whole(), work, start=start, wide=True)
+        self.maps_ = maps
+        self._warn_absent(
+            np.array([rows.size for rows in hit_rows]), "their probabilities are only normalised"
+        )
+        rows_needed = self._rows_needed()
+        if rows_needed and (small := sum(0 < rows.size < rows_needed for rows in hit_rows)):
+            self._warn(
+                f"{small} of {count} classes have fewer than {rows_needed} calibration rows: "
+                "their maps follow single rows."
+            )
+
+    def _weighted_column(
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        """Fit the map of class k to its probabilities, hits, and row weights above 0, shape (n,) each."""
+        raise NotImplementedError
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether `fit` supports unequal row weights."""
+        return type(self)._weighted_column is not OneVsRest._weighted_column
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        count = scores.shape[1]
+        start = 1 if count == 2 else 0
+        maps: list[Piecewise] = [UNCHANGED] * (count - start)
+
+        def work(k: int, column: FloatArray) -> None:
+            hit = labels == k
+            if hit.any():
+                maps[k - start] = self._weighted_column(k, column, hit, weights)
+
+        for_columns(scores.whole(), work, start=start, wide=True)
+        self.maps_ = maps
+        self._warn_absent(
+            np.bincount(labels, minlength=count), "their probabilities are only normalised"
+        )
+
+    def _rows_needed(self) -> int:
+        return 10
+
+    def _transform(self, scores: Scores, out: FloatArray) -> None:
+        start = 1 if scores.shape[1] == 2 else 0
+
+        def normalise(block: FloatArray, before: FloatArray) -> None:
+            if start == 1:
+                np.subtract(1, block[:, 1], out=block[:, 0])
+            before *= self.epsilon
+            block += ADDED.raise_zeros(before)
+            block /= row_sums(block)[:, None]
+
+        if scores.as_given:
+            for_columns(
+                scores.array,
+                lambda k, column: self.maps_[k - start](column),
+                start=start,
+                out=out,
+                wide=True,
+            )
+            for_row_blocks(out, lambda rows: normalise(out[rows], scores.block(rows)))
+            return
+
+        def work(rows: slice) -> None:
+            # In double precision: a step function would amplify the rounding of a softmax.
+            probs = scores.block(rows, np.float64)
+            mapped = np.empty_like(probs)
+            for k in range(start, probs.shape[1]):
+                mapped[:, k] = self.maps_[k - start](probs[:, k])
+            normalise(mapped, probs)
+            out[rows] = mapped
+
+        for_row_blocks(scores.array, work, block_bytes=1 << 21)
+
+    def _described(self) -> dict[str, Any]:
+        """Return the number of maps, their numbers of points, and the range of their values."""
+        sizes = [m.y.size for m in self.maps_]
+        return {
+            "maps": len(sizes),
+            "points": sum(sizes),
+            "most_points": max(sizes),
+            "lowest": min(float(m.y.min()) for m in self.maps_),
+            "highest": max(float(m.y.max()) for m in self.maps_),
+        }
+
+    def curve(self, score: FloatArray, k: int = 0) -> FloatArray:
+        """Return the map of class k (with two classes, of class 1) at scores of any shape, before normalisation."""
+        return self.maps_[0 if len(self.maps_) == 1 else k](np.asarray(score))
+
+    def _saved(self) -> dict[str, Any]:
+        return {name: [m.to_dict() for m in getattr(self, name)] for name in self.fitted}
+
+    def _source(self, name: str) -> str:
+        x = numpy_source.arrays([m.x for m in self.maps_])
+        y = numpy_source.arrays([m.y for m in self.maps_])
+        first = "1" if len(self.maps_) == 1 else "0"
+        return f"""{name}_x = {x}
+{name}_y = {y}
+
+
+def {name}_of(p):
+    out = np.empty_like(p)
+    for k, (x, y) in enumerate(zip({name}_x, {name}_y), start={first}):
+        if y.size == x.size:  # a line between points
+            out[:, k] = np.interp(p[:, k], x, y)
+        else:  # steps
+            out[:, k] = y[np.searchsorted(x, p[:, k], side="left")]
+    if len({name}_x) == 1:
+        out[:, 0] = 1 - out[:, 1]
+    added = {self.epsilon!r} * p
+    out += {ADDED.source("added")}
+    return out / out.sum(axis=1, keepdims=True)
+"""
+
+
+# ---- Base of the methods with one function of a probability, shared by all classes.
+
+
+class OneMap(BaseRecalibrator):
+    """Base of the methods whose fit is one piecewise function, `map_`."""
+
+    fitted = fields(map_=ProbabilityMap())
+    map_: Piecewise
+
+    def _described(self) -> dict[str, Any]:
+        """Return the number of points of the map, and the range of its values."""
+        y = self.map_.y
+        return {"points": int(y.size), "lowest": float(y.min()), "highest": float(y.max())}
+
+    def curve(self, score: FloatArray) -> FloatArray:
+        """Return the map at scores of any shape, before normalisation."""
+        return self.map_(np.asarray(score))
+
+    def _saved(self) -> dict[str, Any]:
+        return {"map_": self.map_.to_dict()}
+
+
+# ---- Base of the methods that map the log-odds of each class separately, and normalise.
+
+
+#: Largest absolute margin, by dtype, whose sigmoid is a normal (not a subnormal) number.
+FARTHEST: dict[Any, float] = {np.float32: 80.0, np.float64: 700.0}
+#: Multiple of the original probabilities that is added, so that a row whose classes all underflow still has a distribution.
+_LEAST = 1e-30
+
+
+class LogOddsMaps(BaseRecalibrator):
+    """Base of the methods with one margin per class, a function of log p and log(1 - p), whose sigmoid is the probability.
+
+    With two classes only class 1 has a map, and class 0 gets the remaining probability.
+    """
+
+    def _takes_logarithms(self) -> bool:
+        return True
+
+    def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
+        """Return the margins of a block from log p and log(1 - p), all of shape (b, C); the arguments may be overwritten."""
+        raise NotImplementedError
+
+    def _transform(self, scores: Scores, out: FloatArray) -> None:
+        def work(rows: slice) -> None:
+            out[rows] = normalised(self._margins(*log_parts(scores, rows)), scores, rows)
+
+        for_row_blocks(scores.array, work, block_bytes=1 << 17)
+
+    def _constants(self, name: str) -> str:
+        """Return source that defines the constants of the margin."""
+        raise NotImplementedError
+
+    def _margin(self, name: str) -> str:
+        """Return a source expression of the margin in ``log_p`` and ``log_rest``, shape (n, C)."""
+        raise NotImplementedError
+
+    def _source(self, name: str) -> str:
+        read = self._floor.source
+        return f"""{self._constants(name)}
+
+
+def {name}_of(p):
+    if p.shape[1] == 2:
+        p = {read("p")}
+        log_p, log_rest = np.log(p[:, 1:]), np.log(p[:, :1])
+    else:
+        top, rest = p.argmax(axis=1), 1 - p
+        rows = np.arange(len(p))
+        others = p.copy()
+        others[rows, top] = 0
+        rest[rows, top] = others.sum(axis=1)
+        log_p, log_rest = np.log({read("p")}), np.log({read("rest")})
+    margin = np.clip({self._margin(name)}, -700, 700)
+    if p.shape[1] == 2:
+        return np.concatenate([1 / (1 + np.exp(margin)), 1 / (1 + np.exp(-margin))], axis=1)
+    out = 1 / (1 + np.exp(-margin)) + {_LEAST!r} * p
+    return out / out.sum(axis=1, keepdims=True)
+"""
+
+
+def sigmoid(margin: FloatArray) -> FloatArray:
+    """Return 1 / (1 + exp(-margin)), without overflow."""
+    # Margins are limited so that the result is above 0: an exact 0 for the true class would have an infinite loss.
+    e = np.exp(-np.minimum(np.abs(margin), FARTHEST[margin.dtype.type]))
+    return np.asarray(np.where(margin >= 0, 1, e) / (1 + e))
+
+
+def normalised(margin: FloatArray, scores: Scores, rows: slice) -> FloatArray:
+    """Return normalised probabilities from the margins of a block, shape (b, C) to (b, K)."""
+    if margin.shape[1] == 1:
+        return np.concatenate([sigmoid(-margin), sigmoid(margin)], axis=1)
+    shares = sigmoid(margin)
+    p = scores.block(rows)
+    p *= _LEAST
+    shares += p
+    shares /= row_sums(shares)[:, None]
+    return shares
+
+
+# ---- Base of the methods that fit one logistic regression per class, and normalise.
+
+
+class LogisticMaps(LogOddsMaps):
+    """Base of Platt scaling, beta calibration and similar methods: one logistic regression per class."""
+
+    fitted = fields(coefficients_=Numbers(("D", "C")))
+    #: Shape (D, C): one column per class, or a single one with two classes; the last row holds the intercepts.
+    coefficients_: FloatArray
+    names: ClassVar[tuple[str, ...]]
+    kind: ClassVar[FeatureKind]
+    start: ClassVar[tuple[float, ...]]
+    non_negative: ClassVar[int] = 0
+    #: Whether an intercept is fitted; otherwise it is 0.
+    intercept: ClassVar[bool] = True
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        self._set_maps(self._fit_maps(scores, labels), scores, labels)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        cls = type(self)
+        maps = weighted_logistic(
+            scores,
+            labels,
+            weights,
+            FEATURES[cls.kind],
+            np.array(cls.start),
+            non_negative=cls.non_negative,
+            intercept=cls.intercept,
+        )
+        self._set_maps(maps, scores, labels)
+
+    def _set_maps(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
+        self.coefficients_ = maps.parameters
+        self._warn_absent(
+            np.bincount(labels, minlength=scores.shape[1]),
+            "their probabilities are only normalised",
+        )
+        if maps.separated.any():
+            self._warn(
+                f"the positive rows of {int(maps.separated.sum())} of {maps.separated.size} classes are "
+                f"perfectly separated from the others: any steeper map fits better, the search was stopped."
+            )
+        if np.abs(maps.parameters).max() >= BOUND:
+            self._warn(f"a coefficient is at the bound of {BOUND:,.0f}.")
+        if not maps.converged:
+            self._warn("not converged: the maps are the best that were found.")
+
+    def _fit_maps(self, scores: Scores, labels: IntArray) -> LogisticFit:
+        cls = type(self)
+        return fit_logistic(
+            scores,
+            labels,
+            FEATURES[cls.kind],
+            np.array(cls.start),
+            non_negative=cls.non_negative,
+            intercept=cls.intercept,
+        )
+
+    def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
+        theta = self.coefficients_.astype(log_p.dtype)
+        x = FEATURES[self.kind](log_p, log_rest)
+        margin = np.einsum("dbc,dc->bc", x, theta[:-1])
+        margin += theta[-1]
+        return np.asarray(margin)
+
+    def _sizes(self) -> Sizes:
+        return super()._sizes() | {"D": len(self.start)}
+
+    def _described(self) -> dict[str, Any]:
+        """Return the coefficients by name."""
+        rows = self.coefficients_ if self.intercept else self.coefficients_[:-1]
+        return {
+            name: row.tolist() if row.size > 1 else float(row[0])
+            for name, row in zip(self.names, rows, strict=True)
+        }
+
+    def _constants(self, name: str) -> str:
+        return f"{name}_w = {numpy_source.array(self.coefficients_)}"

@@ -1,0 +1,276 @@
+"""Platt, affine, beta, linear, quadratic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calviz.core.blocks import FloatArray, IntArray, row_blocks
+from calviz.core.entry_specs import FitFacts, FloorChoice, Input, recalibrator
+from calviz.core.probabilities import Scores
+from calviz.recalibrators import base as reasons_to_leave_out
+from calviz.recalibrators.logistic_fits import LogisticFit, log_parts
+from calviz.recalibrators.maps import Numbers, fields
+from calviz.recalibrators.per_class import LogisticMaps, sigmoid
+
+# ---- Platt scaling: a logistic regression on the log-odds.
+
+
+@recalibrator(
+    key="platt",
+    label="Platt scaling",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Platt 1999; Guo et al. 2017, section 4.1",
+    formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
+    left_out=reasons_to_leave_out.each_class_alone,
+    preselected=True,
+)
+class PlattScaling(LogisticMaps):
+    """A logistic regression of the label on the log-odds; with more than two classes fitted one-vs-rest, then normalised.
+
+    It uses log-odds rather than single logits, so that adding a constant to the logits of a row changes nothing.
+
+    Parameters
+    ----------
+    floor : float, "auto" or None
+        Value that a p or 1 - p of exactly 0 counts as in logarithms, as in `TemperatureScaling`.
+    input : {"probabilities", "logits"}
+        What X holds.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray, shape (2, C)
+        Slopes a and intercepts b; C is K, or 1 for two classes.
+    """
+
+    names = ("a", "b")
+    kind = "log-odds"
+    start = (1.0, 0.0)
+
+    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
+        self.floor = floor
+        self.input = input
+
+    def _margin(self, name: str) -> str:
+        return f"{name}_w[0] * (log_p - log_rest) + {name}_w[1]"
+
+
+# ---- Affine scaling: the name used in benchmarks for Platt scaling on log-odds.
+
+
+@recalibrator(
+    key="affine",
+    label="Affine scaling",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Berta et al. 2026; Platt 1999",
+    formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
+    left_out=reasons_to_leave_out.variant("it is Platt scaling under another name."),
+)
+class AffineScaling(PlattScaling):
+    """A factor and an offset for the log-odds, fitted by maximum likelihood: Platt scaling as defined here, under its other name.
+
+    Elsewhere, "Platt scaling" may also mean a fit on probabilities, or one with smoothed labels; this name is unambiguous.
+
+    Parameters
+    ----------
+    floor, input
+        As in `PlattScaling`.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray, shape (2, C)
+        Slopes a and intercepts b; C is K, or 1 for two classes.
+    """
+
+
+# ---- Beta calibration: a logistic regression on log p and log(1 - p) with separate slopes.
+
+
+@recalibrator(
+    key="beta",
+    label="Beta calibration",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Kull et al. 2017",
+    formula=r"\sigma\left(a \log p - b \log(1 - p) + c\right),\ a, b \ge 0",
+    left_out=reasons_to_leave_out.each_class_alone,
+    preselected=True,
+    mixed_up_to=20,
+)
+class BetaCalibration(LogisticMaps):
+    """A logistic regression on log p and -log(1 - p), which bends where Platt scaling cannot; fitted one-vs-rest, then normalised.
+
+    Parameters
+    ----------
+    floor, input
+        As in `PlattScaling`.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray, shape (3, C)
+        a, b (not negative) and c; C is K, or 1 for two classes.
+    """
+
+    names = ("a", "b", "c")
+    kind = "beta"
+    start = (1.0, 1.0, 0.0)
+    non_negative = 2
+
+    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
+        self.floor = floor
+        self.input = input
+
+    def _margin(self, name: str) -> str:
+        return f"{name}_w[0] * log_p - {name}_w[1] * log_rest + {name}_w[2]"
+
+
+# ---- Linear scaling: a factor for the log-odds.
+
+
+def _without_offset(facts: FitFacts) -> str:
+    """Why linear scaling is left out (see `RecalibratorSpec.left_out`)."""
+    if facts.classes == 2:
+        return "for two classes it is temperature scaling."
+    return reasons_to_leave_out.each_class_alone(facts)
+
+
+@recalibrator(
+    key="linear",
+    label="Linear scaling",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Berta et al. 2026; Guo et al. 2017, section 4.2",
+    formula=r"\sigma(a z),\ z = \log\frac{p}{1 - p}",
+    left_out=_without_offset,
+)
+class LinearScaling(LogisticMaps):
+    """A factor for the log-odds, fitted by maximum likelihood; with more than two classes fitted one-vs-rest, then normalised.
+
+    With two classes it is temperature scaling with T = 1 / a; a score of one half is unchanged.
+
+    Parameters
+    ----------
+    floor, input
+        As in `PlattScaling`.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray, shape (2, C)
+        Slopes a, and a row of zeros; C is K, or 1 for two classes.
+    """
+
+    names = ("a",)
+    kind = "log-odds"
+    start = (1.0, 0.0)
+    intercept = False
+
+    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
+        self.floor = floor
+        self.input = input
+
+    def _margin(self, name: str) -> str:
+        return f"{name}_w[0] * (log_p - log_rest)"
+
+
+# ---- Quadratic scaling: a logistic regression on the log-odds and their square.
+
+
+@recalibrator(
+    key="quadratic",
+    label="Quadratic scaling",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Berta et al. 2026",
+    formula=r"\sigma(a + b z + c z^2),\ z = \log\frac{p}{1 - p}",
+    left_out=reasons_to_leave_out.each_class_alone,
+    mixed_up_to=20,
+)
+class QuadraticScaling(LogisticMaps):
+    """A logistic regression of the label on the log-odds and their square, by maximum likelihood; fitted one-vs-rest, then normalised.
+
+    The parabola turns at ``z = -b / (2 c)``: if that is within the range of the calibration rows, the map is not monotone, and a
+    warning says so.
+
+    Parameters
+    ----------
+    floor, input
+        As in `PlattScaling`.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray, shape (3, C)
+        b, c and a; C is K, or 1 for two classes.
+    range_ : ndarray, shape (2, C)
+        The smallest and the largest log-odds of the calibration rows.
+    """
+
+    names = ("b", "c", "a")
+    kind = "quadratic"
+    start = (1.0, 0.0, 0.0)
+    fitted = fields(**LogisticMaps.fitted, range_=Numbers((2, "C"), ascending=True))
+    range_: FloatArray
+
+    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
+        self.floor = floor
+        self.input = input
+
+    def _set_maps(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
+        super()._set_maps(maps, scores, labels)
+        low, high = np.inf, -np.inf
+        for rows in row_blocks(scores.array):
+            z = np.subtract(*log_parts(scores, rows))
+            low, high = np.minimum(low, z.min(axis=0)), np.maximum(high, z.max(axis=0))
+        self.range_ = np.array([low, high], dtype=np.float64)
+        self._warn_of_turns()
+
+    def turns(self) -> FloatArray:
+        """Return the log-odds at which the map of each class turns, shape (C,); nan where that is outside the calibration rows."""
+        b, c = self.coefficients_[:2]
+        turns = np.full(b.shape, np.nan)
+        np.divide(-b, 2 * c, out=turns, where=c != 0)
+        low, high = self.range_
+        turns[~((low < turns) & (turns < high))] = np.nan
+        return turns
+
+    def _warn_of_turns(self) -> None:
+        turns = self.turns()
+        columns = np.flatnonzero(~np.isnan(turns))
+        if not columns.size:
+            return
+        k = int(columns[0])
+        subject = (
+            "the map is not monotone: it turns"
+            if turns.size == 1
+            else f"the maps of {columns.size} of {turns.size} classes are not monotone: that of column {k} turns"
+        )
+        side = "below" if self.coefficients_[1, k] > 0 else "above"
+        self._warn(
+            f"{subject} at a score of {_score(turns[k]):.4g}, and reverses the order of scores {side} that."
+        )
+
+    def _described(self) -> dict[str, Any]:
+        """Return the coefficients by name, and the scores at which the maps turn (None where they do not)."""
+        turns = [None if np.isnan(z) else _score(z) for z in self.turns()]
+        return super()._described() | {"turns_at": turns if len(turns) > 1 else turns[0]}
+
+    def _margin(self, name: str) -> str:
+        z = "(log_p - log_rest)"
+        return f"{name}_w[2] + {z} * ({name}_w[0] + {name}_w[1] * {z})"
+
+
+def _score(log_odds: float) -> float:
+    """Return the probability with these log-odds."""
+    return float(sigmoid(np.asarray(log_odds, dtype=np.float64)))

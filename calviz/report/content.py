@@ -1,0 +1,651 @@
+"""What sections consist of, what a report is about, presets."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+
+from calviz.comparison.comparison_results import TIED_SIGN, Comparison, ComparisonColumn, Mark
+from calviz.comparison.study_results import LearningCurve, ModelComparison, PredictionSets
+from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
+from calviz.core.metric_spec import DIRECTION_WORDS, FAMILIES, METRICS, Metric
+from calviz.core.predictions import Dataset
+from calviz.core.registry import Registry
+from calviz.core.words import p_number, shorten
+from calviz.data import Loaded, ReadingOptions
+from calviz.figures.figure import Figure
+from calviz.figures.hundred_squares import Bullet
+from calviz.report.json_results import plain
+from calviz.sample.cutoff_and_grades import decidable, grade_columns, grade_factor
+from calviz.sample.results import MetricResult, Slices
+from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import evaluate, first_metrics, verdict
+from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of, precision_words
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+# ---- The blocks that sections consist of: texts, numbers, tables and charts, independent of the format.
+
+
+#: Largest number of table rows shown on a page; the table's file holds all of them.
+MOST_ROWS = 1_000
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph of plain text."""
+
+    text: str
+    kind: ClassVar[str] = "text"
+
+
+@dataclass(frozen=True)
+class Note(Text):
+    """A paragraph in small print: how to read the block before it."""
+
+    kind: ClassVar[str] = "note"
+
+
+@dataclass(frozen=True)
+class Heading(Text):
+    """A heading inside a section."""
+
+    kind: ClassVar[str] = "heading"
+
+
+@dataclass(frozen=True)
+class Lead(Text):
+    """The main sentence, for readers in a hurry.
+
+    Attributes
+    ----------
+    tone : {"good", "bad", "open"}
+        Whether it is good news, bad news, or not decided.
+    below : str
+        A line of text below it.
+    """
+
+    tone: Literal["good", "bad", "open"] = "open"
+    below: str = ""
+    kind: ClassVar[str] = "lead"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values, one pair per line."""
+
+    items: tuple[tuple[str, str], ...]
+    kind: ClassVar[str] = "facts"
+
+
+@dataclass(frozen=True)
+class Cards:
+    """A few metrics in large type, their number of rows, and the verdict on these rows."""
+
+    results: tuple[MetricResult, ...]
+    rows: int
+    verdict: Verdict | None = None
+    kind: ClassVar[str] = "cards"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Findings, worst first."""
+
+    findings: tuple[Finding, ...]
+    kind: ClassVar[str] = "findings"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A name, what it means, and where it comes from."""
+
+    name: str
+    meaning: str
+    formula: str
+    source: str
+    facts: str = ""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A glossary."""
+
+    terms: tuple[Term, ...]
+    kind: ClassVar[str] = "terms"
+
+
+@dataclass(frozen=True, eq=False)
+class TableBlock:
+    """A table.
+
+    Attributes
+    ----------
+    key : str
+        Names its file.
+    title : str
+    shown : DataFrame of str
+        The cells as text.
+    numbers : DataFrame or None
+        The same for programs, with all digits; None stands for the texts.
+    right : sequence of str
+        Columns of `shown` that are right-aligned.
+    marks : mapping of (row, column name) to {"best", "second"}
+        Highlighted cells.
+    groups : mapping of int to str
+        Headings inside the table, by the index of the row below them.
+    folded : bool
+        Whether only its title is shown until a reader opens it.
+    bullets : sequence of Bullet or None
+        A small drawing of each row's number, beside its name, which the texts of the row repeat; empty for no drawings.
+    pictured : str
+        Heading of these drawings, which names the number they show if the row has several.
+    one_scale : bool
+        Whether these drawings share one scale, or each has its own.
+    """
+
+    key: str
+    title: str
+    shown: pd.DataFrame
+    numbers: pd.DataFrame | None = None
+    right: Sequence[str] = ()
+    marks: Mapping[tuple[int, str], Mark] = field(default_factory=dict)
+    groups: Mapping[int, str] = field(default_factory=dict)
+    folded: bool = False
+    bullets: Sequence[Bullet | None] = ()
+    pictured: str = ""
+    one_scale: bool = True
+    kind: ClassVar[str] = "table"
+
+    @property
+    def cut(self) -> str:
+        """Sentence about the rows left out on a page; empty if all are shown."""
+        left = len(self.shown) - MOST_ROWS
+        return f"{left:,} more rows are in {self.key}.csv." if left > 0 else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A drawn chart with its description and the table of its data.
+
+    Attributes
+    ----------
+    key : str
+        Names its image files.
+    title : str
+    alt : str
+        Description in words.
+    drawing : str
+        The plotly figure as JSON.
+    caption : tuple of str
+        Lines on the origin of the data that a saved image may include.
+    table : TableBlock
+    """
+
+    key: str
+    title: str
+    alt: str
+    drawing: str
+    caption: tuple[str, ...]
+    table: TableBlock
+    kind: ClassVar[str] = "chart"
+
+
+Block = Text | Facts | Cards | Findings | Terms | TableBlock | Chart
+
+#: Function that formats a value of a column as text.
+CellFormat = Callable[[Any], str]
+
+
+def chart(
+    figure: Figure,
+    *,
+    key: str,
+    title: str,
+    caption: Sequence[str],
+    formats: Mapping[str, tuple[str, CellFormat]],
+    rows: Sequence[int] | None = None,
+    **drawing: Any,
+) -> Chart:
+    """Draw a computed figure for a report.
+
+    Parameters
+    ----------
+    figure : Figure
+    key, title, caption
+        As in `Chart`.
+    formats : mapping of str to (str, callable)
+        Columns of its frame to show: the heading and the format of each.
+    rows : sequence of int, optional
+        Positions of the rows to show; all by default. The table's file holds all.
+    **drawing
+        Options of the figure's `plot`.
+    """
+    frame = figure.frame()
+    selected = frame if rows is None else frame.iloc[list(rows)]
+    shown = formatted(selected, formats)
+    right = [
+        heading
+        for name, (heading, _) in formats.items()
+        if pd.api.types.is_numeric_dtype(frame[name])
+    ]
+    some = "" if rows is None else f" ({len(selected):,} of {len(frame):,} points)"
+    table = TableBlock(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
+    drawn = plain_json(figure.plot(theme="light", **drawing))
+    return Chart(key, title, figure.describe(), drawn, tuple(caption), table)
+
+
+def formatted(frame: pd.DataFrame, formats: Mapping[str, tuple[str, CellFormat]]) -> pd.DataFrame:
+    """Write columns of a frame as texts, under the heading and in the format of each."""
+    return pd.DataFrame(
+        {heading: [write(v) for v in frame[name]] for name, (heading, write) in formats.items()}
+    )
+
+
+def plain_json(plotted: go.Figure) -> str:
+    """Convert a plotly figure to compact JSON, with six significant digits."""
+    values = plain(plotted.to_plotly_json(), digits=6)
+    return json.dumps(values, separators=(",", ":"), allow_nan=False)
+
+
+def spread(size: int, most: int, *also: int) -> list[int]:
+    """Choose positions of about `most` rows, evenly spread, including both ends and the positions in `also`."""
+    if size <= most:
+        return list(range(size))
+    even = np.linspace(0, size - 1, most).round().astype(int)
+    return sorted({*even.tolist(), *also})
+
+
+# ---- The subject of a report: rows of one model, how they are judged, and their origin.
+
+
+#: Sets of sections (`calviz.report.content`).
+Preset = Literal["clinical", "credit"]
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The file that the predictions come from.
+
+    Attributes
+    ----------
+    file : str
+        Its name, without folders.
+    size : int
+        Bytes.
+    digest : str
+        BLAKE2b of its bytes, in hexadecimal.
+    rows : int
+        Rows of the whole file.
+    recognised : str
+        How its format was recognised, in one sentence.
+    options : ReadingOptions
+        Options given for reading it.
+    repairs : tuple of str
+        Repairs made, in words.
+    notices : tuple of Finding
+        Findings from reading it.
+    """
+
+    file: str
+    size: int
+    digest: str
+    rows: int
+    recognised: str
+    options: ReadingOptions = field(default_factory=ReadingOptions)
+    repairs: tuple[str, ...] = ()
+    notices: tuple[Finding, ...] = ()
+
+    @classmethod
+    def of(cls, loaded: Loaded, options: ReadingOptions | None = None) -> Origin:
+        """Record the origin of loaded data."""
+        return cls(
+            file=loaded.file,
+            size=loaded.size,
+            digest=loaded.digest,
+            rows=loaded.recognition.rows,
+            recognised=loaded.recognition.sentence(),
+            options=options or ReadingOptions(),
+            repairs=tuple(loaded.repairs_made),
+            notices=tuple(loaded.notices),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A sample, its origin, and the results of long computations on it.
+
+    Attributes
+    ----------
+    sample : Sample
+        The rows and how they are judged; what is computed for the report is cached on it.
+    title : str
+        Its title; text from a person or a file, escaped wherever it is written.
+    error_bars : bool or None
+        Whether all metrics get intervals and noise floors; None: unless the data are large. The
+        headline metrics always get them.
+    origin : Origin or None
+    comparison : Comparison or None
+        Comparison of recalibrators on these data.
+    learning : LearningCurve or None
+        Their learning curve on these data.
+    models : ModelComparison or None
+        Comparison of this model with others.
+    slices : Slices or None
+        Slices of these rows; None for the usual ones.
+    preset : {"clinical", "credit"} or None
+        The guideline that the report follows.
+    cutoff : float or None
+        The cutoff for decisions.
+    grades : str or None
+        The group column that holds rating grades; None for the recognised one.
+    sets : PredictionSets or None
+        Prediction sets of these rows; None to compute them from two halves of the rows.
+    """
+
+    sample: Sample
+    _: KW_ONLY
+    title: str = ""
+    error_bars: bool | None = None
+    origin: Origin | None = None
+    comparison: Comparison | None = None
+    learning: LearningCurve | None = None
+    models: ModelComparison | None = None
+    slices: Slices | None = None
+    preset: Preset | None = None
+    cutoff: float | None = None
+    grades: str | None = None
+    sets: PredictionSets | None = None
+
+    @property
+    def name(self) -> str:
+        """The title, or the name of the data."""
+        return self.title or self.sample.data.name or "Predictions"
+
+    @property
+    def has_error_bars(self) -> bool:
+        """Whether all metrics get intervals and noise floors."""
+        return not self.sample.is_large if self.error_bars is None else self.error_bars
+
+    @property
+    def headline(self) -> Evaluation:
+        """The headline metrics with error bars, and the findings."""
+        return evaluate(self.sample, first_metrics(self.sample), ci=True, findings=True)
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """All metrics."""
+        options: dict[str, Any] = {} if self.cutoff is None else {"cutoff": self.cutoff}
+        return evaluate(self.sample, METRICS.keys(), ci=self.has_error_bars, **options)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether these probabilities can be trusted."""
+        return verdict(self.sample)
+
+
+# ---- Caption and width of the charts in sections.
+
+
+#: Width of a chart on the page in pixels; it fits A4 and US letter paper.
+WIDTH = 640
+
+
+def caption(subject: Subject, *more: str) -> tuple[str, ...]:
+    """Caption lines with the origin of a chart: name; rows, reduction and bins; file and digest."""
+    lines = [shorten(subject.name, 60), subject.sample.words, *more]
+    if subject.origin is not None:
+        lines.append(f"{shorten(subject.origin.file, 60)} · digest {subject.origin.digest[:16]}")
+    return tuple(lines)
+
+
+# ---- The definition of a report section, and the registry of sections.
+
+
+#: Fields of `Subject` that hold results of long computations.
+NeededWork = Literal["comparison", "learning", "models", "slices"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A registered section.
+
+    Attributes
+    ----------
+    key : str
+        The stable name by which it is requested.
+    title : str
+        Its heading.
+    place : int
+        Position: sections appear in ascending order.
+    summary : str
+        Its content in a few words.
+    make : callable
+        ``make(subject)`` yields its blocks; a section without blocks is left out. It raises `NotAvailable` with
+        the reason if there is nothing to show.
+    shared : bool
+        Whether it is the same for all parts of a report, and appears once at its end.
+    brief : bool
+        Whether it is also in the reports of commands that compare, if it is not empty there.
+    shows_result : {"comparison", "learning", "models", "slices"} or None
+        The field of `Subject` it shows, if that is the result of a computation the user requested.
+    """
+
+    key: str
+    title: str
+    place: int
+    summary: str
+    make: Callable[[Subject], Iterable[Block]]
+    shared: bool = False
+    brief: bool = False
+    shows_result: NeededWork | None = None
+
+
+SECTIONS: Registry[Section] = Registry("section")
+
+
+def brief() -> tuple[str, ...]:
+    """Return the keys of the sections of a report on a comparison."""
+    return tuple(section.key for section in SECTIONS if section.brief)
+
+
+def in_order() -> tuple[Section, ...]:
+    """Return all sections in the order of a report."""
+    return tuple(sorted(SECTIONS, key=lambda section: section.place))
+
+
+# ---- Sets of sections recommended by published guidelines.
+
+
+@dataclass(frozen=True)
+class PresetSections:
+    """The sections of a preset.
+
+    Attributes
+    ----------
+    label : str
+    sections : tuple of str
+        Keys of the sections, chosen by a published guideline.
+    source : str
+    """
+
+    label: str
+    sections: tuple[str, ...]
+    source: str
+
+
+PRESETS: dict[Preset, PresetSections] = {
+    # AUROC, calibration plot, net benefit, distribution of the probabilities by outcome.
+    "clinical": PresetSections(
+        "clinical",
+        (
+            "verdict",
+            "calibration-curve",
+            "decisions",
+            "metrics",
+            "comparison",
+            "provenance",
+            "definitions",
+        ),
+        "Van Calster et al. 2025, what every validation of a clinical prediction model should hold",
+    ),
+    "credit": PresetSections(
+        "credit",
+        (
+            "verdict",
+            "grades",
+            "calibration-curve",
+            "decisions",
+            "metrics",
+            "provenance",
+            "definitions",
+        ),
+        "ECB 2019, validation of internal models: calibration by grade, and discrimination",
+    ),
+}
+
+
+def sections_of(preset: str, subject: Subject | None = None) -> tuple[str, ...]:
+    """Return the keys of a preset's sections.
+
+    Raises
+    ------
+    OptionError
+        If there is no such preset, or `subject` lacks what the preset needs.
+    """
+    if preset not in PRESETS:
+        raise OptionError(f"there is no preset '{preset}'; known: {', '.join(PRESETS)}.")
+    if subject is not None:
+        try:
+            data = decidable(subject.sample).data
+        except NotAvailable as reason:
+            raise OptionError(f"the preset {preset}: {reason}") from None
+        if preset == "credit":
+            check_grades(data, subject.grades)
+    return PRESETS[preset].sections
+
+
+def check_grades(data: Dataset, column: str | None) -> None:
+    """Raise OptionError unless there is a column of rating grades: `column`, or a recognised one."""
+    if column is not None:
+        grade_factor(data, column)
+    elif not grade_columns(data):
+        others = ", ".join(shortened(name) for name in data.groups)
+        rest = (
+            f"if one of its group columns ({others}) holds grades, name it with --grades, or on the page Decisions"
+            if others
+            else "add one, such as 'grade'"
+        )
+        raise OptionError(
+            f"the preset credit needs a column of rating grades, and none of this file looks like one: {rest}."
+        )
+
+
+# ---- Metrics as tables: texts for people, fractions for programs.
+
+
+ResultsByKey = Mapping[str, MetricResult]
+#: Heading of the column on how close the numbers of a profile are to those of its rows.
+OF_ROWS = "of the rows"
+#: Columns of numbers, right-aligned.
+RIGHT = ("value", "95 % interval", "noise: mean", "noise: 95 %", "p-value")
+
+
+def families() -> tuple[str, ...]:
+    """Return the metric families in use, in order."""
+    names = dict.fromkeys(m.family for m in METRICS)
+    return tuple(sorted(names, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(names)))
+
+
+def texts(results: ResultsByKey) -> pd.DataFrame:
+    """Table of results as texts, one row per metric, formatted like the cards."""
+    table = pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
+    if any(r.exact is not None for r in results.values()):
+        # After the numbers, before the text columns.
+        table.insert(6, OF_ROWS, [precision_words(r) for r in results.values()])
+    return table
+
+
+def written_columns(results: ResultsByKey) -> pd.DataFrame:
+    """The same for a table grouped by family: without empty columns and without notes."""
+    table = texts(results).drop(columns=["family", "note"])
+    return table.loc[:, (table != "").any()]
+
+
+def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
+    written = Written(result)
+    unit = f" ({written.unit_words})" if written.unit_words else ""
+    floor, interval = result.noise_floor, result.interval
+    return {
+        "metric": name_of(result) + unit,
+        "value": written.value if result.available else "not available",
+        "95 % interval": ""
+        if interval is None
+        else f"{written.of(interval.low, unit=False)} to {written.of(interval.high)}",
+        "noise: mean": "" if floor is None else written.of(floor.mean),
+        "noise: 95 %": "" if floor is None else written.of(floor.q95),
+        "p-value": "" if floor is None else p_number(floor.p_value),
+        "better": DIRECTION_WORDS[metric.direction],
+        "family": metric.family,
+        "note": result.note or "" if result.available else result.reason or "undefined.",
+    }
+
+
+def numbers(results: ResultsByKey) -> pd.DataFrame:
+    """Table of results as fractions, one row per metric."""
+    table = pd.DataFrame(
+        {
+            "family": METRICS[r.key].family,
+            "metric": r.key,
+            "label": name_of(r),
+            "value": r.value,
+            "ci_low": r.interval.low if r.interval else math.nan,
+            "ci_high": r.interval.high if r.interval else math.nan,
+            "noise_mean": r.noise_floor.mean if r.noise_floor else math.nan,
+            "noise_q95": r.noise_floor.q95 if r.noise_floor else math.nan,
+            "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
+            "better": DIRECTION_WORDS[METRICS[r.key].direction],
+            "reason": "" if r.available else r.reason or "",
+            "note": r.note or "",
+        }
+        for r in results.values()
+    )
+    if any(r.exact is not None for r in results.values()):
+        table["exact"] = [r.exact for r in results.values()]
+        table["bound"] = [math.nan if r.bound is None else r.bound for r in results.values()]
+    return table
+
+
+# ---- The metrics of a comparison as columns of a report's table.
+
+
+def metric_columns(
+    columns: Sequence[ComparisonColumn], rows: Sequence[str]
+) -> tuple[dict[str, list[str]], dict[tuple[int, str], Mark]]:
+    """Return the texts by heading, and the marks of the cells.
+
+    Parameters
+    ----------
+    columns : sequence of ComparisonColumn
+    rows : sequence of str
+        Names of what is compared, in the order of the table.
+    """
+    texts: dict[str, list[str]] = {}
+    marks: dict[tuple[int, str], Mark] = {}
+    for column in columns:
+        texts[column.heading] = [
+            f"{column.text(row)}\u00a0{TIED_SIGN}" if column.is_tied(row) else column.text(row)
+            for row in rows
+        ]
+        for at, row in enumerate(rows):
+            if (mark := column.mark(row)) is not None:
+                marks[at, column.heading] = mark
+    return texts, marks

@@ -1,0 +1,417 @@
+"""Remedies, models, labels, time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from calviz.comparison.comparison_results import (
+    BASIS_WORDS,
+    BEST_IN_WORDS,
+    NOISELESS_WORDS,
+    TIED_WORDS,
+    Comparison,
+    ComparisonColumn,
+    MethodResult,
+    gain_words,
+    marks_words,
+    refit_words,
+)
+from calviz.comparison.over_time import over_time
+from calviz.comparison.study_results import (
+    LearningCurve,
+    ModelComparison,
+    OverTime,
+    caution,
+    headline,
+    ranked_by,
+)
+from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.errors import CalvizError
+from calviz.core.events import Reduction
+from calviz.core.metric_spec import METRICS, QUOTED, takes_weights
+from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
+from calviz.figures.corp import PARTS, MiscalibrationPlane
+from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
+from calviz.figures.learning_curve import LearningCurves
+from calviz.figures.metric_over_time import OverTimeLine
+from calviz.figures.model_differences import ModelDifferences
+from calviz.figures.reliability import Reliability
+from calviz.report.content import (
+    SECTIONS,
+    WIDTH,
+    Block,
+    CellFormat,
+    Chart,
+    Facts,
+    Heading,
+    Lead,
+    Note,
+    Section,
+    Subject,
+    TableBlock,
+    Text,
+    caption,
+    chart,
+    metric_columns,
+)
+from calviz.report.sections.diagrams import COLUMNS
+from calviz.sample.results import where_words
+from calviz.sample.sample import Sample
+from calviz.verdicts.evaluation import Written, scale_of, value_text
+
+# ---- Remedies: recalibrators side by side, on rows they were not fitted to.
+
+
+def make_comparison(subject: Subject) -> Iterator[Block]:
+    """Yield the table of methods, the ties with the best, and the diagrams before and after the best."""
+    comparison = subject.comparison
+    if comparison is None:
+        return
+    if comparison.in_sample:
+        yield Lead("In-sample: judged on the rows that the maps were fitted on.", "bad")
+    yield Facts(
+        (
+            *((("Slice", where_words(subject.sample.where)),) if subject.sample.where else ()),
+            ("Fitted on", f"{comparison.fit.rows:,} rows ({shorten(comparison.fit.how, 80)})"),
+            (
+                "Judged on",
+                f"{comparison.evaluation.rows:,} rows ({shorten(comparison.evaluation.how, 80)})",
+            ),
+            ("Reduction", shorten(Reduction.of(comparison.reduction).label, 100)),
+            ("Bins", comparison.bins_words),
+            ("Seed", str(comparison.seed)),
+        )
+    )
+    if comparison.advice is not None and comparison.criterion is not None:
+        yield Lead(f"{comparison.advice.headline}.", below=" ".join(comparison.advice.reasons))
+    keys = METRICS.in_table("methods")
+    columns = [column for column in comparison.columns(keys) if column.best]
+    yield _table(comparison, columns)
+    yield Note(
+        f"{marks_words()} Values are on the evaluation rows; lower is better for all but accuracy. {gain_words()}."
+        + (f" {MARKS_WORDS}" if comparison.criterion else "")
+        + (f" What is not told apart: {refit_words(comparison.refits)}." if comparison.tied else "")
+    )
+    labels = {m.key: m.label for m in comparison}
+    warnings = []
+    for remark in comparison.remarks(columns):
+        # Labels may contain commas.
+        names = "; ".join(labels[key] for key in remark.of)
+        if remark.metric is not None:
+            yield Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
+        elif remark.kind == "differences":
+            yield Note(remark.text)
+        else:
+            warnings.append((names, shorten(remark.text, 300)))
+    tied = [
+        (METRICS[key].label, "; ".join(labels[name] for name in names))
+        for key, names in comparison.tied.items()
+        if key in keys and len(names) > 1
+    ]
+    if tied:
+        yield Heading(TIED_WORDS[0].upper() + TIED_WORDS[1:])
+        yield Facts(tuple(tied))
+    if warnings:
+        yield Heading("Warnings of the fits")
+        yield Facts(tuple(warnings))
+    yield from _diagrams(subject, comparison)
+
+
+def _table(comparison: Comparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
+    methods = comparison.ready
+    columns, marks = metric_columns(metrics, [m.key for m in methods])
+    columns = {"method": [m.label for m in methods], **columns}
+    columns["predictions changed"] = [whole(m.predictions_changed) for m in methods]
+    digits = decimals_for(*(m.calibration_gain for m in methods), least=4, most=6)
+    columns["gain"] = [
+        f"{'≥ ' if m.gain_is_lower_bound else ''}{decimal(m.calibration_gain, digits)}"
+        for m in methods
+    ]
+    # Times are left out: they differ from run to run, while a report must not.
+    numbers = comparison.frame().drop(columns=["fit_seconds", "apply_seconds"]).reset_index()
+    frame, criterion = pd.DataFrame(columns), comparison.criterion
+    return TableBlock(
+        "comparison",
+        "Recalibrators",
+        frame,
+        numbers,
+        tuple(columns)[1:],
+        marks,
+        bullets=Bullet.column(m.metrics.get(criterion) for m in methods) if criterion else (),
+        pictured=METRICS[criterion].label if criterion else "",
+    )
+
+
+def _diagrams(subject: Subject, comparison: Comparison) -> Iterator[Block]:
+    before, pictured = comparison.methods.get(UNCALIBRATED), comparison.pictured
+    if before is None or pictured is None:
+        return
+    best, why = comparison[pictured[0]], pictured[1]
+    if best.calibrated is None:
+        return
+    yield Heading(f"Before and after {best.label}, which {why}")
+    for name, method in (("before", before), ("after", best)):
+        if method.calibrated is not None:
+            yield _diagram(subject, method, name)
+    accuracy = [Written(m.metrics["accuracy"]) for m in (before, best) if "accuracy" in m.metrics]
+    if len(accuracy) == 2:
+        yield Text(
+            f"Predictions changed: {whole(best.predictions_changed)} of {comparison.evaluation.rows:,}; accuracy "
+            f"{percent(accuracy[0].result.value)} before, {percent(accuracy[1].result.value)} after."
+        )
+
+
+def _diagram(subject: Subject, method: MethodResult, name: str) -> Chart:
+    assert method.calibrated is not None
+    diagram = Reliability.compute(subject.sample.with_data(method.calibrated))
+    return chart(
+        diagram,
+        key=f"reliability-{name}",
+        title=f"Reliability {name}: {method.label}",
+        caption=caption(subject, method.label),
+        formats=COLUMNS,
+        width=WIDTH,
+    )
+
+
+SECTIONS.register(
+    Section(
+        "comparison",
+        "Recalibration",
+        70,
+        "Methods side by side, where they were compared",
+        make_comparison,
+        brief=True,
+        shows_result="comparison",
+    )
+)
+
+
+# ---- Comparison of several models on the same rows.
+
+
+def make_models(subject: Subject) -> Iterator[Block]:
+    """Yield the best model, how rows were matched, the metrics, and the paired differences from the best."""
+    comparison = subject.models
+    if comparison is None:
+        return
+    keys = ranked_by(comparison)
+    if keys:
+        yield Text(headline(comparison, keys[0]))
+        warning = caution(comparison, keys[0])
+        if warning:
+            yield Text(warning)
+    for note in comparison.alignment.notes:
+        yield Note(shorten(note, 500))
+    columns = [c for c in comparison.columns(METRICS.in_table("rivals")) if c.best]
+    yield _table_models(comparison, columns)
+    if keys:
+        yield Note(
+            f"{marks_words()} Best in: {BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
+            f"Binned metrics: {comparison.bins_words}. {MARKS_WORDS}"
+        )
+    for remark in comparison.remarks(columns):
+        name = ", ".join(shorten(model, 60) for model in remark.of)
+        if remark.metric is not None:
+            yield Note(f"{METRICS[remark.metric].label} of {name}: {remark.text}")
+        elif remark.kind == "differences":
+            yield Note(remark.text)
+        else:
+            yield Text(f"{name}: {shorten(remark.text, 300)}")
+    drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])
+    best = comparison.ranking(keys[0])[0] if keys else ""
+    if drawn:
+        yield Note(f"Differences: {BASIS_WORDS[0].lower()}{BASIS_WORDS[1:]} {NOISELESS_WORDS}")
+    for key in drawn:
+        yield _differences(comparison, key, best)
+    yield _plane(comparison)
+
+
+def _plane(comparison: ModelComparison) -> Chart:
+    figure = MiscalibrationPlane.compute(comparison)
+    formats: dict[str, tuple[str, CellFormat]] = {
+        "model": ("model", lambda name: shorten(name, 60)),
+        **{part: (part, _four) for part in (*PARTS, "score")},
+    }
+    return chart(
+        figure,
+        key="models-plane",
+        title="Miscalibration against discrimination",
+        caption=figure.caption(),
+        formats=formats,
+        width=WIDTH,
+    )
+
+
+def _four(value: float) -> str:
+    return decimal(value, 4)
+
+
+def _table_models(comparison: ModelComparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
+    models = [m for m in comparison if m.ok]
+    columns, marks = metric_columns(metrics, [m.name for m in models])
+    columns = {"model": [shorten(m.name, 60) for m in models], **columns}
+    lead = next(iter(ranked_by(comparison)), None)
+    if lead is not None:
+        columns["best in"] = [
+            percent(m.best_share[lead], 0) if lead in m.best_share else "" for m in models
+        ]
+    return TableBlock(
+        "models",
+        "Models on the same rows",
+        pd.DataFrame(columns),
+        comparison.frame().reset_index(),
+        tuple(columns)[1:],
+        marks,
+        bullets=Bullet.column(m.metrics.get(lead) for m in models) if lead else (),
+        pictured=METRICS[lead].label if lead else "",
+    )
+
+
+def _differences(comparison: ModelComparison, metric: str, reference: str) -> Chart:
+    figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
+    scale, unit = scale_of(metric, difference=True)
+
+    def written(value: float) -> str:
+        return decimal(scale * value, 2 if unit else 4)
+
+    return chart(
+        figure,
+        key=f"models-{metric}",
+        title=f"{METRICS[metric].label}, minus that of {shorten(reference)}",
+        caption=figure.caption(),
+        formats={
+            "model": ("model", lambda name: shorten(name, 60)),
+            "difference": (f"difference ({unit})" if unit else "difference", written),
+            "low": ("95 % CI from", written),
+            "high": ("to", written),
+            "beyond_noise": ("beyond noise", str),
+        },
+        width=WIDTH,
+    )
+
+
+SECTIONS.register(
+    Section(
+        "models",
+        "Models side by side",
+        95,
+        "Which model, on the same rows",
+        make_models,
+        shared=True,
+        brief=True,
+        shows_result="models",
+    )
+)
+
+
+# ---- How many labels a recalibrator needs.
+
+
+def make_learning_curve(subject: Subject) -> Iterator[Block]:
+    """Yield the answer, the number of labels each method needs, and the curves."""
+    curve = subject.learning
+    if curve is None or not curve.methods:
+        return
+    drawn = sorted(METRICS.in_table("drawn"), key=lambda key: key != QUOTED)
+    keys = [key for key in drawn if key in curve.directions and curve.uncalibrated[key].available]
+    for at, key in enumerate(keys):
+        figure = LearningCurves.compute(curve, metric=key)
+        if at == 0:
+            yield Text(figure.answer())
+            for text in (*figure.warnings(), *map(figure.sentence, figure.needed())):
+                yield Text(text)
+        yield _chart(figure, curve)
+    rows = curve.rows_words(lambda how: shorten(how, 100))
+    yield Note(f"{rows} Binned metrics: {curve.bins_words}.")
+
+
+def _chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
+    def written(value: float) -> str:
+        return value_text(figure.metric, value)
+
+    label = METRICS[figure.metric].label
+    return chart(
+        figure,
+        key=f"learning-curve-{figure.metric}",
+        title=f"{label} by number of labels",
+        caption=figure.caption(),
+        formats={
+            "method": ("method", figure.label),
+            "rows": ("labels", whole),
+            "mean": (f"mean {label}", written),
+            "low": ("5 % of draws below", written),
+            "high": ("95 % below", written),
+            "draws": ("draws", whole),
+        },
+        width=WIDTH,
+    )
+
+
+SECTIONS.register(
+    Section(
+        "learning-curve",
+        "Labels needed",
+        72,
+        "How many labels recalibration needs",
+        make_learning_curve,
+        shows_result="learning",
+    )
+)
+
+
+# ---- Whether the probabilities stay calibrated over time.
+
+
+def make_over_time(subject: Subject) -> Iterator[Block]:
+    """Yield the log loss of each period, and recalibration on the past; nothing without times."""
+    sample = subject.sample
+    if sample.data.times is None:
+        return
+    try:
+        result = sample.once(_over_time)
+    except CalvizError as error:
+        yield Note(str(error))
+        return
+    figure = OverTimeLine.compute(result)
+    yield Text(figure.answer())
+    if figure.past():
+        yield Text(figure.past())
+
+    def written(value: float) -> str:
+        return value_text(result.metric, value)
+
+    yield chart(
+        figure,
+        key="over-time",
+        title=f"{figure.label} by {result.every}",
+        caption=caption(subject),
+        formats={
+            "period": ("period", str),
+            "rows": ("rows", whole),
+            "value": (figure.label, written),
+            "low": ("95 % CI from", written),
+            "high": ("to", written),
+            "noise_mean": ("noise", written),
+            "adjusted": ("adjusted p-value", p_number),
+        },
+        width=WIDTH,
+    )
+
+
+@takes_weights
+def _over_time(sample: Sample) -> OverTime:
+    return over_time(sample)
+
+
+SECTIONS.register(
+    Section(
+        "over-time",
+        "Over time",
+        66,
+        "Periods, changes, and recalibration on the past",
+        make_over_time,
+    )
+)

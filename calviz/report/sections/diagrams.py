@@ -1,0 +1,403 @@
+"""Where it is off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from calviz.core.errors import NotAvailable
+from calviz.core.words import (
+    counted,
+    decimal,
+    level_text,
+    p_number,
+    percent,
+    points,
+    points_decimals,
+    score_and_hit,
+    share_cell,
+    shorten,
+    signed_points,
+    two_shares,
+    whole,
+)
+from calviz.figures.bin_sensitivity import BinSensitivity
+from calviz.figures.calibration_map import CalibrationCurve
+from calviz.figures.class_bars import TITLES, ClassBars, Mode, headline, quick_redrawing
+from calviz.figures.corp import CorpDiagram
+from calviz.figures.cumulative_plot import Cumulative
+from calviz.figures.hundred_squares import Bullet
+from calviz.figures.net_benefit import DecisionLoss
+from calviz.figures.reliability import Reliability
+from calviz.figures.slice_gaps import SliceGaps
+from calviz.report.content import (
+    SECTIONS,
+    WIDTH,
+    Block,
+    CellFormat,
+    Chart,
+    Note,
+    Section,
+    Subject,
+    TableBlock,
+    Text,
+    caption,
+    chart,
+    formatted,
+    spread,
+)
+from calviz.sample.results import Slices
+from calviz.sample.slices import usual_slices
+
+# ---- Where the probabilities are off: the reliability diagram, and whether the choice of bins matters.
+
+
+#: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
+COLUMNS: dict[str, tuple[str, CellFormat]] = {
+    "low": ("above", decimal),
+    "high": ("up to", decimal),
+    "rows": ("rows", whole),
+    "mean_score": ("mean score", share_cell),
+    "observed": ("observed", share_cell),
+    "ci_low": ("95 % CI from", decimal),
+    "ci_high": ("to", decimal),
+    "band_low": ("calibrated from", decimal),
+    "band_high": ("to ", decimal),
+    "gap": ("gap (points)", signed_points),
+}
+
+
+def make_reliability(subject: Subject) -> Iterator[Block]:
+    """Yield the diagram with its bins, and the ECE by number of bins."""
+    diagram = subject.sample.once(Reliability.compute, curves=())
+    yield Text(_words(diagram))
+    yield chart(
+        diagram,
+        key="reliability",
+        title="Reliability diagram",
+        caption=caption(subject, diagram.caption()[-1]),
+        formats=COLUMNS,
+        width=WIDTH,
+    )
+    strip = subject.sample.once(BinSensitivity.compute)
+    formats: dict[str, tuple[str, CellFormat]] = {"bins": ("bins", whole)}
+    for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
+        formats[f"ece_{key}"] = (f"ECE, {words} (points)", lambda v: points(v, 2))
+        if strip.floor:
+            formats[f"floor_high_{key}"] = (f"noise 95 %, {words} (points)", lambda v: points(v, 2))
+    yield chart(
+        strip,
+        key="ece-by-bins",
+        title="ECE by number of bins",
+        caption=caption(subject),
+        formats=formats,
+        rows=[row for row, bins in enumerate(strip.counts.tolist()) if bins <= 20 or bins % 5 == 0],
+        width=WIDTH,
+    )
+
+
+def _words(diagram: Reliability) -> str:
+    score, hit = score_and_hit(diagram.reduction)
+    mean, observed = two_shares(diagram.overall_score, diagram.overall_observed)
+    decimals = points_decimals(diagram.ece)
+    text = (
+        f"The {score} is {mean}, the {hit} {observed}; the "
+        f"expected calibration error is {points(diagram.ece, decimals)} points"
+    )
+    if diagram.ece_interval is not None:
+        ends = " to ".join(points(v, decimals) for v in diagram.ece_interval)
+        text += f" ({level_text(diagram.level)} CI {ends})"
+    text += "."
+    if diagram.band is not None:
+        low, high = diagram.band
+        outside = int(np.count_nonzero((diagram.observed < low) | (diagram.observed > high)))
+        text += (
+            f" {outside:,} of {counted(diagram.bin.size, 'bin')} with rows "
+            f"{'lies' if outside == 1 else 'lie'} outside the range of a calibrated model."
+        )
+    return text
+
+
+SECTIONS.register(
+    Section(
+        "reliability",
+        "Reliability",
+        30,
+        "The diagram, its bins, and the ECE by number of bins",
+        make_reliability,
+        brief=True,
+    )
+)
+
+
+# ---- The flexible calibration curve, and its distance from the scores.
+
+
+#: Number of table rows on the page.
+ROWS = 21
+
+
+def make_calibration_curve(subject: Subject) -> Iterator[Block]:
+    """Yield the spline with its confidence band."""
+    figure = subject.sample.view(CalibrationCurve.compute)
+    yield Text(figure.describe().split(": ", 1)[-1])
+    yield chart(
+        figure,
+        key="calibration-curve",
+        title="Flexible calibration curve",
+        caption=caption(subject, figure.caption()[-1]),
+        formats={
+            "score": ("score", decimal),
+            "probability": ("observed", decimal),
+            "low": ("95 % band from", decimal),
+            "high": ("to", decimal),
+        },
+        rows=spread(figure.band.score.size, ROWS),
+        width=WIDTH,
+    )
+
+
+SECTIONS.register(
+    Section(
+        "calibration-curve",
+        "Calibration curve",
+        35,
+        "Observed frequency as a smooth function of the score",
+        make_calibration_curve,
+    )
+)
+
+
+# ---- Errors of the classes, compared with what a calibrated model would show.
+
+
+_KEYS: dict[Mode, str] = {
+    "predicted-class": "classes-predicted",
+    "one-vs-rest": "classes-one-vs-rest",
+    "true-class": "classes",
+}
+_COLUMNS: dict[str, tuple[str, CellFormat]] = {
+    "class": ("class", lambda name: shorten(name, 60)),
+    "rows": ("rows", whole),
+    "value": ("error (points)", signed_points),
+    "ci_low": ("95 % CI from", signed_points),
+    "ci_high": ("to", signed_points),
+    "band_low": ("calibrated from", signed_points),
+    "band_high": ("to ", signed_points),
+    "beyond": ("beyond it", signed_points),
+}
+
+
+def make_classwise(subject: Subject) -> Iterator[Block]:
+    """Yield the error of each class by predicted class, one-vs-rest, and by true class."""
+    views = {}
+    reason = ""
+    for mode in _KEYS:
+        try:
+            views[mode] = _bars(subject, mode)
+        except NotAvailable as error:
+            reason = str(error)
+    if not views:
+        raise NotAvailable(reason)
+    yield Text(headline(views.values())[0])
+    for mode, bars in views.items():
+        yield Text(bars.shares())
+        yield _chart(subject, bars, _KEYS[mode])
+    yield Note(
+        "Grey: the range of a perfectly calibrated model, adjusted for the number of classes. By true class it is not "
+        "centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave "
+        "to it."
+    )
+
+
+def _bars(subject: Subject, mode: Mode) -> ClassBars:
+    sample = subject.sample.top_label
+    return sample.view(ClassBars.compute, mode=mode, **quick_redrawing(sample))
+
+
+def _chart(subject: Subject, bars: ClassBars, key: str) -> Chart:
+    return chart(
+        bars,
+        key=key,
+        title=TITLES[bars.mode],
+        caption=caption(subject, TITLES[bars.mode]),
+        formats=_COLUMNS,
+        width=WIDTH,
+    )
+
+
+SECTIONS.register(
+    Section("classwise", "Classes", 50, "The error of each class against its noise", make_classwise)
+)
+
+
+# ---- The gap between scores and hits, without bins.
+
+
+#: Number of table rows on the page.
+CUMULATIVE_ROWS = 40
+
+
+def make_cumulative(subject: Subject) -> Iterator[Block]:
+    """Yield the four panels of Gupta et al., the isotonic curve, and the decision loss."""
+    figure = subject.sample.view(Cumulative.compute, estimate="smooth", seed=subject.sample.seed)
+    yield Text(figure.reading(subject.verdict))
+    yield chart(
+        figure,
+        key="cumulative",
+        title="Cumulative score and hits",
+        caption=caption(subject),
+        formats={
+            "fractile": ("share of rows", decimal),
+            "score": ("score up to", decimal),
+            "cumulative_score": ("cumulative score", decimal),
+            "cumulative_hits": ("cumulative hits", decimal),
+            "gap": ("gap (points)", signed_points),
+            "probability": ("probability of a hit", decimal),
+        },
+        rows=spread(figure.score.size, CUMULATIVE_ROWS, int(figure.maximum)),
+        width=WIDTH,
+    )
+    yield Note(
+        "Rows are sorted by score; from the lowest score upwards, the scores and the hits are summed up. For a calibrated "
+        "model the two sums stay together: the KS error is where they are furthest apart."
+    )
+    yield from _isotonic(subject)
+    yield from _decisions(subject)
+
+
+def _isotonic(subject: Subject) -> Iterator[Block]:
+    """Yield the probability of a hit as an isotonic curve, with both bands."""
+    figure = subject.sample.view(CorpDiagram.compute, seed=subject.sample.seed)
+    yield chart(
+        figure,
+        key="corp",
+        title="Isotonic probability of a hit",
+        caption=caption(subject),
+        formats={
+            "score": ("score", decimal),
+            "probability": ("probability of a hit", decimal),
+            "consistency_low": ("if calibrated from", decimal),
+            "consistency_high": ("if calibrated to", decimal),
+            "confidence_low": ("confidence band from", decimal),
+            "confidence_high": ("confidence band to", decimal),
+        },
+        rows=spread(figure.score.size, CUMULATIVE_ROWS),
+        width=WIDTH,
+    )
+    yield Note(figure.reading())
+
+
+def _decisions(subject: Subject) -> Iterator[Block]:
+    """Yield the cost of miscalibration at every cutoff."""
+    figure = subject.sample.view(DecisionLoss.compute, seed=subject.sample.seed)
+    yield chart(
+        figure,
+        key="decision-loss",
+        title="Decision loss",
+        caption=caption(subject),
+        formats={
+            "cutoff": ("cutoff", decimal),
+            "loss": ("loss, of the stake", lambda v: percent(v, 2)),
+            "calibrated_mean": ("mean if calibrated", lambda v: percent(v, 2)),
+            "calibrated_high": ("at most if calibrated", lambda v: percent(v, 2)),
+        },
+        rows=spread(figure.cutoff.size, CUMULATIVE_ROWS),
+        width=WIDTH,
+    )
+    yield Note(figure.reading())
+
+
+SECTIONS.register(
+    Section(
+        "cumulative",
+        "Cumulative & KS",
+        40,
+        "The bin-free panels, the KS error, and the isotonic curve",
+        make_cumulative,
+    )
+)
+
+
+# ---- For whom the probabilities are wrong: the groups of rows, and their pairs.
+
+
+_SLICES_COLUMNS: dict[str, tuple[str, CellFormat]] = {
+    "slice": ("slice", lambda name: shorten(name, 80)),
+    "rows": ("rows", whole),
+    "score": ("mean score", share_cell),
+    "hits": ("hits", share_cell),
+    "gap": ("gap (points)", signed_points),
+    "low": ("95 % CI from", signed_points),
+    "high": ("to", signed_points),
+    "p_value": ("p-value", p_number),
+    "adjusted_p_value": ("adjusted", p_number),
+    "off": ("off", lambda off: "yes" if off else ""),
+    "ece": ("ECE (points)", points),
+    "ece_noise": ("noise (points)", points),
+}
+
+
+def make_slices(subject: Subject) -> Iterator[Block]:
+    """Yield the slices with the strongest evidence of an error, and the table of all."""
+    if not subject.sample.data.groups:
+        return
+    slices = subject.slices or usual_slices(subject.sample)
+    if slices is None:
+        return
+    figure = SliceGaps.compute(slices)
+    yield Text(figure.answer())
+    if slices.slices:
+        yield chart(
+            figure,
+            key="slices-drawn",
+            title="The slices that are most surely off",
+            caption=caption(subject),
+            formats={
+                name: _SLICES_COLUMNS[name] for name in ("slice", "rows", "gap", "low", "high")
+            },
+            width=WIDTH,
+        )
+        yield _all(slices)
+    yield Note(_method_words(slices))
+
+
+def _all(slices: Slices) -> TableBlock:
+    frame = slices.frame()
+    shown = formatted(frame, _SLICES_COLUMNS)
+    right = [
+        heading for name, (heading, _) in _SLICES_COLUMNS.items() if name not in ("slice", "off")
+    ]
+    title = f"All {counted(len(frame), 'slice')}"
+    bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in slices.slices]
+    return TableBlock("slices", title, shown, frame, right, folded=True, bullets=bullets)
+
+
+def _method_words(slices: Slices) -> str:
+    against = (
+        "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
+    )
+    pairs = ", and pairs of them" if any(len(s.where) > 1 for s in slices.slices) else ""
+    text = (
+        f"Groups with at least {counted(slices.min_rows, 'row')}{pairs}, each tested against "
+        f"{against}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
+        f"Hochberg, at most {percent(slices.rate, 0)} false discoveries)."
+    )
+    if slices.small:
+        text += f" {counted(slices.small, 'slice')} with fewer rows not measured."
+    return " ".join(
+        [text, *(f"Left out: {shorten(reason, 200)}." for reason in slices.skipped[:5])]
+    )
+
+
+SECTIONS.register(
+    Section(
+        "slices",
+        "Slices",
+        55,
+        "For whom it is wrong, group by group",
+        make_slices,
+        shows_result="slices",
+    )
+)

@@ -1,0 +1,405 @@
+"""Verdict, metrics, definitions, provenance."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import partial
+from importlib import metadata
+from typing import Literal
+
+import pandas as pd
+
+from calviz.core.entry_specs import ConventionValue
+from calviz.core.errors import worst_first
+from calviz.core.events import DEFAULT_BINS, Reduction
+from calviz.core.metric_spec import DIRECTION_WORDS, METRICS
+from calviz.core.version import __version__
+from calviz.core.words import (
+    counted,
+    listed,
+    percent,
+    points_cell,
+    range_end,
+    share_intervals,
+    shorten,
+    signed_points,
+    whole,
+)
+from calviz.data import ReadingOptions
+from calviz.figures.convention_bars import EceByLibrary
+from calviz.figures.hundred_squares import Bullet, HundredSquares
+from calviz.report.content import (
+    RIGHT,
+    SECTIONS,
+    WIDTH,
+    Block,
+    Cards,
+    Facts,
+    Findings,
+    Heading,
+    Lead,
+    Note,
+    Section,
+    Subject,
+    TableBlock,
+    Term,
+    Terms,
+    Text,
+    caption,
+    chart,
+    families,
+    numbers,
+    written_columns,
+)
+from calviz.sample.results import LEVEL, RESAMPLES, where_words
+from calviz.verdicts import analysis
+from calviz.verdicts.analysis import conventions
+from calviz.verdicts.evaluation import alone, missing, remarks
+
+# ---- Whether these probabilities can be trusted: one sentence and five numbers.
+
+
+_TONES: dict[str, Literal["good", "bad", "open"]] = {
+    "over": "bad",
+    "under": "bad",
+    "mixed": "bad",
+    "off": "bad",
+    "calibrated": "good",
+}
+
+
+def make_verdict(subject: Subject) -> Iterator[Block]:
+    """Yield the verdict and the headline metrics."""
+    verdict = subject.verdict
+    tone = _TONES.get(verdict.direction, "open") if verdict.tells_apart else "open"
+    yield Lead(verdict.sentence, tone, subject.sample.words)
+    if verdict.other_view:
+        yield Text(verdict.other_view)
+    yield Cards(tuple(subject.headline), subject.sample.data.rows, verdict)
+    yield Note(
+        "Noise floor: what the number would be if the model were perfectly calibrated, with the same number of rows. "
+        f"Points are percentage points. {alone(verdict)}"
+    )
+
+
+SECTIONS.register(
+    Section(
+        "verdict",
+        "Verdict",
+        10,
+        "One sentence, and five metrics with their error bars",
+        make_verdict,
+        brief=True,
+    )
+)
+
+
+# ---- The verdict for readers who do not know the terms: five sentences and a picture.
+
+
+def make_explained(subject: Subject) -> Iterator[Block]:
+    """Yield the meaning of the verdict, what to do, and what is promised for a hundred rows."""
+    yield Text(" ".join(analysis.explain(subject.sample)))
+    if subject.verdict.rows > 1:
+        figure = HundredSquares.compute(subject.verdict)
+        share = partial(percent, decimals=figure.decimals)
+        yield chart(
+            figure,
+            key="of-a-hundred",
+            title="Of a hundred rows",
+            caption=caption(subject, "Of a hundred rows"),
+            formats={
+                "rows_of": ("Which rows", str),
+                "rows": ("Rows", whole),
+                "promised": ("Promised", share),
+                "happened": ("Happened", share),
+            },
+            width=WIDTH,
+        )
+
+
+SECTIONS.register(
+    Section(
+        "explained",
+        "In plain words",
+        15,
+        "Five sentences without a symbol, and a picture",
+        make_explained,
+    )
+)
+
+
+# ---- Findings, in plain words.
+
+
+def make_findings(subject: Subject) -> Iterator[Block]:
+    """Yield the findings from reading the file and from the checks, worst first."""
+    notices = subject.origin.notices if subject.origin else ()
+    findings = worst_first((*notices, *subject.headline.findings))
+    yield Findings(findings) if findings else Text("No check has anything to report.")
+
+
+SECTIONS.register(
+    Section(
+        "findings", "Findings", 20, "What the checks noticed, with codes", make_findings, brief=True
+    )
+)
+
+
+# ---- Every metric with its interval and its noise floor.
+
+
+def make_metrics(subject: Subject) -> Iterator[Block]:
+    """Yield one table of all metrics by family and, below it, why some have no value."""
+    evaluation = subject.evaluation
+    results = {
+        r.key: r for family in families() for r in evaluation if METRICS[r.key].family == family
+    }
+    available = {key: r for key, r in results.items() if r.available}
+    shown = written_columns(available)
+    right = [c for c in shown.columns if c in RIGHT]
+    bullets = [Bullet.of(r) for r in available.values()] if subject.has_error_bars else []
+    groups: dict[int, str] = {}
+    for row, key in enumerate(available):
+        if METRICS[key].family not in groups.values():
+            groups[row] = METRICS[key].family
+    yield TableBlock(
+        "metrics",
+        "All metrics",
+        shown,
+        numbers(results),
+        right,
+        groups=groups,
+        bullets=bullets,
+        one_scale=False,
+    )
+    yield Note(
+        "Noise: the same metric if the model were perfectly calibrated, with the same number of rows: its mean, and what "
+        "95 % of calibrated models stay below. p-value: how often such a model shows a value at least as "
+        f"extreme. Calibration metrics look at the {subject.sample.reduction.label}, binned ones at "
+        f"{subject.sample.bins_words} unless their name says otherwise; ECE², debiased, has bins of equal mass. "
+        f"{alone(subject.verdict)}"
+    )
+    if not subject.has_error_bars:
+        yield Note(
+            "The data are large: intervals and noise floors are computed for the headline metrics only."
+        )
+    if notes := remarks(results.values()):
+        yield Facts(notes)
+    if reasons := missing(results.values()):
+        yield Heading("Without a value")
+        yield Facts(reasons)
+
+
+SECTIONS.register(
+    Section(
+        "metrics", "All metrics", 80, "Every number, with interval and noise floor", make_metrics
+    )
+)
+
+
+# ---- Meaning, formula and source of each metric.
+
+
+def make_definitions(subject: Subject) -> Iterator[Block]:
+    """Yield one entry per metric, in the order of the table."""
+    ordered = [m for family in families() for m in METRICS if m.family == family]
+    yield Note("Score: the probability that the model gives; hit: whether its event happened.")
+    yield Terms(
+        tuple(
+            Term(
+                m.label,
+                m.summary.replace("``", ""),
+                m.formula,
+                m.reference,
+                f"better: {DIRECTION_WORDS[m.direction]}; range {range_end(m.bounds[0])} to {range_end(m.bounds[1])}",
+            )
+            for m in ordered
+        )
+    )
+
+
+SECTIONS.register(
+    Section(
+        "definitions",
+        "What the numbers mean",
+        100,
+        "Meaning, formula and source of each metric",
+        make_definitions,
+        shared=True,
+        brief=True,
+    )
+)
+
+
+# ---- The ECE of the same predictions by the defaults of other libraries, and why the numbers differ.
+
+
+_POINTS = partial(points_cell, decimals=2)
+
+
+def make_conventions(subject: Subject) -> Iterator[Block]:
+    """Yield one row per library: its value, the difference from calviz's, and the reason."""
+    values = conventions(subject.sample)
+    dots = EceByLibrary.of(values)
+    yield Text(dots.describe())
+    yield chart(
+        dots,
+        key="conventions-drawn",
+        title="ECE by library",
+        caption=caption(subject),
+        formats={
+            "library": ("library", str),
+            "call": ("function", str),
+            "value": ("ECE (points)", _POINTS),
+            "noise_mean": ("if calibrated (points)", _POINTS),
+        },
+        width=WIDTH,
+    )
+    available = [v for v in values if v.available]
+    shown = pd.DataFrame(
+        {
+            "library": [f"{v.convention.library} {v.convention.version}" for v in available],
+            "function": [v.convention.call for v in available],
+            "ECE (points)": [points_cell(v.value, 2) for v in available],
+            "minus calviz's": [signed_points(v.value - values.ece, 2) for v in available],
+            "why": [v.convention.why for v in available],
+        }
+    )
+    right = ("ECE (points)", "minus calviz's")
+    yield TableBlock("conventions", "Libraries", shown, values.frame().reset_index(), right)
+    yield Note(
+        "With the defaults of each library: calviz computes them with its own code, written from their documentation "
+        "and checked against the versions named."
+    )
+    missing = [v for v in values if not v.available]
+    if missing:
+        yield Heading("Without a value")
+        yield Facts(tuple(_reason(v) for v in missing))
+
+
+def _reason(v: ConventionValue) -> tuple[str, str]:
+    return f"{v.convention.library} {v.convention.call}", v.reason or "undefined."
+
+
+SECTIONS.register(
+    Section(
+        "conventions",
+        "What other libraries call ECE",
+        75,
+        "The same data's ECE by library",
+        make_conventions,
+    )
+)
+
+
+# ---- Data, settings and versions: everything needed to reproduce the numbers.
+
+
+#: Packages that determine numbers and charts.
+PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "plotly")
+
+
+def make_provenance(subject: Subject) -> Iterator[Block]:
+    """Yield the file, the rows, the settings and the versions."""
+    yield Heading("Data")
+    yield Facts(tuple(_data(subject)))
+    yield Heading("Settings")
+    yield Facts(tuple(_settings(subject)))
+
+
+def _data(subject: Subject) -> Iterator[tuple[str, str]]:
+    sample, origin = subject.sample, subject.origin
+    data = sample.data
+    if origin is not None:
+        yield "File", f"{shorten(origin.file, 200)} ({origin.size:,} bytes)"
+        yield "Digest", f"BLAKE2b {origin.digest}"
+        yield "Recognised", shorten(origin.recognised, 1_000)
+        options = (
+            ", ".join(_options(origin.options)) or "none: the format was recognised without options"
+        )
+        yield "Options given for the file", options
+        yield "Repairs", "; ".join(shorten(r, 200) for r in origin.repairs) or "none"
+    else:
+        yield "Fingerprint of the rows", data.fingerprint()
+    yield "Predictions", shorten(data.name, 100) or "without a name"
+    whole = f" of {origin.rows:,}" if origin is not None and origin.rows != data.rows else ""
+    yield "Evaluation rows", f"{data.rows:,}{whole}"
+    yield "Split", shorten(sample.split, 60) if sample.split is not None else "all rows"
+    if sample.where:
+        yield "Slice", where_words(sample.where)
+    names = f" ({listed(data.class_names, most=10)})" if data.class_names else ""
+    yield "Classes", f"{data.n_classes:,}{names}" if data.n_classes else "not in the file"
+    yield "Scores", data.kind
+
+
+def _options(options: ReadingOptions) -> Iterator[str]:
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if value != field.default:
+            words = ", ".join(value) if isinstance(value, tuple) else str(value)
+            yield f"{field.name.replace('_', ' ')}: {shorten(words, 200) or 'none'}"
+
+
+def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
+    sample = subject.sample
+    reduction = sample.reduction
+    yield "Reduction", f"{shorten(reduction.label, 100)} ({shorten(reduction.key, 100)})"
+    yield "Bins", sample.bins_words
+    yield "Seed", str(sample.seed)
+    yield "Resamples", f"{sample.resamples:,} for each interval and each noise floor"
+    # As in the finding about the worst bin: counts of weighted or clustered rows are scaled to their effective number.
+    of_bins = share_intervals(sample.data.alike)
+    yield (
+        "Intervals",
+        f"{100 * LEVEL:g} %, bootstrap, by the method that suits each metric; for bins, {of_bins}",
+    )
+    yield "Other than the defaults", ", ".join(_changed(subject)) or "nothing"
+    yield "Versions", ", ".join(_versions())
+
+
+def _changed(subject: Subject) -> Iterator[str]:
+    sample = subject.sample
+    if sample.split is not None:
+        yield f"split {shorten(sample.split, 60)}"
+    if sample.where:
+        yield f"slice {where_words(sample.where)}"
+    if sample.reduction != Reduction.default(sample.data):
+        yield f"reduction {shorten(sample.reduction.key, 60)}"
+    if sample.scheme != "equal-width":
+        yield f"scheme {sample.scheme}"
+    if sample.scheme != "sturges" and sample.bins != DEFAULT_BINS:
+        yield counted(sample.bins, "bin")
+    if sample.seed:
+        yield f"seed {sample.seed}"
+    if sample.resamples != RESAMPLES:
+        yield f"{sample.resamples:,} resamples"
+    if subject.error_bars is not None and subject.error_bars == sample.is_large:
+        yield f"error bars of all metrics {'on' if subject.error_bars else 'off'}"
+    if subject.origin is not None:
+        yield from (f"reading: {text}" for text in _options(subject.origin.options))
+
+
+def _versions() -> Iterator[str]:
+    yield f"calviz {__version__}"
+    yield f"Python {platform.python_version()}"
+    for package in PACKAGES:
+        try:
+            version = metadata.version(package)
+        except metadata.PackageNotFoundError:  # a report needs no pyarrow
+            continue
+        yield f"{package} {version}"
+
+
+SECTIONS.register(
+    Section(
+        "provenance",
+        "Data and provenance",
+        90,
+        "File, digest, settings and versions",
+        make_provenance,
+        brief=True,
+    )
+)

@@ -1,0 +1,641 @@
+"""Rows drawn again, with weights and clusters, and sums over them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csc_array, csr_array, issparse
+
+from calviz.core import p_values as skewed_sum_tails
+from calviz.core.blocks import BLOCK, FloatArray, IntArray, checkpoint, one_blas_thread, runs
+from calviz.core.errors import NotAvailable
+from calviz.core.events import BinaryEvents
+from calviz.core.metric_spec import Reweighting
+from calviz.core.row_columns import Factor
+from calviz.sample.results import kept_draw
+
+# ---- Bootstrap of sums per cell, which draws from the cells instead of the rows.
+
+
+def random_rows(rng: np.random.Generator, n: int, size: int) -> IntArray:
+    """Random integers from 0 to n - 1, uniform, shape (size,).
+
+    Multiplies random 32-bit integers, which is four times as fast as ``rng.integers``; the relative difference
+    between the probabilities of two numbers is below n / 2^32.
+    """
+    if n > 1 << 24:
+        return rng.integers(n, size=size)
+    wide = rng.integers(1 << 32, size=size, dtype=np.uint32).astype(np.uint64)
+    wide *= np.uint64(n)
+    wide >>= np.uint64(32)
+    return wide.view(np.int64)
+
+
+def resample_cells(
+    rng: np.random.Generator, cells: FloatArray, resamples: int
+) -> tuple[FloatArray, FloatArray]:
+    """Rows and totals per cell of samples drawn with replacement.
+
+    The numbers of rows are multinomial, exactly as if rows were drawn. Given its number of rows, the total of a
+    cell is drawn from a normal distribution with the cell's mean and variance: the mean and variance of every
+    sum are exact, higher moments only in the part that comes from differences between cells.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    cells : ndarray of float64, shape (3, C)
+        Number of rows, and total and total of squares of a quantity, per cell.
+    resamples : int
+        B, the number of samples to draw.
+
+    Returns
+    -------
+    rows, total : ndarray of float64, shape (B, C)
+    """
+    # Every cell takes equally long, so leave out empty ones.
+    filled = np.flatnonzero(cells[0])
+    rows, total, squares = cells[:, filled]
+    mean = total / rows
+    spread = np.sqrt(np.maximum(squares / rows - mean**2, 0))
+    drawn = rng.multinomial(int(rows.sum()), rows / rows.sum(), size=resamples).astype(np.float64)
+    totals = rng.standard_normal(drawn.shape)
+    totals *= np.sqrt(drawn)
+    totals *= spread
+    totals += drawn * mean
+    if filled.size == cells.shape[1]:
+        return drawn, totals
+    out = np.zeros((2, resamples, cells.shape[1]))
+    out[:, :, filled] = drawn, totals
+    return out[0], out[1]
+
+
+def resample_rows(rng: np.random.Generator, n: int, resamples: int) -> FloatArray:
+    """Number of times each of n rows occurs in each sample drawn with replacement, shape (B, n)."""
+    place = rng.integers(n, size=(resamples, n))
+    place += np.arange(0, resamples * n, n)[:, None]
+    times = np.bincount(place.ravel(), minlength=resamples * n)
+    return times.reshape(resamples, n).astype(np.float64)
+
+
+# ---- How many resamples are affordable in interactive use.
+
+
+#: Approximate time limit for one interval or noise floor, in nanoseconds.
+BUDGET = 4e9
+#: With fewer resamples than this, a 95 % interval is too imprecise.
+FEWEST_RESAMPLES = 100
+#: Approximate memory limit for the resamples of one interval or noise floor, in bytes.
+ROOM = 256 << 20
+#: Array entries (classes x bins x resamples) filled at a time: 32 MiB.
+PART_ENTRIES = 1 << 22
+
+
+def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0) -> int:
+    """The number of resamples that the budget allows, at most the number asked for.
+
+    Parameters
+    ----------
+    resamples : int
+        How many are wanted.
+    cost, start : float
+        Approximate time per resample, and before the first one, in nanoseconds.
+    size : int
+        Approximate number of bytes kept per resample, where that is much.
+
+    Raises
+    ------
+    NotAvailable
+        If the budget allows fewer than `FEWEST_RESAMPLES`, and fewer than are wanted.
+    """
+    allowed = min(
+        resamples,
+        int(max(BUDGET - start, 0) / max(cost, 1.0)),
+        ROOM // max(size, 1),
+    )
+    if allowed < min(FEWEST_RESAMPLES, resamples):
+        raise NotAvailable("these data are too large to resample this metric.")
+    return allowed
+
+
+def in_parts(resamples: int, cells: int) -> list[slice]:
+    """Split the resamples into slices, so that `cells` array entries per resample stay within `PART_ENTRIES` at a time."""
+    step = max(1, PART_ENTRIES // cells)
+    return [slice(start, start + step) for start in range(0, resamples, step)]
+
+
+# ---- Draws of weighted or clustered rows, as weights per row or per group of rows that are drawn together.
+
+
+#: Most (row, resample) pairs in all: large samples get fewer resamples.
+MOST_DRAWN_ROWS = 100_000_000
+#: More clusters than this, or more rows without clusters, are drawn in random groups: the sum over a group of independent ones
+#: has the variance of their sum, which is known to 1 % with this many groups.
+MOST_GROUPS = 1 << 14
+#: Bytes of draws that are cached for the next view: 1,000 resamples of `MOST_GROUPS` groups.
+KEPT_DRAW_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class RowDraws:
+    """How weighted or clustered rows are drawn.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    cluster : ndarray of int, shape (n,), or None
+        Cluster of each row, numbered from 0; None where rows are independent.
+    weights : ndarray, shape (n,), or None
+        Weights of the rows, with a mean of 1; None where all are equal.
+    """
+
+    n: int
+    cluster: IntArray | None = None
+    weights: FloatArray | None = None
+
+    @cached_property
+    def clusters(self) -> int:
+        """Number of clusters; the number of rows where there are no clusters."""
+        return self.n if self.cluster is None else int(self.cluster.max()) + 1
+
+    @property
+    def groups(self) -> int:
+        """Number of groups that are drawn: the clusters, or fewer where there are very many."""
+        return min(self.clusters, MOST_GROUPS)
+
+    @cached_property
+    def group(self) -> IntArray | None:
+        """The group of each row, shape (n,); None where each row is a group of its own."""
+        if self.clusters <= MOST_GROUPS:
+            return self.cluster
+        # Random, as the order of the rows may be meaningful.
+        place = np.random.default_rng(self.clusters).permutation(self.clusters) % MOST_GROUPS
+        return place if self.cluster is None else place[self.cluster]
+
+    def counts(self, rng: np.random.Generator, size: int) -> GroupWeights:
+        """Weights of the rows in samples drawn with replacement, shape (n, size)."""
+
+        def draw() -> GroupWeights:
+            return GroupWeights(self, self._times(rng, size).astype(np.float64))
+
+        # The same object for the same draws, so that sums made with it can be reused.
+        return kept_draw(self, f"counts {size}", rng, draw)
+
+    def _times(self, rng: np.random.Generator, size: int) -> IntArray:
+        """Number of times each group is drawn, shape (G, size); cached in few bytes, as every view starts from the same seed."""
+        kept: dict[str, tuple[IntArray, Any]] = self.__dict__.setdefault("_kept_times", {})
+        key = f"{size} {rng.bit_generator.state!r}"
+        if key in kept:
+            times, rng.bit_generator.state = kept[key]
+            return times
+        drawn = resample_rows(rng, self.groups, size).T
+        times = np.ascontiguousarray(drawn, dtype=np.min_scalar_type(int(drawn.max())))
+        if times.nbytes + sum(one.nbytes for one, _ in kept.values()) > KEPT_DRAW_BYTES:
+            kept.clear()
+        kept[key] = times, rng.bit_generator.state
+        return times
+
+    def signs(self, rng: np.random.Generator, size: int) -> GroupWeights:
+        """Random signs (1 or -1) of the rows, the same within a cluster, times their weights, shape (n, size)."""
+        signs = rng.integers(2, size=(size, self.groups), dtype=np.int8)
+        return GroupWeights(self, np.ascontiguousarray(signs.T) * 2.0 - 1.0)
+
+    def of_rows(self, per_row: FloatArray) -> FloatArray:
+        """Values per row, shape (n,) or (n, b), times the weights."""
+        if self.weights is None:
+            return per_row
+        return per_row * (self.weights if per_row.ndim == 1 else self.weights[:, None])
+
+    def affordable(self, resamples: int) -> int:
+        """Number of resamples that are made of this many rows, at most `resamples`."""
+        return min(resamples, max(FEWEST_RESAMPLES, MOST_DRAWN_ROWS // self.n))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupWeights:
+    """Weights of the rows in some resamples, shape (n, b): the times (or sign) that the group was drawn with, times the row's weight.
+
+    `RowSums` first adds up the rows of each group, then multiplies by the resamples. Everything else may use it as an array.
+
+    Attributes
+    ----------
+    rows : RowDraws
+    times : ndarray, shape (G, b)
+        Number of times that each group is drawn, or its sign.
+    """
+
+    rows: RowDraws
+    times: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of resamples."""
+        return self.rows.n, int(self.times.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the weights as an array."""
+        return self.times.dtype
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
+        group = self.rows.group
+        every = self.times if group is None else np.take(self.times, group, axis=0)
+        return np.asarray(self.rows.of_rows(every), dtype=dtype)
+
+    def __getitem__(self, at: tuple[slice, slice]) -> GroupWeights:
+        every, some = at
+        assert every == slice(None)
+        return GroupWeights(self.rows, self.times[:, some])
+
+    def astype(self, _: Any) -> GroupWeights:
+        """Return itself: sums are taken in double precision."""
+        return self
+
+    def sum(self, *, axis: int, dtype: Any = None) -> FloatArray:
+        """Sum over the rows, shape (b,)."""
+        assert axis == 0
+        return np.asarray(self.of_groups(np.ones((1, self.rows.n)))[0] @ self.times, dtype=dtype)
+
+    def of_groups(self, table: Any, rows: slice = slice(None)) -> Any:
+        """Sums of a table, shape (C, m), of the rows in a slice over those of each group with their own weights, shape (C, G)."""
+        draws, group = self.rows, self.rows.group
+        at = np.arange(draws.n)[rows] if group is None else group[rows]
+        own = np.ones(at.size) if draws.weights is None else draws.weights[rows]
+        members: Any = csr_array((own, at, np.arange(at.size + 1)), shape=(at.size, draws.groups))
+        # A sparse array on the left keeps a plain table from being copied.
+        return table @ members if issparse(table) else (members.T @ table.T).T
+
+
+#: Weights of rows, or numbers of times that each is drawn, shape (n, b).
+RowWeights = FloatArray | npt.NDArray[np.uint8] | GroupWeights
+
+
+def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
+    """The weights of the rows numbered `rows`, shape (m,), in each resample, shape (m, b)."""
+    if not isinstance(weights, GroupWeights):
+        chosen: FloatArray = np.asarray(weights[rows])
+        return chosen
+    draws = weights.rows
+    every = weights.times[rows if draws.group is None else draws.group[rows]]
+    return every if draws.weights is None else every * draws.weights[rows, None]
+
+
+# ---- Resampling of weighted or clustered rows: rows that count differently, and clusters of rows that depend on each other.
+#
+# A view of such rows is recomputed from weights per row, as paired resamples are (`calviz.core.metric_spec.Reweighting`):
+#
+# - *resamples* draw whole clusters with replacement (rows, where there are no clusters), times the weights of the rows;
+# - the residuals, hit minus score, of a *calibrated model* have a mean of 0. Without clusters labels are redrawn from the scores.
+#   With clusters the residuals of each whole cluster keep or change their sign at random (wild cluster bootstrap: Cameron,
+#   Gelbach & Miller 2008; Davidson & Flachaire 2008), so that the rows of a cluster stay as dependent as they are. Labels
+#   redrawn row by row would make the noise floor too low, and p-values too small.
+#
+# `row_draws` draws the rows, and `row_sums` adds them up.
+
+
+V = TypeVar("V", bound=Any)
+
+#: (group, resample) pairs held in memory at a time.
+PAIRS_AT_A_TIME = 1 << 22
+
+#: Reason given where a metric of such rows has no error bars.
+REFUSED = "this metric cannot be resampled by clusters or with weights."
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """How a view of weighted or clustered rows is resampled, and redrawn under calibration.
+
+    Attributes
+    ----------
+    sample : Sample
+    rows : RowDraws
+    reweighting : Reweighting or None
+        None where the view cannot be recomputed from weights.
+    """
+
+    sample: Any
+    rows: RowDraws
+    reweighting: Reweighting | None
+
+    def of_independent_rows(self) -> Drawing | None:
+        """How the view is drawn if rows do not depend on each other; None if they have no weights either."""
+        rows = replace(self.rows, cluster=None)
+        return None if rows.weights is None else replace(self, rows=rows)
+
+    def draw(self, view: V, draw: str, rng: np.random.Generator, resamples: int) -> V:
+        """Draw `resamples` views, as one with a leading axis; on one thread, as such matrix products are slower on several.
+
+        Raises
+        ------
+        NotAvailable
+            If the view cannot be drawn in this way.
+        """
+        if self.rows.clusters < 2:
+            raise NotAvailable("these rows are one cluster: there is nothing to resample.")
+        if self.reweighting is None or (draw != "bootstrap" and self.reweighting.redrawn is None):
+            raise NotAvailable(REFUSED)
+        with one_blas_thread():
+            return self._drawn(view, draw, rng, resamples, self.reweighting)
+
+    def _drawn(
+        self, view: V, draw: str, rng: np.random.Generator, resamples: int, reweighting: Reweighting
+    ) -> V:
+        reweighting.check(self.sample)
+        resamples = self.rows.affordable(resamples)
+        step = max(1, PAIRS_AT_A_TIME // (self.rows.groups if reweighting.grouped else self.rows.n))
+        sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
+        parts = []
+        if draw == "bootstrap":
+            reweighted = reweighting.make(self.sample, view)
+            for size in sizes:
+                checkpoint()
+                drawn = self.rows.counts(rng, size)
+                parts.append(reweighted(drawn if reweighting.grouped else np.asarray(drawn))(None))
+        else:
+            assert reweighting.redrawn is not None
+            redrawn = reweighting.redrawn(self.sample, view)
+            for size in sizes:
+                checkpoint()
+                parts.append(redrawn(rng, self.rows, size))
+        view_of_all: V = joined(parts)
+        return view_of_all
+
+
+def joined(views: list[V]) -> V:
+    """Join resampled views: the fields that differ between them (``DRAWN``) are concatenated along the first axis."""
+    first = views[0]
+    if len(views) == 1:
+        return first
+
+    def together(name: str) -> Any:
+        parts = [getattr(view, name) for view in views]
+        return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else joined(parts)
+
+    whole: V = replace(first, **{name: together(name) for name in first.DRAWN})
+    return whole
+
+
+# ---- Weighted sums over rows per cell, and sums of the hits that a calibrated model would have.
+
+
+#: Up to this many (cell, group) pairs, sums are kept as a dense table.
+_PLAIN_CELLS = 1 << 22
+
+
+class RowSums:
+    """Sums over rows, per cell, of values times the weights of the rows.
+
+    Parameters
+    ----------
+    cell : ndarray of int, shape (e,)
+        The cell of each entry.
+    cells : int
+        C, the number of cells.
+    *columns : ndarray, shape (e,), or None
+        Values to be summed; None stands for 1.
+    row : ndarray of int, shape (e,), optional
+        The row of each entry; if left out, every row has one entry, in order.
+    """
+
+    def __init__(
+        self,
+        cell: IntArray,
+        cells: int,
+        *columns: FloatArray | None,
+        row: IntArray | None = None,
+    ) -> None:
+        self._shape = len(columns), cells
+        self._cell, self._row, self._columns = cell, row, columns
+        self._tables: dict[RowDraws | None, tuple[Any, ...]] = {}
+
+    def __call__(self, weights: RowWeights) -> FloatArray:
+        """Sums of every column, shape (columns, C, b), for weights of shape (n, b)."""
+        rows = weights.rows if isinstance(weights, GroupWeights) else None
+        times: Any = weights.times if isinstance(weights, GroupWeights) else weights
+        if rows not in self._tables:
+            self._tables[rows] = tuple(
+                self._table(column, rows, weights) for column in self._columns
+            )
+        sums = [np.asarray(table @ times) for table in self._tables[rows]]
+        return np.stack(sums)
+
+    def once(self, weights: FloatArray | None = None) -> FloatArray:
+        """Sums of every column, shape (columns, C), for one weight per row, shape (n,), all 1 if left out."""
+        sums = np.zeros(self._shape)
+        for total, column in zip(sums, self._columns, strict=True):
+            entries = self._entries(column, weights)
+            for part in runs(0, self._cell.size, BLOCK):  # cells are converted to a wide type
+                own = None if entries is None else entries[part]
+                total += np.bincount(self._cell[part], own, minlength=total.size)
+        return sums
+
+    def _entries(self, column: FloatArray | None, weights: FloatArray | None) -> FloatArray | None:
+        if weights is None:
+            return column
+        own = weights if self._row is None else weights[self._row]
+        return own if column is None else own * column
+
+    def _table(
+        self, column: FloatArray | None, rows: RowDraws | None, weights: RowWeights
+    ) -> FloatArray | csr_array:
+        """Matrix that multiplies the weights of the rows or of their groups, shape (C, n) or (C, G)."""
+        cells = self._shape[1]
+        at = self._row
+        values, width = column, weights.shape[0]
+        if rows is not None:
+            values, width = self._entries(column, rows.weights), rows.groups
+            if rows.group is not None:
+                at = rows.group if at is None else rows.group[at]
+        if at is None:
+            at = np.arange(self._cell.size)
+        if cells * width <= _PLAIN_CELLS and cells * width <= 4 * at.size:
+            flat = self._cell.astype(np.intp) * width + at
+            return np.bincount(flat, values, minlength=cells * width).reshape(cells, width) * 1.0
+        # Entries of one cell and group may stay separate: products add them up.
+        small = self._cell.astype(np.min_scalar_type(cells))  # sorted by radix
+        order = np.argsort(small, kind="stable")
+        starts = np.append(0, np.cumsum(np.bincount(small, minlength=cells)))
+        entries = np.ones(order.size) if values is None else values[order].astype(np.float64)
+        return csr_array((entries, at[order], starts), shape=(cells, width))
+
+
+class HitSums:
+    """Sums per cell of the hits that a calibrated model would have.
+
+    Parameters
+    ----------
+    events : BinaryEvents
+    cell : ndarray of int, shape (n,)
+        The cell of each row.
+    cells : int
+        C, the number of cells.
+    """
+
+    def __init__(self, events: BinaryEvents, cell: IntArray, cells: int) -> None:
+        self._score = events.score.astype(np.float64)
+        self._hits = RowSums(cell, cells, None)
+        self._residual = RowSums(cell, cells, events.hit - self._score)
+        self._expected: FloatArray | None = None
+        self._cumulants: FloatArray | None = None
+        self._cell, self._cells = cell, cells
+
+    def __call__(self, rng: np.random.Generator, rows: RowDraws, size: int) -> FloatArray:
+        """Sums of `size` draws of all hits, shape (C, size); with clusters they are not integers.
+
+        Without clusters, up to `row_draws.MOST_GROUPS` rows are redrawn one by one. With more, the weighted hits of a cell are
+        drawn as a shifted gamma variable with their mean, variance and skewness.
+        """
+        if rows.cluster is not None:
+            mean = self._expected_hits(rows)
+            return np.asarray(mean[:, None] + self._residual(rows.signs(rng, size))[0])
+        if rows.groups == rows.n:
+            hits = (rng.random((self._score.size, size)) < self._score[:, None]).astype(np.float64)
+            return np.asarray(self._hits(rows.of_rows(hits))[0])
+        mean, variance, third = self._cumulants_of(rows)
+        return skewed_sum_tails.draws(rng, mean, variance, third, size)
+
+    def _expected_hits(self, rows: RowDraws) -> FloatArray:
+        """Weighted sum of the scores of each cell, shape (C,)."""
+        if self._expected is None:
+            self._expected = RowSums(self._cell, self._cells, self._score).once(rows.weights)[0]
+        return self._expected
+
+    def _cumulants_of(self, rows: RowDraws) -> FloatArray:
+        """Mean, variance and third cumulant of the weighted hits of each cell, shape (3, C)."""
+        if self._cumulants is None:
+            w = np.ones(rows.n) if rows.weights is None else rows.weights
+            p = np.clip(self._score, 0, 1)
+            spread = w * w * p * (1 - p)
+            columns = w * self._score, spread, w * spread * (1 - 2 * p)
+            self._cumulants = RowSums(self._cell, self._cells, *columns).once()
+        return self._cumulants
+
+
+# ---- Sums over rows of sparse tables times weights of the rows, some rows at a time.
+
+
+#: Rows whose tables are made at a time.
+TABLE_ROWS = 1 << 15
+#: Rows of dense tables that are summed in single precision, if there are many rows.
+SUMMED_ROWS = 1 << 9
+#: Tables of up to this many entries in all are kept for the next weights.
+KEPT_ENTRIES = 1 << 19
+
+#: Values per row, shape (C, b): sparse, or dense.
+RowTable = csc_array | FloatArray
+TableMaker = Callable[[slice], tuple[RowTable, ...]]
+
+
+class RowTables:
+    """Tables with a column per row, shape (C, n) each; those of a large sample are never all in memory.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    entries : int
+        Largest number of entries of a table, or of several that are needed together.
+    length : int
+        Number of rows whose tables are made at a time.
+    """
+
+    def __init__(self, n: int, *, entries: int, length: int = TABLE_ROWS) -> None:
+        self._n, self._length = n, length
+        self._kept: list[tuple[slice, tuple[RowTable, ...]]] | None = None
+        self._is_small = entries <= KEPT_ENTRIES
+
+    def products(self, make: TableMaker, weights: RowWeights) -> list[FloatArray]:
+        """``table @ weights`` for each table, shape (C, b), with weights of shape (n, b).
+
+        ``make(rows)`` returns the tables of a slice of the rows, shape (C, m) each; it is always the same function. It is not
+        an attribute, as it may hold the object that holds these tables, which would then not be freed at once.
+        """
+        if isinstance(weights, GroupWeights):
+            return self._products_of_groups(make, weights)
+        totals: list[FloatArray] = []
+        for rows, tables in self._blocks(make):
+            checkpoint()
+            of_rows: Any = weights[rows]
+            if of_rows.dtype == np.uint8:  # numbers of draws
+                of_rows = of_rows.astype(np.float32, order="C")
+            sums = [self._product(table, of_rows) for table in tables]
+            if not totals:
+                totals = sums
+                continue
+            # Sums of blocks are added in double precision.
+            totals = [np.asarray(total, dtype=np.float64) for total in totals]
+            for total, more in zip(totals, sums, strict=True):
+                total += more
+            del sums
+        return totals
+
+    def _product(self, table: RowTable, weights: FloatArray) -> FloatArray:
+        if issparse(table) or self._n <= self._length:
+            return np.asarray(table @ weights)
+        # Long sums in single precision would lose several digits.
+        parts = [table[:, rows] @ weights[rows] for rows in runs(0, weights.shape[0], SUMMED_ROWS)]
+        return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
+
+    def _products_of_groups(self, make: TableMaker, weights: GroupWeights) -> list[FloatArray]:
+        totals: list[Any] = []
+        for rows, tables in self._blocks(make):
+            checkpoint()
+            sums = [weights.of_groups(table, rows) for table in tables]
+            totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
+        return [np.asarray(total @ weights.times) for total in totals]
+
+    def _blocks(self, make: TableMaker) -> Iterator[tuple[slice, tuple[RowTable, ...]]]:
+        if self._kept is not None:
+            return iter(self._kept)
+        blocks = ((rows, make(rows)) for rows in runs(0, self._n, self._length))
+        if self._is_small:
+            self._kept = list(blocks)
+            return iter(self._kept)
+        return blocks
+
+
+def table_of_rows(values: FloatArray, cell: IntArray, cells: int) -> csc_array:
+    """Sparse table, shape (cells, b), with the same number of entries in each row of the sample: `values` and `cell` have shape (b,) or (b, g)."""
+    rows = values.shape[0]
+    starts = np.arange(rows + 1, dtype=np.int32) * np.int32(values.size // max(rows, 1))
+    entries = values.ravel(), cell.astype(np.int32, copy=False).ravel(), starts
+    return csc_array(entries, shape=(cells, rows))
+
+
+# ---- Folds of whole clusters: no row is evaluated by a fit that has seen a row of its own cluster.
+
+
+def fold_of_rows(clusters: Factor, folds: int) -> IntArray:
+    """Fold, 0..folds-1, of each row, shape (n,): clusters stay whole, and folds have (nearly) equal numbers of rows.
+
+    Clusters are assigned from the largest to the smallest, each to the fold with the fewest rows, as in scikit-learn's
+    ``GroupKFold``; clusters of equal size come in a random order that does not depend on the order of the rows.
+
+    Raises
+    ------
+    NotAvailable
+        For a single cluster.
+    """
+    sizes = np.bincount(clusters.codes, minlength=len(clusters.levels))
+    if np.count_nonzero(sizes) < 2:
+        raise NotAvailable(
+            "not available for a single cluster: it is cross-fitted, and all rows of a cluster belong to the same fold."
+        )
+    # Levels are in the order of their first rows, which must not matter.
+    named = np.array(sorted(range(sizes.size), key=clusters.levels.__getitem__), dtype=np.intp)
+    order = named[np.random.default_rng(0).permutation(named.size)]
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    loads = [(0, fold) for fold in range(folds)]
+    fold_of = np.empty(sizes.size, dtype=np.intp)
+    for cluster, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
+        rows, fold = loads[0]
+        fold_of[cluster] = fold
+        heapq.heapreplace(loads, (rows + size, fold))
+    return fold_of[clusters.codes]

@@ -1,1 +1,0 @@
-"""The parts of the page Arena: the contestants, the job, the leaderboard."""

@@ -1,1 +1,0 @@
-"""The parts of the page Metrics: the table, other libraries' conventions, and the export."""

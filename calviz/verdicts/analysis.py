@@ -1,0 +1,527 @@
+"""Evaluate, verdict, explain, conventions, audit, scorer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self, get_args
+
+import numpy.typing as npt
+
+from calviz.core.entry_specs import Conventions
+from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.events import Reduction
+from calviz.core.limits import check_choice, check_whole
+from calviz.core.metric_spec import METRICS, Metric, Parameter, badness, takes_weights
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.core.profile import Profile
+from calviz.core.row_columns import Factor
+from calviz.metrics.other_libraries import measure
+from calviz.sample.binning import Scheme
+from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
+from calviz.sample.results import LEVEL, RESAMPLES
+from calviz.sample.sample import Sample
+from calviz.sample.true_classes import class_table
+from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
+from calviz.verdicts.sentence import explained
+from calviz.verdicts.sentence import verdict as verdict_on
+from calviz.verdicts.size_checks import find
+
+# ---- `evaluate`, `verdict`, `explain` and `conventions`, which the app, the command line and the report all call.
+
+
+def first_metrics(sample: Sample) -> tuple[str, ...]:
+    """Keys of the main metrics: the cards of the Overview page and of a report, by default."""
+    return "accuracy", sample.ece_key, "mcs", "nll", "brier"
+
+
+#: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page
+#: Decisions and in that section of a report.
+VALIDATION_METRICS = (
+    "auroc",
+    "auprc",
+    "oe_ratio",
+    "calibration_in_the_large",
+    "calibration_slope",
+    "ici",
+)
+
+
+def evaluate(
+    data: Dataset | Sample | Profile,
+    metrics: Iterable[str] | None = None,
+    *,
+    reduction: Reduction | str | None = None,
+    split: str | None = None,
+    ci: bool = False,
+    noise_floor: bool | None = None,
+    level: float = LEVEL,
+    interval: IntervalChoice = "own",
+    resamples: int | None = None,
+    seed: int | None = None,
+    classes: bool | None = None,
+    findings: bool | None = None,
+    bins: int | None = None,
+    scheme: Scheme | None = None,
+    clusters: str | Factor | npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Compute metrics of one set of predictions.
+
+    A metric's numbers depend only on the data, its options and the seed, not on which other
+    metrics are requested or in which order. Results for a `Sample` are cached with it.
+
+    Parameters
+    ----------
+    data : Predictions, ConfidencePredictions, Profile or Sample
+        With a sample, arguments that are left out are taken from it.
+    metrics : iterable of str, optional
+        Keys; all metrics if left out.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair the calibration metrics use; if left out, the positive class of
+        two classes, otherwise the top label.
+    split : str, optional
+        Evaluate only the rows of this split.
+    ci : bool
+        Whether to compute bootstrap intervals.
+    noise_floor : bool, optional
+        Whether to compute noise floors; as `ci` if left out.
+    level : float
+        Level of the intervals, between 0 and 1.
+    interval : {"own", "percentile", "basic"}
+        Method of the intervals: each metric's own (`Metric.interval`), or the same for all. See `docs/uncertainty.md`.
+    resamples : int
+        Number of resamples for each interval and each noise floor, 1,000 if left out; findings and verdict use at
+        least 1,000.
+    seed : int
+        Seed of all resampling, 0 or more; 0 if left out.
+    classes, findings : bool, optional
+        Whether to add the table of classes, and the findings with the verdict, which may take longer than a metric;
+        if left out, they are added if `metrics` is left out, too.
+    bins : int
+        Number of bins of the binned metrics, the findings and the table of classes; 15 if left out.
+    scheme : {"equal-width", "equal-mass", "sturges"}
+        The bins of the findings and of the metrics with equal-width bins (ECE, ECE², RMSCE, MCE); their
+        ``params`` say which were used. A key that names its bins (``ece_equal_mass``) keeps them. With ``sturges``, the
+        class-wise metrics have the same number of bins.
+    clusters : str, Factor or array_like, shape (n,), optional
+        Clusters of dependent rows: the name of a group column, "id", or one value per row. Intervals, noise floors and p-values
+        then resample whole clusters. If left out, those of the data.
+    sample_weight : array_like, shape (n,), optional
+        Importance weight of each row (of any scale); if left out, those of the data. With a sample, `clusters` and `sample_weight` are
+        for the rows that it holds: those of its split and slice, without those of weight 0. A metric that does not support
+        weights then has no value, and a reason.
+    **options
+        Parameters of metrics (``coverage=0.8``), passed to those that have them.
+
+    Raises
+    ------
+    OptionError, InputError
+        On an unknown metric, option, split, class or reduction.
+    NotAvailable
+        If the data lack what the reduction needs (confidence-only data allow only the top
+        label). A single metric that is not available is not an error: its value is ``nan`` and its
+        ``reason`` says why.
+    """
+    specs = _specs(metrics)
+    _check_options(options)
+    check_choice("interval", interval, get_args(IntervalChoice))
+    sample = Sample.of(
+        data,
+        split=split,
+        reduction=reduction,
+        bins=bins,
+        scheme=scheme,
+        seed=seed,
+        resamples=resamples,
+        clusters=clusters,
+        weights=sample_weight,
+    )
+    noise_floor = ci if noise_floor is None else noise_floor
+    resampling = Resampling(ci, noise_floor, level, interval, sample.resamples, sample.seed)
+    everything = metrics is None
+    with_classes = everything if classes is None else classes
+    judging = everything if findings is None else findings
+    for_verdict = _with_enough_resamples(sample)
+    return Evaluation(
+        name=sample.data.name,
+        rows=sample.data.rows,
+        n_classes=sample.data.n_classes,
+        kind=sample.data.kind,
+        split=sample.split,
+        reduction=sample.reduction.key,
+        metrics=measured_with_error_bars(sample, specs, options, resampling),
+        classes=sample.once(_classes) if with_classes else (),
+        findings=for_verdict.once(find) if judging else (),
+        verdict=for_verdict.once(verdict_on) if judging else None,
+    )
+
+
+def verdict(
+    data: Dataset | Sample | Profile,
+    *,
+    reduction: Reduction | str | None = None,
+    split: str | None = None,
+    bins: int | None = None,
+    scheme: Scheme | None = None,
+    seed: int | None = None,
+    clusters: str | Factor | npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> Verdict:
+    """Say in one sentence whether these probabilities can be trusted.
+
+    Parameters
+    ----------
+    data : Predictions, ConfidencePredictions, Profile or Sample
+    reduction : Reduction or str, optional
+        Which (score, hit) pair to judge; if left out, as in `evaluate`.
+    split : str, optional
+        Judge only the rows of this split.
+    bins, scheme
+        The bins in which the worst place is searched.
+    seed : int
+        Seed of all resampling, 0 or more.
+    clusters, sample_weight
+        As in `evaluate`.
+
+    Raises
+    ------
+    OptionError, InputError, NotAvailable
+        As in `evaluate`.
+    """
+    sample = Sample.of(
+        data,
+        split=split,
+        reduction=reduction,
+        bins=bins,
+        scheme=scheme,
+        seed=seed,
+        clusters=clusters,
+        weights=sample_weight,
+    )
+    return _with_enough_resamples(sample).once(verdict_on)
+
+
+def explain(
+    data: Dataset | Sample | Profile,
+    *,
+    reduction: Reduction | str | None = None,
+    split: str | None = None,
+    bins: int | None = None,
+    scheme: Scheme | None = None,
+    seed: int | None = None,
+    clusters: str | Factor | npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> tuple[str, ...]:
+    """Explain the verdict in five sentences, for readers who do not know the terms.
+
+    Parameters
+    ----------
+    data, reduction, split, bins, scheme, seed, clusters, sample_weight
+        As in `verdict`; the sentences contain its numbers.
+
+    Raises
+    ------
+    OptionError, InputError, NotAvailable
+        As in `evaluate`.
+    """
+    sample = Sample.of(
+        data,
+        split=split,
+        reduction=reduction,
+        bins=bins,
+        scheme=scheme,
+        seed=seed,
+        clusters=clusters,
+        weights=sample_weight,
+    )
+    sample = _with_enough_resamples(sample)
+    return explained(sample, sample.once(verdict_on))
+
+
+def conventions(
+    data: Dataset | Sample,
+    *,
+    reduction: Reduction | str | None = None,
+    split: str | None = None,
+    bins: int | None = None,
+    scheme: Scheme | None = None,
+    noise: bool = True,
+    seed: int | None = None,
+    resamples: int | None = None,
+) -> Conventions:
+    """Compute the "ECE" of the same predictions as other libraries define it by default.
+
+    Parameters
+    ----------
+    data : Predictions, ConfidencePredictions or Sample
+    reduction : Reduction or str, optional
+        Which (score, hit) pair to pass to the libraries' binary functions; if left out, as in
+        `evaluate`. With the top label they get all classes, and their own defaults decide what is measured.
+    split : str, optional
+        Only the rows of this split.
+    bins, scheme
+        The bins of calviz's own ECE, which the others are compared with.
+    noise : bool
+        Whether to add the noise floor of each convention: its mean for a calibrated model.
+    seed, resamples : int
+        Of the redrawn labels; with the values of an evaluation, the noise floor of calviz's own ECE is the same as there.
+
+    Raises
+    ------
+    OptionError, InputError, NotAvailable
+        As in `evaluate`. A convention that has no value on these data is not an error: it has a reason.
+    """
+    sample = Sample.of(
+        data,
+        split=split,
+        reduction=reduction,
+        bins=bins,
+        scheme=scheme,
+        seed=seed,
+        resamples=resamples,
+    )
+    if sample.data.cells is not None:
+        raise NotAvailable(
+            "the ECE of other libraries needs the rows: a profile holds their sums only."
+        )
+    if sample.data.weights is not None:
+        raise NotAvailable(
+            "the ECE of other libraries is not available for weighted rows: none of their functions takes weights."
+        )
+    return sample.once(measure, noise=noise)
+
+
+def _with_enough_resamples(sample: Sample) -> Sample:
+    """Return the sample with at least `RESAMPLES` resamples: with few, no adjusted p-value could be small enough."""
+    return sample.but(resamples=max(sample.resamples, RESAMPLES))
+
+
+def _specs(metrics: Iterable[str] | None) -> list[Metric]:
+    if metrics is None:
+        return list(METRICS)
+    keys = [metrics] if isinstance(metrics, str) else metrics
+    return [METRICS[key] for key in dict.fromkeys(keys)]
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    parameters = {p.name: p for m in METRICS for p in m.parameters}
+    for name, value in options.items():
+        if name not in parameters:
+            raise OptionError(
+                f"no metric has an option '{name}'; known: {', '.join(sorted(parameters))}."
+            )
+        _check_option(parameters[name], value)
+
+
+def _check_option(parameter: Parameter, value: Any) -> None:
+    if parameter.choices:
+        check_choice(parameter.name, value, parameter.choices)
+    elif parameter.annotation is int:
+        check_whole(parameter.name, value)
+
+
+@takes_weights
+def _classes(sample: Sample) -> tuple[ClassRow, ...]:
+    data = sample.data
+    if data.labels is None:
+        return ()
+    names = data.class_names or tuple(str(k) for k in range(int(data.labels.max()) + 1))
+    table = class_table(sample)
+    columns = (table.rows, table.accuracy, table.confidence, table.ece, table.mcs, table.ks)
+    rows = zip(names, *(column.tolist() for column in columns), strict=True)
+    return tuple(ClassRow(*row) for row in rows)
+
+
+# ---- One-line entry points for arrays: `audit`, and scorers for scikit-learn.
+
+
+#: Options of the sample, with their names in `Sample.of`.
+_SAMPLE_OPTIONS = {
+    key: key for key in ("split", "reduction", "bins", "scheme", "seed", "resamples", "clusters")
+} | {"sample_weight": "weights"}
+
+
+def audit(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    metrics: Iterable[str] | Literal["all"] | None = None,
+    pos_label: Any = None,
+    class_names: Sequence[Any] | None = None,
+    kind: Literal["probabilities", "logits"] = "probabilities",
+    groups: Mapping[str, Any] | None = None,
+    ci: bool = True,
+    name: str = "predictions",
+    **options: Any,
+) -> Evaluation:
+    """Evaluate probabilities in one call: verdict, main metrics, and findings.
+
+    Parameters
+    ----------
+    y_true : array_like, shape (n,); or Predictions, ConfidencePredictions or Sample
+        True labels of any kind; or predictions, which hold labels and probabilities (leave out `y_prob`).
+    y_prob : array_like, shape (n, K) or (n,)
+        Probabilities, as in `calviz.Predictions.from_arrays`.
+    metrics : iterable of str or "all", optional
+        Keys of metrics; accuracy, ECE, MCS, NLL and Brier score if left out.
+    pos_label, class_names, kind, groups, name
+        As in `calviz.Predictions.from_arrays`; only with arrays.
+    ci : bool
+        Whether to compute intervals and noise floors.
+    **options
+        As in `evaluate`.
+
+    Raises
+    ------
+    InputError, OptionError
+        As in `calviz.Predictions.from_arrays` and `evaluate`.
+
+    Examples
+    --------
+    >>> import calviz
+    >>> result = calviz.audit(["no", "yes"] * 50, [0.2, 0.8] * 50, resamples=100)
+    >>> round(result["ece"].value, 4)
+    0.2
+    >>> result.verdict.direction
+    'mixed'
+    """
+    if y_prob is None and isinstance(y_true, Sample | Predictions | ConfidencePredictions):
+        for_arrays = (pos_label, class_names, groups)
+        if any(value is not None for value in for_arrays) or kind != "probabilities":
+            raise OptionError(
+                "pos_label, class_names, groups and kind are for arrays; predictions have their own."
+            )
+        data: Dataset | Sample = y_true
+    else:
+        if isinstance(y_true, Sample | Predictions | ConfidencePredictions):
+            raise OptionError("audit got predictions and probabilities: leave out y_prob.")
+        if y_prob is None:
+            raise InputError("audit got one argument", remedy=_remedy(y_true))
+        data = Predictions.from_arrays(
+            y_true,
+            y_prob,
+            class_names=class_names,
+            pos_label=pos_label,
+            kind=kind,
+            groups=groups,
+            name=name,
+        )
+    sample = Sample.of(
+        data,
+        **{
+            _SAMPLE_OPTIONS[key]: options.pop(key)
+            for key in tuple(options)
+            if key in _SAMPLE_OPTIONS
+        },
+    )
+    keys = first_metrics(sample) if metrics is None else None if metrics == "all" else metrics
+    return replace(evaluate(sample, keys, ci=ci, **({"findings": True} | options)), sample=sample)
+
+
+def _remedy(argument: Any) -> str:
+    """Suggest the right call for a single argument that is not predictions."""
+    if isinstance(argument, str | os.PathLike):
+        return "for a file: audit(calviz.load(path))"
+    if hasattr(argument, "columns"):
+        return "for a frame: audit(calviz.Predictions.from_frame(df))"
+    return "give true labels and probabilities: audit(y_true, y_prob)"
+
+
+class Scorer:
+    """A scorer for scikit-learn: ``scorer(estimator, X, y)`` returns a number, greater is better (see `scorer`)."""
+
+    def __init__(self, metric: str, options: Mapping[str, Any], pos_label: Any) -> None:
+        worse = badness(METRICS[metric].direction)
+        if worse is None:
+            raise OptionError(
+                f"'{metric}' only describes the data: neither more nor less of it is better, so it is not a score."
+            )
+        self.metric, self.options, self.pos_label = metric, dict(options), pos_label
+        self._worse = worse
+        #: Request for scikit-learn's metadata routing; None until `set_score_request` is called.
+        self._request: Any = None
+
+    def __call__(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
+        """Return minus the error of the predictions for X, or the metric itself if greater is better."""
+        data = Predictions.from_estimator(
+            estimator, X, y, pos_label=self.pos_label, sample_weight=sample_weight
+        )
+        result = evaluate(data, [self.metric], **self.options)[self.metric]
+        if result.reason is not None:
+            raise NotAvailable(f"'{self.metric}' has no value on these rows: {result.reason}")
+        return -self._worse(result.value)
+
+    def set_score_request(self, *, sample_weight: bool | str | None = None) -> Self:
+        """Request the weights of the scored rows from scikit-learn's metadata routing.
+
+        Parameters
+        ----------
+        sample_weight : bool or str or None
+            Whether weights passed to `cross_val_score` and the like are used, or their name; None raises an error if any are passed.
+
+        Raises
+        ------
+        OptionError
+            If routing is off (``sklearn.set_config(enable_metadata_routing=True)``).
+        """
+        from sklearn import get_config
+
+        if not get_config()["enable_metadata_routing"]:
+            raise OptionError(
+                "scikit-learn's metadata routing is off: switch it on by sklearn.set_config(enable_metadata_routing=True)."
+            )
+        self._request = self._request_of(sample_weight)
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return the metadata request, for scikit-learn."""
+        return self._request_of(None) if self._request is None else self._request
+
+    def _request_of(self, sample_weight: bool | str | None) -> Any:
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=repr(self))
+        request.score.add_request(param="sample_weight", alias=sample_weight)
+        return request
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"calviz.scorer({self.metric!r}{options})"
+
+
+def scorer(metric: str = "ece", *, pos_label: Any = None, **options: Any) -> Scorer:
+    """Make a scorer for `cross_val_score`, `GridSearchCV` and anything else that takes ``scoring=``.
+
+    As with scikit-learn's own scorers, greater is better: errors are negated, and metrics that are best at 0 or 1 are scored by
+    minus the distance from it. It uses `predict_proba` and ``classes_`` of the estimator, so a fold may lack a class. Row weights
+    are its ``sample_weight``, which metadata routing passes on after ``scorer(...).set_score_request(sample_weight=True)``.
+
+    Parameters
+    ----------
+    metric : str
+        Key of a metric (``calviz metrics`` lists them).
+    pos_label : optional
+        With two classes, the positive one; the second of ``classes_`` if left out.
+    **options
+        As in `evaluate`: ``reduction="top-label"``, ``bins=10``.
+
+    Raises
+    ------
+    OptionError
+        On an unknown metric, or one that only describes the data.
+
+    Examples
+    --------
+    >>> import calviz
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = load_iris(return_X_y=True)
+    >>> scores = cross_val_score(LogisticRegression(max_iter=1000), X, y, scoring=calviz.scorer("ece"))
+    >>> len(scores), bool(scores.max() < 0)
+    (5, True)
+    """
+    return Scorer(metric, options, pos_label)

@@ -1,0 +1,529 @@
+"""What an evaluation and a verdict return, and how metrics are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from calviz.core.errors import Finding, OptionError, needs
+from calviz.core.metric_spec import METRICS, Unit
+from calviz.core.words import (
+    SLIGHT,
+    counted,
+    decimal,
+    decimals_for,
+    ends_beside,
+    gap_decimals,
+    percent,
+    points,
+    points_decimals,
+    range_ends,
+    share_decimals,
+    shorten,
+)
+from calviz.core.words import p_value as p_words
+from calviz.sample.results import Displayed, Interval, MetricResult, NoiseFloor, Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# ---- The verdict on a sample, and the numbers behind it.
+
+
+VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undecided"]
+
+
+@dataclass(frozen=True)
+class BinGap:
+    """A bin whose gap is beyond noise.
+
+    Attributes
+    ----------
+    index : int
+        0-based, empty bins included.
+    low, high : float
+        Edges of the bin.
+    rows : int
+    mean_score, observed : float
+    interval : Interval
+        Exact interval of the share of hits, simultaneous at 95 % for all bins.
+    bins : int
+        Number of non-empty bins, which the interval is adjusted for.
+    """
+
+    index: int
+    low: float
+    high: float
+    rows: int
+    mean_score: float
+    observed: float
+    interval: Interval
+    bins: int
+
+    @property
+    def gap(self) -> float:
+        """Mean score minus share of hits."""
+        return self.mean_score - self.observed
+
+    @property
+    def slight(self) -> bool:
+        """Whether the gap is slight."""
+        return abs(self.gap) < SLIGHT
+
+    @property
+    def share_decimals(self) -> int:
+        """Number of decimals of both shares in percent."""
+        return share_decimals(self.mean_score, self.observed)
+
+    @property
+    def where(self) -> str:
+        """The edges in words ("0.8 and 0.9")."""
+        return " and ".join(range_ends(self.low, self.high, tolerance=0.06))
+
+
+@dataclass(frozen=True)
+class CalibrationTest:
+    """One of the tests that the verdict is based on.
+
+    Attributes
+    ----------
+    key : str
+        The tested metric.
+    reduction : str
+        Written form of the reduction; empty if the metric uses all classes.
+    value, expected : float
+        The metric, and its mean for a calibrated model.
+    p_value : float
+        p-value of this test alone.
+    adjusted : float
+        The p-value adjusted for all tests of the verdict (Westfall & Young 1993).
+    """
+
+    key: str
+    reduction: str
+    value: float
+    expected: float
+    p_value: float
+    adjusted: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on a sample, and the numbers behind it.
+
+    Attributes
+    ----------
+    sentence : str
+        The verdict in words (plain text; a class name in it is shortened, not escaped).
+    direction : {"over", "under", "mixed", "off", "calibrated", "undecided"}
+        In this order: scores too high; too low; both, in different places; off without a clear direction, or only in classes
+        or slices; no miscalibration found; too few rows to tell.
+    reduction : str
+        The reduction that the sentence and the numbers are about: the requested one or, with two classes, the other one
+        if it is worse.
+    rows : int
+    score, observed : float
+        Mean score and share of hits (mean confidence and accuracy, for the top label).
+    mcs : float
+        Mean score minus share of hits; positive if the scores are too high.
+    interval : Interval or None
+        95 % bootstrap interval of `mcs`, if available.
+    ece : float
+        Expected calibration error with the requested bins.
+    noise_floor : NoiseFloor
+        The ECE of a calibrated model on the same number of rows.
+    ece_below : float
+        Upper 95 % confidence bound of the true ECE.
+    worst : BinGap or None
+        The bin that is most certainly off in the direction of the verdict; None if no single bin is
+        off beyond noise.
+    tests : tuple of CalibrationTest
+        Tests of the sample as a whole; empty if there are too few rows.
+    beyond_noise : bool
+        Whether any of `tests` is beyond noise, adjusted for their number.
+    classes_off : tuple of str
+        Groups of classes that are off beyond noise, in words; only if the sample as a whole is not.
+    slices, slices_off : int
+        Number of tested slices of the usual group columns, and of those that are off beyond chance.
+    tells_apart : bool
+        False if the probabilities hardly discriminate between the classes (`calviz.verdicts.row_checks`).
+    other_view : str or None
+        What the reduction of two-class data that `sentence` is not about shows, if it differs.
+    """
+
+    sentence: str
+    direction: VerdictDirection
+    reduction: str
+    rows: int
+    score: float
+    observed: float
+    mcs: float
+    interval: Interval | None
+    ece: float
+    noise_floor: NoiseFloor
+    ece_below: float
+    worst: BinGap | None
+    tests: tuple[CalibrationTest, ...] = ()
+    beyond_noise: bool = False
+    classes_off: tuple[str, ...] = ()
+    slices: int = 0
+    slices_off: int = 0
+    tells_apart: bool = True
+    other_view: str | None = None
+
+    @property
+    def mcs_decimals(self) -> int:
+        """Number of decimals of `mcs` in points."""
+        return mcs_decimals(self.interval)
+
+    @property
+    def share_decimals(self) -> int:
+        """Number of decimals of `score` and `observed` in percent."""
+        return share_decimals(self.score, self.observed, self.mcs_decimals, gap_decimals(self.ece))
+
+
+def mcs_decimals(interval: Interval | None) -> int:
+    """Number of decimals of an MCS in points that its uncertainty justifies."""
+    if interval is None:
+        return 1
+    return decimals_for(50 * (interval.high - interval.low), figures=1, most=2)
+
+
+# ---- How values of metrics are written: with the same unit and number of decimals per metric everywhere.
+
+
+def name_of(result: MetricResult) -> str:
+    """Return the label of a metric, with the coverage or risk of its point, or its bins if they are not the default."""
+    metric = METRICS[result.key]
+    label, usual = metric.label, getattr(metric.view, "keywords", {}).get("scheme")
+    scheme = result.params.get("scheme", usual)
+    if usual == "equal-width" and scheme != usual:
+        return f"{label} ({'Sturges' if scheme == 'sturges' else 'equal mass'})"
+    point = result.params.get("coverage", result.params.get("risk"))
+    return label if point is None else f"{label} ({percent(point, 0)})"
+
+
+def precision_words(result: MetricResult) -> str:
+    """Say how close a number computed from a profile is to that of its rows; empty for numbers computed from rows."""
+    if result.exact is None:
+        return ""
+    if result.exact:
+        return "exact"
+    return "no bound known" if result.bound is None else f"within {result.bound:.1g}"
+
+
+def unit_of(metric: str) -> Unit:
+    """Return the unit of a metric, given its key."""
+    return METRICS[metric].unit
+
+
+def scale_of(metric: str, *, difference: bool = False) -> tuple[float, str]:
+    """Return the factor by which values are multiplied for display, and the sign or word after them.
+
+    >>> scale_of("accuracy"), scale_of("accuracy", difference=True), scale_of("nll")
+    ((100.0, '%'), (100.0, 'points'), (1.0, ''))
+    """
+    unit = unit_of(metric)
+    if unit == "percent" and not difference:
+        return 100.0, "%"
+    return (1.0, "") if unit == "plain" else (100.0, "points")
+
+
+def value_text(metric: str, value: float) -> str:
+    """Write a value with its unit, for a sentence.
+
+    >>> value_text("accuracy", 0.912), value_text("ece", 0.0541), value_text("nll", 0.2571)
+    ('91.2 %', '5.41 points', '0.257')
+    """
+    if math.isnan(value):
+        return "no value"
+    unit = unit_of(metric)
+    if unit == "percent":
+        return percent(value)
+    if unit == "points":
+        return f"{points(value, points_decimals(value))} points"
+    return decimal(value, decimals_for(value, figures=3, least=3, most=5))
+
+
+class Written:
+    """Writes the value of a metric, its interval and its noise floor with the same number of decimals.
+
+    Parameters
+    ----------
+    result : MetricResult
+    """
+
+    def __init__(self, result: MetricResult) -> None:
+        self.result = result
+        metric = METRICS[result.key]
+        self.unit: Unit = metric.unit
+        self.scale = 1.0 if self.unit == "plain" else 100.0
+        self.plus = self.unit == "points" and metric.direction == "zero"
+        # Shares get one decimal less than gaps: an accuracy of 97.4 %, a gap of 5.37 points.
+        if self.unit == "percent":
+            self.decimals = 1
+        elif self.unit == "points":
+            self.decimals = points_decimals(result.value)
+        else:
+            # A squared or unbiased error may be small and yet far above its noise.
+            self.decimals = decimals_for(result.value, figures=3, least=3, most=6)
+
+    @classmethod
+    def column(cls, results: Iterable[MetricResult]) -> Self:
+        """Choose the decimals for a column of values of one metric.
+
+        One decimal for shares, two for points, four for other numbers or more if the smallest value needs them.
+        """
+        all_results = list(results)
+        nonzero = [r for r in all_results if r.available and r.value != 0] or all_results
+        written = cls(min(nonzero, key=lambda r: abs(r.value)))
+        if written.unit == "points":
+            written.decimals = 2
+        elif written.unit == "plain":
+            written.decimals = max(4, written.decimals)
+        return written
+
+    def of(self, value: float, *, unit: bool = True) -> str:
+        """Write any value of the metric in the same form."""
+        write = decimal if self.unit == "plain" else points
+        text = write(value, self.decimals, plus=self.plus)
+        return f"{text}\u00a0%" if unit and self.unit == "percent" and text != "–" else text
+
+    @property
+    def value(self) -> str:
+        """The value with its unit."""
+        return self.of(self.result.value)
+
+    @property
+    def unit_words(self) -> str:
+        """The unit for a label; empty for shares and plain numbers."""
+        return {"percent": "", "points": "points", "plain": ""}[self.unit]
+
+    def interval(self, interval: Interval | None) -> str:
+        """Write an interval in words."""
+        if interval is None:
+            return "No interval: resampling changes nothing"
+        low, high = self.of(interval.low, unit=False), self.of(interval.high)
+        return f"95\u00a0% interval {low}\u00a0to\u00a0{high}"
+
+    def noise(self, *, tail: str, verdict: Verdict | None = None) -> str:
+        """Write the noise floor in words.
+
+        A number is called beyond noise if its p-value is at most 0.05 and the verdict, which adjusts for all its
+        tests, found miscalibration too. So no number claims more than the verdict does.
+        """
+        floor = self.result.noise_floor
+        if floor is None:
+            return ""
+        beyond = floor.p_value <= 0.05
+        if METRICS[self.result.key].one_bin:
+            return self._largest_gap(verdict)
+        if beyond and verdict is not None and not verdict.beyond_noise:
+            return f"unusual alone ({p_words(floor.p_value)}); {_not_found(verdict)}"
+        if tail == "upper":
+            if beyond:
+                return f"above noise: a calibrated model stays below {self.of(floor.q95)}"
+            return f"within noise: a calibrated model shows up to {self.of(floor.q95)}"
+        if beyond:
+            return f"a calibrated model would show {self.of(floor.mean)}"
+        return f"as if calibrated ({self.of(floor.mean)})"
+
+    def _largest_gap(self, verdict: Verdict | None) -> str:
+        """Judge the MCE, which is the gap of one bin, like that bin: by the interval of its share of hits."""
+        d = self.result.details
+        outside = not d["hits_low"] <= d["mean_score"] <= d["hits_high"]
+        where = " to ".join(range_ends(d["bin_low"], d["bin_high"], tolerance=0.06))
+        # With the decimals of the finding and the sentence that name the same bin.
+        above = d["mean_score"] > d["hits_high"]
+        hits = d["mean_score"] - (self.result.value if above else -self.result.value)
+        decimals = share_decimals(d["mean_score"], hits) if outside else 1
+        share = " to ".join(ends_beside(d["mean_score"], (d["hits_low"], d["hits_high"]), decimals))
+        head = "its bin is off" if outside else "within noise"
+        if outside and verdict is not None and not verdict.beyond_noise:
+            head = f"one bin alone; {_not_found(verdict)}"
+        mean = f"mean score {percent(d['mean_score'], decimals)}, " if outside else ""
+        rows = counted(int(d["bin_rows"]), "row")
+        text = f"{head}: {rows} from {where}, {mean}hits {share} (95\u00a0% for all bins together)"
+        return text + self._why_apart(outside)
+
+    def _why_apart(self, outside: bool) -> str:
+        """Explain why the interval of an MCE and that of its bin disagree, if only one of them excludes a gap of 0."""
+        interval = self.result.interval
+        if interval is None or (interval.low > 0) == outside:
+            return ""
+        of = "the interval of the MCE is of the largest gap, of whichever bin"
+        if outside:
+            return f"; {of}: it reaches 0 as some bin may be that far off by chance"
+        return f"; {of}, and is not adjusted for their number: the bin is judged by its own"
+
+
+#: A remark on more metrics than this gives their number instead of their names.
+MOST_NAMED = 12
+
+
+def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
+    """Return each remark on the values once, after the names of the metrics that it concerns."""
+    all_results = list(results)
+    return _each_once(((r, r.note) for r in all_results if r.note), len(all_results))
+
+
+def missing(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
+    """Return each reason for missing values once, after the names of the metrics concerned."""
+    all_results = list(results)
+    return _each_once(
+        ((r, r.reason or "undefined.") for r in all_results if not r.available), len(all_results)
+    )
+
+
+def _each_once(
+    remarks_by_result: Iterable[tuple[MetricResult, str]], total: int
+) -> tuple[tuple[str, str], ...]:
+    names: dict[str, list[str]] = {}
+    for result, text in remarks_by_result:
+        names.setdefault(text, []).append(METRICS[result.key].label)
+    return tuple(
+        (
+            "; ".join(concerned)
+            if len(concerned) <= MOST_NAMED
+            else f"{len(concerned)} of {total} metrics",
+            text,
+        )
+        for text, concerned in names.items()
+    )
+
+
+def alone(verdict: Verdict | None) -> str:
+    """Return a remark on several p-values in one table."""
+    text = "Each p-value stands alone: of 20 p-values of a calibrated model, about one is at most 0.05."
+    if verdict is None or not verdict.tests:
+        return text
+    outcome = "beyond noise" if verdict.beyond_noise else "within noise"
+    return f"{text} What counts is the verdict, which adjusts for its {len(verdict.tests)} tests: {outcome}."
+
+
+def _not_found(verdict: Verdict) -> str:
+    if not verdict.tests:
+        return "too few rows for a verdict"
+    return f"within noise of the {len(verdict.tests)} tests of the verdict"
+
+
+# ---- The result of an evaluation.
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """Numbers of one class: the rows with this true label, scored by the top label (Ao 2023)."""
+
+    name: str
+    rows: int
+    accuracy: float
+    confidence: float
+    ece: float
+    mcs: float
+    ks: float
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation(Displayed):
+    """Metrics of one sample, by key; iterates over the results.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    rows, n_classes : int
+        Number of evaluated rows, and of classes.
+    kind : str
+        "probabilities", "logits" or "confidence".
+    split : str or None
+        The evaluated split; None for all rows.
+    reduction : str
+        Written form of the reduction.
+    metrics : mapping of str to MetricResult
+    classes : tuple of ClassRow
+        Empty if not requested, and for confidence-only data without labels.
+    findings : tuple of Finding
+        Empty if not requested.
+    verdict : Verdict or None
+        The verdict; None if findings were not requested.
+    sample : Sample or None
+        The evaluated rows, for figures and reports (`calviz.integrations`); kept only by `calviz.audit`.
+    """
+
+    name: str
+    rows: int
+    n_classes: int
+    kind: str
+    split: str | None
+    reduction: str
+    metrics: Mapping[str, MetricResult]
+    classes: tuple[ClassRow, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    verdict: Verdict | None = None
+    sample: Any = field(default=None, repr=False, compare=False)
+
+    def __getitem__(self, key: str) -> MetricResult:
+        try:
+            return self.metrics[key]
+        except KeyError:
+            keys = ", ".join(self.metrics)
+            raise OptionError(f"'{key}' was not measured; there are {keys}.") from None
+
+    def summary(self) -> Summary:
+        """Summarise the result: the verdict, the metrics with their error bars, and the findings."""
+        rows: list[tuple[str, ...]] = []
+        for r in self:
+            if not r.available:
+                continue
+            w = Written(r)
+            interval = (
+                f"{w.of(r.interval.low, unit=False)} to {w.of(r.interval.high)}"
+                if r.interval
+                else ""
+            )
+            floor = f"{w.of(r.noise_floor.mean)}" if r.noise_floor else ""
+            unit = f" ({w.unit_words})" if w.unit_words else ""
+            rows.append((name_of(r) + unit, w.value, interval, floor))
+        header: tuple[str, ...] = ("metric", "value", "95 % interval", "if calibrated")
+        if not any(row[2] or row[3] for row in rows):
+            header, rows = header[:2], [row[:2] for row in rows]
+        split = f", split {shorten(self.split)}" if self.split else ""
+        verdict = self.verdict
+        return Summary(
+            title=f"of '{shorten(self.name)}': {counted(self.rows, 'row')}{split}, {shorten(self.reduction)}, "
+            + counted(len(self), "metric"),
+            verdict="" if verdict is None else verdict.sentence,
+            lines=(verdict.other_view,) if verdict is not None and verdict.other_view else (),
+            header=header,
+            rows=tuple(rows),
+            notes=tuple(f"{f.code} {f.message}" for f in self.findings),
+        )
+
+    def __iter__(self) -> Iterator[MetricResult]:
+        return iter(self.metrics.values())
+
+    def __len__(self) -> int:
+        return len(self.metrics)
+
+    def frame(self) -> pd.DataFrame:
+        """Return a table with one row per metric: value, interval, noise floor, p-value, reason."""
+        # Imported here: it takes half a second, which most commands can save.
+        needs("pandas")
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "metric": r.key,
+                "value": r.value,
+                "low": r.interval.low if r.interval else math.nan,
+                "high": r.interval.high if r.interval else math.nan,
+                "noise_mean": r.noise_floor.mean if r.noise_floor else math.nan,
+                "noise_q95": r.noise_floor.q95 if r.noise_floor else math.nan,
+                "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
+                "reason": r.reason,
+            }
+            for r in self
+        ).set_index("metric")

@@ -1,0 +1,274 @@
+"""Findings about miscalibration, bins, slices, splits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import ndtr
+
+from calviz.core.entry_specs import CHECKS, Check
+from calviz.core.errors import Finding
+from calviz.core.words import (
+    SLIGHT,
+    counted,
+    ends_beside,
+    gap_decimals,
+    listed,
+    p_value,
+    percent,
+    points,
+    points_decimals,
+    score_and_hit,
+    share_decimals,
+    too_high,
+)
+from calviz.core.words import p_value as p_words
+from calviz.sample.results import FILE, where_words
+from calviz.sample.sample import Sample
+from calviz.sample.slices import usual_slices
+from calviz.verdicts.class_checks import one_vs_rest
+from calviz.verdicts.evaluation import mcs_decimals
+from calviz.verdicts.evidence import MIN_ROWS, Evidence, collect_evidence
+from calviz.verdicts.sentence import nothing_found, strongest
+
+# ---- CAL001: whether the sample is off by more than noise.
+
+
+def miscalibration(sample: Sample) -> Iterator[Finding]:
+    """Compare the sample as a whole with what a calibrated model would show."""
+    evidence = sample.once(collect_evidence)
+    if evidence.rows < MIN_ROWS:
+        return
+    if not evidence.beyond_noise:
+        yield Finding(
+            "CAL001",
+            "info",
+            f"{nothing_found(evidence, sample)}; {_numbers(evidence)}.",
+        )
+        return
+    high, low = too_high(evidence.reduction)
+    way = {
+        "over": high,
+        "under": low,
+        "mixed": f"{high} in places, {low.lower()} in others",
+    }.get(
+        evidence.direction,
+        "Off in places" if evidence.shows_itself else "Probabilities of all classes off",
+    )
+    about = (
+        ""
+        if evidence.reduction == sample.reduction
+        else f" (seen from the {evidence.reduction.label})"
+    )
+    more = "" if evidence.shows("mcs") or evidence.shows("ece") else f"; {strongest(evidence)}"
+    slight = max(abs(evidence.mcs), evidence.ece) < SLIGHT
+    yield Finding(
+        "CAL001",
+        "info" if slight else "warning",
+        f"{way}{about}, beyond noise: {_numbers(evidence)}{more}.",
+    )
+
+
+def _numbers(evidence: Evidence) -> str:
+    score, hit = score_and_hit(evidence.reduction)
+    decimals = share_decimals(
+        evidence.score,
+        evidence.observed,
+        mcs_decimals(evidence.interval),
+        gap_decimals(evidence.ece),
+    )
+    written = points_decimals(evidence.ece)
+    p = {
+        key: "" if (t := evidence.test(key)) is None else p_value(t.adjusted)
+        for key in ("mcs", "ece")
+    }
+    tests = counted(len(evidence.tests), "test")
+    return (
+        f"{score} {percent(evidence.score, decimals)} against {hit} {percent(evidence.observed, decimals)} "
+        f"({p['mcs']}); ECE {points(evidence.ece, written)} points where a calibrated "
+        f"model would show {points(evidence.floor.mean, written)} on average "
+        f"({p['ece']}, adjusted for {tests})"
+    )
+
+
+CHECKS.register(
+    Check("CAL001", "Miscalibration beyond noise", miscalibration, clusters=True, weights=True)
+)
+
+
+# ---- CAL012: metrics that disagree, and why.
+
+
+def disagreement(sample: Sample) -> Iterator[Finding]:
+    """Compare the ECE with MCS, KS and the errors of the classes, each against its noise."""
+    evidence = sample.once(collect_evidence)
+    if evidence.rows < MIN_ROWS:
+        return
+    yield from _mean_hides(evidence)
+    yield from _without_bins(evidence)
+    yield from _classes_hide(evidence, sample)
+
+
+def _mean_hides(evidence: Evidence) -> Iterator[Finding]:
+    if (
+        evidence.shows("ece")
+        and not evidence.off_on_average
+        and abs(evidence.mcs) < 0.25 * evidence.ece
+    ):
+        score, hit = score_and_hit(evidence.reduction)
+        # The reason is given only if both directions are shown.
+        why = (
+            ", because scores that are too high and too low cancel in the mean"
+            if all(evidence.sides)
+            else ""
+        )
+        yield Finding(
+            "CAL012",
+            "warning" if evidence.ece >= SLIGHT else "info",
+            f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(evidence.mcs, points_decimals(evidence.mcs, evidence.ece))} points) where the ECE is "
+            f"{points(evidence.ece, points_decimals(evidence.ece))} points{why}.",
+        )
+
+
+def _without_bins(evidence: Evidence) -> Iterator[Finding]:
+    ks, ece = evidence.test("ks"), evidence.test("ece")
+    if ks is None or ece is None:
+        return
+    sizes = (
+        f"KS {points(ks.value, points_decimals(ks.value))} points ({p_words(ks.adjusted)}), "
+        f"ECE {points(ece.value, points_decimals(ece.value))} points ({p_words(ece.adjusted)})"
+    )
+    # p-values between the two levels are not clear enough to call a disagreement.
+    if evidence.shows("ks") and ece.p_value > 2 * FILE:
+        yield Finding(
+            "CAL012",
+            "info",
+            f"KS sees an error that the ECE does not, {sizes}: it is small and spread over many scores, "
+            "and binning drowns it in noise.",
+        )
+    elif evidence.shows("ece") and ks.p_value > 2 * FILE:
+        yield Finding(
+            "CAL012",
+            "info",
+            f"The ECE sees an error that KS does not, {sizes}: errors that alternate along the scores "
+            "cancel in cumulative sums.",
+        )
+
+
+def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Finding]:
+    if sample.reduction.kind != "top-label" or evidence.shows_itself:
+        return
+    classes = sample.once(one_vs_rest)
+    if classes is not None and classes.off:
+        yield Finding(
+            "CAL012",
+            "warning",
+            "The confidence of the top label shows no miscalibration, but the probabilities of all classes do: "
+            f"{classes.words}.",
+        )
+
+
+CHECKS.register(Check("CAL012", "Metrics that disagree", disagreement))
+
+
+# ---- CAL002: the bin with the largest error beyond noise.
+
+
+def worst_bin(sample: Sample) -> Iterator[Finding]:
+    """Report the bin that noise explains least, if its mean score lies outside the interval of its share of hits.
+
+    That interval is simultaneous at 95 % for all bins, and is quoted in the sentence.
+    """
+    evidence = sample.once(collect_evidence)
+    worst = evidence.worst
+    if evidence.rows < MIN_ROWS or not evidence.beyond_noise or worst is None:
+        return
+    score, hit = score_and_hit(evidence.reduction)
+    decimals = worst.share_decimals
+    low, high = ends_beside(worst.mean_score, worst.interval, decimals)
+    # Counts of weighted or clustered rows are scaled to their effective number.
+    exact = "exact " if sample.data.alike else ""
+    together = f" of {worst.bins} bins together" if worst.bins > 1 else ""
+    yield Finding(
+        "CAL002",
+        "info" if worst.slight else "warning",
+        f"Worst between {worst.where} ({counted(worst.rows, 'row')}): {score} "
+        f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
+        f"{low} to {high}), {points(abs(worst.gap), gap_decimals(worst.gap))} points too {'high' if worst.gap > 0 else 'low'}.",
+    )
+
+
+CHECKS.register(Check("CAL002", "Worst bin", worst_bin, clusters=True, weights=True, about="bins"))
+
+
+# ---- CAL017: slices of the usual group columns that are off beyond chance.
+
+
+def slices_off(sample: Sample) -> Iterator[Finding]:
+    """Count the slices that are off, and name the one with the strongest evidence."""
+    if sample.data.rows < MIN_ROWS:
+        return
+    slices = usual_slices(sample)
+    if slices is None or not slices.off:
+        return
+    worst = slices.off[0]
+    columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
+    score, hit = score_and_hit(sample.reduction)
+    slight = max(abs(s.gap) for s in slices.off) < SLIGHT
+    decimals = share_decimals(worst.score, worst.hits)
+    verb = "is" if len(slices.off) == 1 else "are"
+    yield Finding(
+        "CAL017",
+        "info" if slight else "warning",
+        f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} by {listed(columns)} {verb} off beyond "
+        f"chance (false discovery rate {percent(slices.rate, 0)}), most surely {where_words(worst.where)}: {score} "
+        f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
+        f"{counted(worst.rows, 'row')}, {points(abs(worst.gap), gap_decimals(worst.gap))} points too "
+        f"{'high' if worst.gap > 0 else 'low'}.",
+    )
+
+
+CHECKS.register(
+    Check("CAL017", "Slices that are off", slices_off, clusters=True, weights=True, about="slices")
+)
+
+
+# ---- CAL010: splits on which the model is not equally accurate.
+
+
+#: Smallest difference that is reported, however significant; and the level of the test.
+DIFFERENCE, ALPHA = 0.02, 0.01
+
+
+def split_accuracy(sample: Sample) -> Iterator[Finding]:
+    """Compare the best split with the worst one."""
+    splits = sample.data.splits
+    if splits is None:
+        return
+    rows = np.bincount(splits.codes, minlength=len(splits.levels))
+    right = np.bincount(splits.codes, sample.top_events.hit, minlength=len(splits.levels))
+    large = np.flatnonzero(rows >= MIN_ROWS)
+    if large.size < 2:
+        return
+    accuracy = right[large] / rows[large]
+    best, worst = (int(large[i]) for i in (accuracy.argmax(), accuracy.argmin()))
+    difference = float(accuracy.max() - accuracy.min())
+    pooled = float(right[[best, worst]].sum() / rows[[best, worst]].sum())
+    sd = (pooled * (1 - pooled) * (1 / rows[best] + 1 / rows[worst])) ** 0.5
+    pairs = large.size * (large.size - 1) / 2
+    if difference < DIFFERENCE or 2 * ndtr(-difference / sd) * pairs > ALPHA:
+        return
+    high, low = (
+        f"{listed([splits.levels[s]])} {percent(right[s] / rows[s])} ({counted(int(rows[s]), 'row')})"
+        for s in (best, worst)
+    )
+    yield Finding(
+        "CAL010",
+        "warning",
+        f"Accuracy differs between splits beyond noise, {high} against {low}: they are not samples of the "
+        "same population, so look at each by itself.",
+    )
+
+
+CHECKS.register(Check("CAL010", "Splits that differ in accuracy", split_accuracy))

@@ -1,0 +1,565 @@
+"""The verdict in one sentence, and in five."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from calviz.core.events import Reduction
+from calviz.core.metric_spec import METRICS, takes_weights
+from calviz.core.words import (
+    SINGLE_ROW,
+    SLIGHT,
+    counted,
+    decimal,
+    decimals_for,
+    p_value,
+    percent,
+    points,
+    points_decimals,
+    range_ends,
+    score_and_hit,
+    share_decimals,
+    shorten,
+)
+from calviz.metrics.binned import ece
+from calviz.sample.results import OVERALL, Slice, Slices, resampled
+from calviz.sample.sample import Sample, chosen_bins, event_sums
+from calviz.sample.slices import usual_slices
+from calviz.verdicts.class_checks import classes_off, classes_unseen, of_the_top_label
+from calviz.verdicts.evaluation import CalibrationTest, Verdict, VerdictDirection, mcs_decimals
+from calviz.verdicts.evidence import MIN_ROWS, Evidence, collect_evidence, tested_views
+from calviz.verdicts.row_checks import shuffled
+
+# ---- Two classes can be judged by the positive class or by the top label; one may show an error that the other hides.
+
+
+def other_view(sample: Sample) -> str | None:
+    """Describe what the other reduction of two classes shows, if one of the two is off beyond noise.
+
+    Parameters
+    ----------
+    sample : Sample
+
+    Returns
+    -------
+    str or None
+        One sentence; None without a second view, or if both show the same or nothing beyond noise.
+
+    Notes
+    -----
+    With gaps A = sum (p - y) of the rows above 1/2 and B of those below, the positive class is off on average by
+    (A + B)/n and the top label by (A - B)/n: what adds up in one cancels in the other. "Beyond noise" is decided by the
+    tests of the verdict, which cover both views.
+    """
+    if sample.reduction.other_of_two(sample.data) is None or sample.data.rows < MIN_ROWS:
+        return None
+    evidence = sample.once(collect_evidence)
+    views = sorted(tested_views(sample), key=lambda s: s.reduction != evidence.reduction)
+    this, other = (_summary_of(s, evidence) for s in views)
+    if not (this.off or other.off) or this.shown == other.shown:
+        return None
+    return _sentence(this, other)
+
+
+@dataclass(frozen=True)
+class _ViewSummary:
+    """One view: means, ECE, and whether the error is beyond noise."""
+
+    reduction: Reduction
+    rows: int
+    score: float
+    observed: float
+    ece: float
+    ece_noise: float
+    on_average: bool
+    in_places: bool
+
+    @property
+    def off(self) -> bool:
+        return self.on_average or self.in_places
+
+    @property
+    def gap(self) -> float:
+        return self.score - self.observed
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """MCS and ECE as they are written."""
+        return points(self.gap), points(self.ece, points_decimals(self.ece))
+
+    @property
+    def means(self) -> str:
+        score, hit = score_and_hit(self.reduction)
+        decimals = share_decimals(self.score, self.observed, 1)
+        return f"{score} {percent(self.score, decimals)}, {hit} {percent(self.observed, decimals)}"
+
+
+def _summary_of(sample: Sample, evidence: Evidence) -> _ViewSummary:
+    sums, whole = chosen_bins(sample), sample.view(event_sums)
+    calibrated = resampled(sums, "under_calibration", **sample.redrawing)
+    errors = ece(calibrated)
+    key = sample.reduction.key
+    beyond = {t.key for t in evidence.tests if t.reduction == key and t.adjusted <= OVERALL}
+    return _ViewSummary(
+        reduction=sample.reduction,
+        rows=sample.data.rows,
+        score=float(whole.score_sum.sum() / whole.n),
+        observed=float(whole.hit_sum.sum() / whole.n),
+        ece=float(ece(sums)),
+        ece_noise=float(errors.mean()),
+        on_average="mcs" in beyond,
+        in_places=bool(beyond - {"mcs"}),
+    )
+
+
+def _sentence(this: _ViewSummary, other: _ViewSummary) -> str:
+    head = f"Seen by the {other.reduction.label}"
+    if other.on_average:
+        return f"{head}, {_way(other)}: {other.means}."
+    decimals = points_decimals(other.ece)
+    value, noise = points(other.ece, decimals), points(other.ece_noise, decimals)
+    against = f"ECE {value} points where a calibrated model would show {noise}"
+    if other.in_places:
+        return f"{head}, it is not off on average but in places: {other.means}, {against}."
+    why = " Errors above and below a score of 1/2 cancel there." if this.on_average else ""
+    return (
+        f"{head}, these {counted(this.rows, 'row')} do not show it: {other.means}, {against}.{why}"
+    )
+
+
+def _way(view: _ViewSummary) -> str:
+    size = points(abs(view.gap))
+    if view.reduction.kind == "top-label":
+        word = "overconfident" if view.gap > 0 else "underconfident"
+        return f"the predictions are {word} by {size} points"
+    return f"the forecasts are {size} points too {'high' if view.gap > 0 else 'low'}"
+
+
+# ---- Whether these probabilities can be trusted, in one sentence.
+
+
+#: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
+BLUNT = 0.1
+
+
+@takes_weights
+def verdict(sample: Sample) -> Verdict:
+    """Judge a sample; interval and noise floor are those of an evaluation of the same sample.
+
+    Notes
+    -----
+    The tests and the adjustment of p-values are in `calviz.verdicts.evidence`; at most 3 % of calibrated models
+    are called miscalibrated (`calviz.sample.results`). Another 1 % may have slices that are reported as off.
+    """
+    evidence = sample.once(collect_evidence)
+    # A profile has cells instead of single rows.
+    each_row = sample.data.cells is None
+    alike = sample.data.alike and each_row
+    by_group = usual_slices(sample) if evidence.rows >= MIN_ROWS else None
+    tells_apart = evidence.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
+    quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
+    # Ranges of the classes assume independent, equally weighted rows.
+    classes = classes_off(sample) if quiet and sample.data.alike else ()
+    no_error_words = nothing_found(evidence, sample) if quiet else ""
+    direction, sentence = _judge(evidence, sample, no_error_words, classes, by_group, tells_apart)
+    worst = {
+        "over": evidence.too_high,
+        "under": evidence.too_low,
+        "mixed": evidence.worst,
+        "off": evidence.worst,
+    }.get(evidence.direction)
+    return Verdict(
+        sentence=sentence,
+        direction=direction,
+        reduction=evidence.reduction.key,
+        rows=evidence.rows,
+        score=evidence.score,
+        observed=evidence.observed,
+        mcs=evidence.mcs,
+        interval=evidence.interval,
+        ece=evidence.ece,
+        noise_floor=evidence.floor,
+        ece_below=evidence.ece_below,
+        worst=worst,
+        tests=evidence.tests,
+        beyond_noise=evidence.beyond_noise,
+        classes_off=classes,
+        slices=len(by_group.slices) if by_group else 0,
+        slices_off=len(by_group.off) if by_group else 0,
+        tells_apart=tells_apart,
+        other_view=other_view(sample),
+    )
+
+
+def _judge(
+    evidence: Evidence,
+    sample: Sample,
+    quiet: str,
+    classes: tuple[str, ...],
+    by_group: Slices | None,
+    tells_apart: bool,
+) -> tuple[VerdictDirection, str]:
+    if evidence.rows == 1:
+        return "undecided", SINGLE_ROW
+    if evidence.rows < MIN_ROWS:
+        score, hit = score_and_hit(evidence.reduction)
+        return "undecided", (
+            f"{evidence.rows} rows are too few for a verdict (at least {MIN_ROWS}): the {score} is "
+            f"{percent(evidence.score)}, the {hit} {percent(evidence.observed)}."
+        )
+    no_discrimination = "" if tells_apart else "; the probabilities hardly tell the classes apart"
+    if evidence.direction != "none":
+        return evidence.direction, f"{_off(evidence, sample)}{no_discrimination}."
+    but = list(classes)
+    if by_group and by_group.off:
+        off, slices = len(by_group.off), counted(len(by_group.slices), "slice")
+        but.append(f"{off:,} of {slices} {'is' if off == 1 else 'are'} off")
+    unseen = classes_unseen(sample) if sample.data.alike and sample.data.weights is None else ""
+    if but:
+        return "off", f"{quiet}, but {' and '.join(but)}{no_discrimination}."
+    direction: VerdictDirection = "undecided" if evidence.ece_below >= BLUNT else "calibrated"
+    return direction, f"{quiet}{unseen}{no_discrimination}."
+
+
+def nothing_found(evidence: Evidence, sample: Sample) -> str:
+    """Begin the sentence for a sample without an error beyond noise: the rows, and how large the error may still be."""
+    of_top_label = of_the_top_label(sample)
+    below = points(evidence.ece_below, points_decimals(evidence.ece))
+    return (
+        f"No miscalibration{of_top_label} found on {rows_words(sample)}: ECE is below {below} points with "
+        "95 % confidence"
+    )
+
+
+def rows_words(sample: Sample) -> str:
+    """Describe the rows: "3,000 rows in 100 clusters", "3,000 weighted rows"."""
+    data = sample.data
+    rows = counted(data.rows, "row" if data.alike or data.weights is None else "weighted row")
+    if data.clusters is None:
+        return rows
+    return f"{rows} in {counted(len(data.clusters.levels), 'cluster')}"
+
+
+def _off(evidence: Evidence, sample: Sample) -> str:
+    rows = rows_words(sample)
+    if evidence.direction in ("over", "under"):
+        worst = evidence.too_high if evidence.direction == "over" else evidence.too_low
+        size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
+        tail = f"; worst between {worst.where}" if worst else ""
+        head = _by(evidence, sample, size, slight=abs(evidence.mcs) < SLIGHT)
+        return f"{head}{_interval(evidence)} on {rows}{tail}"
+    if not evidence.shows_itself and not any(evidence.sides):
+        label = shorten(evidence.reduction.label, 40)
+        return (
+            f"No miscalibration of the {label} found on {rows}, but the probabilities of all classes are off: "
+            f"{strongest(evidence)}"
+        )
+    if evidence.off_on_average:
+        head = _by(evidence, sample, points(abs(evidence.mcs), mcs_decimals(evidence.interval)))
+        head = f"{head} on average{_interval(evidence)} on {rows}"
+    else:
+        head = f"{_other(evidence, sample)}not off on average{_interval(evidence, value=True)} on {rows}"
+        head = head[0].upper() + head[1:]
+    places = [
+        f"{_size(abs(worst.gap))} points {way} between {worst.where}"
+        if worst
+        else f"{way} in places"
+        for worst, shown, way in (
+            (evidence.too_high, evidence.sides[0], "too high"),
+            (evidence.too_low, evidence.sides[1], "too low"),
+        )
+        if shown and (worst or not evidence.off_on_average)
+    ]
+    return f"{head}, but {' and '.join(places) or 'off in places'}: {strongest(evidence)}"
+
+
+def strongest(evidence: Evidence) -> str:
+    """Describe the metric with the strongest evidence of an error, compared with a calibrated model."""
+    test = evidence.test("ece")
+    if test is None or not evidence.shows("ece"):
+        test = evidence.strongest
+    if test.key == "ece":
+        return f"ECE {_against(evidence)}"
+    return f"{against(test)} ({p_value(test.adjusted)}, adjusted for {len(evidence.tests)} tests)"
+
+
+def against(test: CalibrationTest) -> str:
+    """Describe a metric, and what a calibrated model would show: "KS error 1.20 points where ... 0.61 on average"."""
+    metric = METRICS[test.key]
+    gap = abs(test.value - test.expected)
+    if metric.unit == "plain":
+        decimals = decimals_for(gap, least=3, most=6)
+        value, expected = (decimal(v, decimals) for v in (test.value, test.expected))
+    else:
+        decimals = max(points_decimals(test.value), decimals_for(100 * gap, most=2))
+        value, expected = (points(v, decimals) for v in (test.value, test.expected))
+        value += " points"
+    return f"{metric.label} {value} where a calibrated model would show {expected} on average"
+
+
+def _against(evidence: Evidence) -> str:
+    decimals = points_decimals(evidence.ece)
+    value, mean, q95 = (
+        points(v, decimals) for v in (evidence.ece, evidence.floor.mean, evidence.floor.q95)
+    )
+    return (
+        f"{value} points where a calibrated model would show {mean} on average (95 % below {q95})"
+    )
+
+
+def _other(evidence: Evidence, sample: Sample) -> str:
+    """Name the reduction that a sentence is about, if it is not the one asked for."""
+    if evidence.reduction == sample.reduction:
+        return ""
+    if evidence.reduction.kind == "top-label":
+        return "confidence in the predicted class "
+    return f"probability of '{shorten(sample.data.class_names[1], 30)}' "
+
+
+def _by(evidence: Evidence, sample: Sample, size: str, *, slight: bool = False) -> str:
+    """Begin the sentence: "Overconfident by 6.1 points"."""
+    reduction: Reduction = evidence.reduction
+    way = "over" if evidence.mcs > 0 else "under"
+    is_own = reduction == sample.reduction
+    if reduction.kind == "top-label":
+        word = "overconfident" if way == "over" else "underconfident"
+        text = f"slightly {word}, by {size} points" if slight else f"{word} by {size} points"
+        return text[0].upper() + text[1:] + ("" if is_own else " in the predicted class")
+    noun = {
+        "positive": "Forecasts"
+        if is_own
+        else f"Probabilities of '{shorten(sample.data.class_names[1], 30)}'",
+        "class": f"Probabilities of '{shorten(reduction.class_name, 30)}'",
+        "top-r": f"Probabilities of the class ranked {reduction.r}",
+        "within-top-r": f"Sums of the {reduction.r} largest probabilities",
+    }[reduction.kind]
+    much = "slightly too" if slight else "too"
+    return f"{noun} {much} {'high' if way == 'over' else 'low'} by {size} points"
+
+
+def _interval(evidence: Evidence, *, value: bool = False) -> str:
+    """Format the interval of the MCS in parentheses, in the direction that the sentence states; `value` adds the MCS itself."""
+    decimals = mcs_decimals(evidence.interval)
+    parts = [f"{points(evidence.mcs, decimals)} points"] if value else []
+    if evidence.interval is not None:
+        turned = -1 if evidence.mcs < 0 and not value else 1
+        low, high = sorted(turned * end for end in evidence.interval)
+        parts.append(f"95 % CI {points(low, decimals)} to {points(high, decimals)}")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _size(value: float) -> str:
+    return points(value, decimals_for(100 * value, most=2))
+
+
+# ---- The verdict for readers who do not know the terms: five sentences without symbols.
+
+
+#: Shares are given per hundred rows, as people understand them best.
+HUNDRED = 100
+
+
+def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
+    """Explain a verdict: what was seen, what follows, where it is worst, an example, and what to do.
+
+    The numbers are those of the verdict, with its digits.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows that were judged.
+    verdict : Verdict
+        The verdict on these rows.
+
+    Returns
+    -------
+    tuple of str
+        Five sentences.
+    """
+    reduction = Reduction.of(verdict.reduction)
+    groups = usual_slices(sample) if verdict.direction == "off" and verdict.slices_off else None
+    off = groups.off if groups else ()
+    sentences = _Sentences(
+        verdict, reduction, _class_words(sample, reduction), off[0] if off else None
+    )
+    return (
+        sentences.seen(rows_words(sample)),
+        sentences.follows(),
+        sentences.where(),
+        sentences.example(),
+        sentences.to_do(),
+    )
+
+
+def _class_words(sample: Sample, reduction: Reduction) -> str:
+    names = sample.data.class_names
+    if reduction.kind == "positive" and len(names) > 1:
+        return f"'{shorten(names[1], 30)}'"
+    return f"'{shorten(reduction.class_name, 30)}'"
+
+
+class _Sentences:
+    """The sentences about one verdict."""
+
+    def __init__(
+        self, verdict: Verdict, reduction: Reduction, name: str, group: Slice | None
+    ) -> None:
+        self.verdict = verdict
+        self.reduction = reduction
+        self.name = name
+        self.group = group
+        digits = verdict.share_decimals
+        self.mean_score, self.hit_share = (
+            _share(x, digits) for x in (verdict.score, verdict.observed)
+        )
+
+    @property
+    def few(self) -> bool:
+        return self.verdict.rows < MIN_ROWS
+
+    def seen(self, rows: str) -> str:
+        """Sentence on what the model said, and what happened."""
+        r = self.reduction
+        if self.verdict.rows == 1:
+            if r.kind == "top-label":
+                outcome = "right" if self.verdict.observed else "wrong"
+                return f"On {rows}, the model was {self.mean_score} sure of its answer, and the answer was {outcome}."
+            outcome = "came true" if self.verdict.observed else "did not come true"
+            return f"On {rows}, the model gave the outcome in question a probability of {self.mean_score}, and that {outcome}."
+        if r.kind == "top-label":
+            text = f"the model was {self.mean_score} sure of its answer on average, and its answer was right in {self.hit_share} of the cases"
+        elif r.kind == "top-r":
+            text = (
+                f"the model gave its choice number {r.r} a probability of {self.mean_score} on average, and that choice was "
+                f"right in {self.hit_share} of the cases"
+            )
+        elif r.kind == "within-top-r":
+            text = (
+                f"the model gave its {r.r} best choices a probability of {self.mean_score} together on average, and one of them was "
+                f"right in {self.hit_share} of the cases"
+            )
+        else:
+            text = (
+                f"the model gave {self.name} a probability of {self.mean_score} on average, and {self.name} came true in "
+                f"{self.hit_share} of the cases"
+            )
+        return f"On {rows}, {text}."
+
+    def follows(self) -> str:
+        """Sentence on whether that is an error, and how large it is."""
+        v = self.verdict
+        if v.rows == 1:
+            return SINGLE_ROW
+        if self.few:
+            return (
+                f"{v.rows} rows are too few to say whether these probabilities can be trusted, which takes {MIN_ROWS} "
+                "at least."
+            )
+        if v.direction in ("over", "under"):
+            slightly = "slightly " if abs(v.mcs) < SLIGHT else ""
+            much = "too much" if v.direction == "over" else "too little"
+            return (
+                f"So it promises {slightly}{much}, by {_points(abs(v.mcs), v.mcs_decimals)} on average, which chance does not "
+                "explain."
+            )
+        if v.direction == "mixed":
+            return "So it promises too much in some places and too little in others, which chance does not explain."
+        if v.beyond_noise:
+            return "On average that is near enough, but in detail its probabilities are further off than chance explains."
+        if v.direction == "off":
+            off = list(v.classes_off)
+            if v.slices_off:
+                one = v.slices_off == 1
+                off.append(
+                    f"{v.slices_off:,} of {counted(v.slices, 'group')} of rows {'is' if one else 'are'} off"
+                )
+            return f"As a whole its probabilities hold, but {' and '.join(off)}."
+        below = f"below {_points(v.ece_below, points_decimals(v.ece))}"
+        if v.direction == "calibrated":
+            return f"No fault was found in its probabilities: if they are wrong, then by an error {below}."
+        return f"No fault was found in its probabilities, but there are so few rows that only an error {below} can be promised."
+
+    def where(self) -> str:
+        """Sentence on where it is worst, or that no place stands out."""
+        v, worst = self.verdict, self.verdict.worst
+        gap = _points(abs(v.mcs), v.mcs_decimals)
+        if worst is not None:
+            low, high = (
+                _ends_percent(end) for end in range_ends(worst.low, worst.high, tolerance=0.06)
+            )
+            return (
+                f"It is worst where it says between {low} and {high} percent: on these {counted(worst.rows, 'row')} it said "
+                f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
+            )
+        if v.beyond_noise:
+            return "No single range of its probabilities stands out: the fault is spread over many."
+        if self.few:
+            return f"What it said and what happened differ by {gap}, and with so few rows that says little."
+        if (group := self.group) is not None:
+            which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
+            digits = share_decimals(group.score, group.hits)
+            return (
+                f"Most surely off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
+                f"{_share(group.score, digits)} on average, and {_share(group.hits, digits)} came true."
+            )
+        return (
+            f"What it said and what happened differ by {gap} on average, which chance can explain."
+        )
+
+    def example(self) -> str:
+        """Sentence on what it means for a hundred rows."""
+        v, worst = self.verdict, self.verdict.worst
+        if not v.tells_apart:
+            return "Its probabilities hardly tell the classes apart, so decisions gain little from them either way."
+        if self.few:
+            return "Until there are more, nothing should depend on them."
+        mean_score, hit_share = (
+            (v.score, v.observed) if worst is None else (worst.mean_score, worst.observed)
+        )
+        promised, kept = _of_hundred(mean_score), _of_hundred(hit_share)
+        if v.beyond_noise and promised != kept:
+            return f"Of {HUNDRED} such rows, where it promises {promised}, expect {_about(kept)} to come true."
+        if v.beyond_noise:
+            return f"On average {_about(kept)} of {HUNDRED} rows come true, but a single promise may be far off."
+        return f"Where it promises that {promised} of {HUNDRED} come true, expect about that many."
+
+    def to_do(self) -> str:
+        """Sentence on what to do about it."""
+        v = self.verdict
+        if v.beyond_noise:
+            return (
+                "Before anybody acts on these probabilities, correct them with rows whose outcome is known; the model "
+                "itself stays as it is."
+            )
+        if v.direction == "off":
+            return "Look at these groups before anybody acts on their probabilities; for the others nothing was found."
+        if v.direction == "calibrated":
+            return "They can be used as they are, for as long as new rows are like these."
+        return "Collect more rows whose outcome is known, and look again."
+
+
+def _of_hundred(share: float) -> str:
+    """Number per hundred; a share that rounds to 0 or 100 without being either is "fewer than 1" or "more than 99"."""
+    if 0 < share < 0.5 / HUNDRED:
+        return "fewer than 1"
+    if 1 - 0.5 / HUNDRED < share < 1:
+        return f"more than {HUNDRED - 1}"
+    return str(round(HUNDRED * share))
+
+
+def _about(number: str) -> str:
+    return f"about {number}" if number.isdigit() else number
+
+
+def _share(value: float, digits: int) -> str:
+    """Format a share without a percent sign: "91.5 percent", with the same digits as on all pages."""
+    return f"{decimal(HUNDRED * value, digits)} percent"
+
+
+def _points(value: float, decimals: int) -> str:
+    return f"{decimal(HUNDRED * value, decimals)} percentage points"
+
+
+def _ends_percent(end: str) -> str:
+    """Format an end of a range, as it is written elsewhere, in percent: "0.87" is "87"."""
+    return f"{HUNDRED * float(end):.10g}"
