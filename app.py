@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.app import diagram as page_style
-from calviz.app import jobs, navigation, open_files, settings, sidebar
+from calviz.app import jobs, navigation, open_files, session, sidebar
 from calviz.app import jobs as ended_sessions
 from calviz.app import navigation as early_imports
 from calviz.app import navigation as next_steps
@@ -26,5 +26,5 @@ with page_guard.boundary():
     else:
         sidebar.note()
         page.run()
-        next_steps.draw(page.url_path, settings.current())
+        next_steps.draw(page.url_path, session.current())
 early_imports.resume()

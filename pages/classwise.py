@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import diagnose_class_errors as confusion_matrix
-from calviz.app import diagnose_class_errors as errors
-from calviz.app import diagnose_classes as table
-from calviz.app import diagram, navigation, settings
-from calviz.app import navigation as page_guard
-from calviz.app import rows_shown as panel
-from calviz.app import settings as results
-from calviz.app.settings import md
+from calviz.app import (
+    diagnose_class_errors,
+    diagnose_classes,
+    diagram,
+    navigation,
+    rows_shown,
+    session,
+)
+from calviz.app.session import md
 from calviz.core.words import full_sentence
 from calviz.figures.class_bars import TITLES, headline
 from calviz.sample.slices import FEWEST_CLUSTERS
@@ -45,22 +46,22 @@ NO_RANGE_OF_CLUSTERS = (
     f"its clusters measure it; with rows in fewer than {FEWEST_CLUSTERS} clusters a class has none."
 )
 
-page_guard.enter()
-chosen = settings.current()
+navigation.enter()
+chosen = session.current()
 
 st.title(navigation.BY_KEY["classwise"].question, anchor=False)
-with page_guard.boundary():
+with navigation.boundary():
     facts = chosen.rows_words
     st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
 
-with page_guard.boundary():
-    class_errors = errors.find(chosen)
+with navigation.boundary():
+    class_errors = diagnose_class_errors.find(chosen)
     if class_errors is None:
         st.stop()
     shown = list(class_errors.views.values())
     is_off = False
     if chosen.sample.data.rows == 1:
-        st.subheader(md(results.verdict(chosen), 1_000), anchor=False)
+        st.subheader(md(session.verdict(chosen), 1_000), anchor=False)
     else:
         words, is_off = headline(shown)
         # Only a class outside its range gets large letters; that no view shows one is said once for all views.
@@ -73,7 +74,7 @@ with page_guard.boundary():
     with st.container(horizontal=diagram.page_width() is None, gap="medium"):
         mode = st.segmented_control(
             "View",
-            tuple(errors.MODES),
+            tuple(diagnose_class_errors.MODES),
             default=class_errors.first,
             required=True,
             key="classes_by",
@@ -91,26 +92,26 @@ with page_guard.boundary():
         )
     figure = class_errors.views.get(mode)
     ranked = figure or shown[-1]
-    pinned = errors.pinned(chosen, ranked.mode)
+    pinned = diagnose_class_errors.pinned(chosen, ranked.mode)
     st.markdown(f"**{TITLES[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
     if figure is None:
         st.caption(md(full_sentence(class_errors.reasons[mode]), 1_000))
     else:
         if is_off:
             st.markdown(md(figure.shares(), 1_000))
-        table.chart(figure, order, chosen, pinned)
+        diagnose_classes.chart(figure, order, chosen, pinned)
         if figure.band is None:
             reasons = {"clusters": NO_RANGE_OF_CLUSTERS, "profile": NO_RANGE_OF_PROFILES}
             st.caption(reasons.get(figure.no_range or "", NO_RANGE))
         else:
             st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
-    frame = table.merged(chosen, class_errors)
-    table.drill_down(frame, chosen)
+    frame = diagnose_classes.merged(chosen, class_errors)
+    diagnose_classes.drill_down(frame, chosen)
     if chosen.whole.labels is not None:
-        panel.draw_panel(
+        rows_shown.draw_panel(
             chosen,
             hint="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
         )
     at = ranked.class_index[ranked.ranked(order)]
-    table.table(frame, chosen, at.tolist(), ranked.mode, pinned)
-    confusion_matrix.explore(chosen)
+    diagnose_classes.table(frame, chosen, at.tolist(), ranked.mode, pinned)
+    diagnose_class_errors.explore(chosen)

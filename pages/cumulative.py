@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import diagram, navigation, settings
-from calviz.app import navigation as page_guard
-from calviz.app import pinned as on_page
-from calviz.app import rows_shown as selected
-from calviz.app import selection as overlay
-from calviz.app import settings as results
-from calviz.app import sidebar as reduction_choice
-from calviz.app import tables_and_cards as cards
-from calviz.app import tables_and_cards as csv_download
-from calviz.app.settings import md
+from calviz.app import (
+    diagram,
+    navigation,
+    pinning,
+    rows_shown,
+    selection,
+    session,
+    sidebar,
+    tables_and_cards,
+)
+from calviz.app.session import md
 from calviz.core.words import keep_units_together
 from calviz.figures.cumulative_plot import Cumulative
 
@@ -38,15 +39,15 @@ HIT_WORDS = {
     "positive": "the positive class is the true one",
 }
 
-page_guard.enter()
-chosen = settings.current()
+navigation.enter()
+chosen = session.current()
 
 st.title(navigation.BY_KEY["cumulative"].question, anchor=False)
-with page_guard.boundary():
+with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-    reduction_choice.other_view_of_two_classes(chosen)
+    sidebar.other_view_of_two_classes(chosen)
 
-with page_guard.boundary():
+with navigation.boundary():
     estimate = st.segmented_control(
         "Probability of a hit by",
         ("smooth", "isotonic"),
@@ -57,27 +58,29 @@ with page_guard.boundary():
         format_func={"smooth": "smoothing", "isotonic": "isotonic regression"}.get,
         help="How the lower panels estimate it. The KS error does not depend on it.",
     )
-    figure = results.cumulative(chosen, estimate)
+    figure = session.cumulative(chosen, estimate)
     alone = chosen.sample.data.rows == 1
-    verdict = results.evaluation(chosen).verdict
-    answer = results.verdict(chosen) if alone else figure.reading(verdict)
+    verdict = session.evaluation(chosen).verdict
+    answer = session.verdict(chosen) if alone else figure.reading(verdict)
     st.subheader(md(keep_units_together(answer), 1_000), anchor=False)
     with st.spinner("Resampling the errors …", show_time=True):
         # Chosen for this page: the distances that its panels show.
         keys = ("ks", "ks_signed", "kuiper")
-        evaluation = results.metrics(chosen, keys, error_bars=True)
-    cards.metric_line(evaluation, keys, verdict=verdict, pinned=on_page.values(chosen, keys))
-    selected.draw_panel(chosen, rows=False)
+        evaluation = session.metrics(chosen, keys, error_bars=True)
+    tables_and_cards.metric_line(
+        evaluation, keys, verdict=verdict, pinned=pinning.values(chosen, keys)
+    )
+    rows_shown.draw_panel(chosen, rows=False)
     st.caption(
         f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
         "first. From the lowest score upwards, the scores and the hits are summed up. For a "
         "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
         "range of their difference, which is the largest error over any range of scores."
     )
-    pinned = on_page.pinned_overlay(
+    pinned = pinning.pinned_overlay(
         chosen, lambda s: s.view(Cumulative.compute, estimate=estimate, band=False, seed=s.seed)
     )
-    others = (*overlay.cumulative(chosen, estimate), *([] if pinned is None else [pinned]))
+    others = (*selection.cumulative(chosen, estimate), *([] if pinned is None else [pinned]))
     if others:
         st.caption(
             f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the last panel, where one line is enough."
@@ -93,7 +96,7 @@ with page_guard.boundary():
                     figure,
                     panels=[panel],
                     width=diagram.page_width() or PANEL,
-                    selected=overlay.score_range(chosen),
+                    selected=selection.score_range(chosen),
                     beside=others,
                 ),
                 key=f"cumulative.{panel}",
@@ -105,9 +108,9 @@ with page_guard.boundary():
         "Its largest distance from 0 is the KS error, from its lowest to its highest point it is the Kuiper error."
     )
 
-with page_guard.boundary():
+with navigation.boundary():
     st.subheader("The probability of a hit, without bins", anchor=False)
-    isotonic = results.corp(chosen)
+    isotonic = session.corp(chosen)
     picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
     with picture:
         diagram.chart(
@@ -120,9 +123,9 @@ with page_guard.boundary():
         "calibrated, labels redrawn and fitted again. Coloured: how far it moves when rows are resampled."
     )
 
-with page_guard.boundary():
+with navigation.boundary():
     st.subheader("What it costs those who decide", anchor=False)
-    cost = results.decision_loss(chosen)
+    cost = session.decision_loss(chosen)
     picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
     with picture:
         diagram.chart(
@@ -135,10 +138,10 @@ with page_guard.boundary():
         "the loss there; those who do not, read the highest point."
     )
 
-with page_guard.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
+with navigation.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
     frame = figure.frame()
     st.dataframe(frame, hide_index=True, alt="The points of the panels")
-    csv_download.button(
+    tables_and_cards.button(
         "Download as CSV",
         frame,
         f"{chosen.file_stem}-cumulative.csv",

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import navigation, open_files, settings, sidebar, upload
-from calviz.app import navigation as page_guard
-from calviz.app import tables_and_cards as cards
-from calviz.app import upload as recognition
-from calviz.app.settings import md
+from calviz.app import navigation, open_files, session, sidebar, tables_and_cards, upload
+from calviz.app.session import md
 from calviz.app.upload import TEMPLATES
 from calviz.core.words import file_size
 
-page_guard.enter()
-chosen = settings.current()
+navigation.enter()
+chosen = session.current()
 entry = chosen.entry
 loaded = entry.loaded
 data = chosen.whole
 
 st.title(navigation.BY_KEY["data"].question, anchor=False)
 
-with page_guard.boundary():
+with navigation.boundary():
     upload.uploader("Use your file: predictions and true labels")
     st.caption(sidebar.stays_here())
     upload.failure_card()
 
-with page_guard.boundary(), st.container(horizontal=True, vertical_alignment="center"):
+with navigation.boundary(), st.container(horizontal=True, vertical_alignment="center"):
     st.subheader(md(entry.title, 80), anchor=False, width="content")
     if entry.sample is not None:
         st.badge("Sample data", color="violet")
@@ -36,30 +33,30 @@ with page_guard.boundary(), st.container(horizontal=True, vertical_alignment="ce
         navigation.link("overview"), label="See the verdict", icon=":material/arrow_forward:"
     )
 
-with page_guard.boundary():
+with navigation.boundary():
     if entry.sample is not None:
         st.caption(md(entry.sample.description))
     st.markdown(f"**Recognised:** {md(loaded.recognition.sentence(), 2_000)}")
     st.caption(f"{file_size(loaded.size)} · digest {md(entry.short_digest)}")
     upload.repairs(entry)
     if loaded.notices:
-        cards.findings(loaded.notices)
+        tables_and_cards.findings(loaded.notices)
 
 items, counts = st.columns(2, gap="large")
-with items, page_guard.boundary():
+with items, navigation.boundary():
     st.subheader("Item by item", anchor=False)
-    recognition.table(loaded.recognition)
+    upload.table(loaded.recognition)
     with st.expander("Read it another way", icon=":material/tune:"):
         upload.override_form(entry)
-with counts, page_guard.boundary():
+with counts, navigation.boundary():
     st.subheader("Counts", anchor=False)
-    recognition.counts(data)
+    upload.counts(data)
 
-with page_guard.boundary():
+with navigation.boundary():
     st.subheader("First rows, as they were understood", anchor=False)
-    recognition.first_rows(data)
+    upload.first_rows(data)
 
-with page_guard.boundary(), st.expander("Sample data sets", icon=":material/dataset:"):
+with navigation.boundary(), st.expander("Sample data sets", icon=":material/dataset:"):
     for sample in open_files.samples().values():
         with st.container(border=True):
             st.markdown(f"**{md(sample.title)}**")
@@ -68,7 +65,7 @@ with page_guard.boundary(), st.expander("Sample data sets", icon=":material/data
                 open_files.select(sample.key)
                 st.rerun()
 
-with page_guard.boundary(), st.expander("Templates to download", icon=":material/download:"):
+with navigation.boundary(), st.expander("Templates to download", icon=":material/download:"):
     st.caption(
         "One small CSV file for each layout that is read; TSV, Parquet and NPZ work as well."
     )

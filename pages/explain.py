@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import diagram, navigation, settings
-from calviz.app import diagram as clipboard
-from calviz.app import navigation as page_guard
-from calviz.app import rows_shown as panel
-from calviz.app import settings as results
-from calviz.app.settings import md
+from calviz.app import diagram, navigation, rows_shown, session
+from calviz.app.session import md
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
 
-page_guard.enter()
-chosen = settings.current()
+navigation.enter()
+chosen = session.current()
 
 st.title(navigation.BY_KEY["explain"].question, anchor=False)
-with page_guard.boundary():
+with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-    panel.not_followed(chosen, "These sentences are about all rows")
+    rows_shown.not_followed(chosen, "These sentences are about all rows")
 
-with page_guard.boundary():
-    verdict = results.evaluation(chosen).verdict
+with navigation.boundary():
+    verdict = session.evaluation(chosen).verdict
     assert verdict is not None  # findings come with it
     sentences = analysis.explain(chosen.sample)
     words, picture = st.columns([10, 11], gap="large")
@@ -32,7 +28,7 @@ with page_guard.boundary():
                 f"{n}. {md(sentence, 1_000)}" for n, sentence in enumerate(sentences, start=1)
             )
         )
-        clipboard.text(" ".join(sentences), "Copy the five sentences", key="calviz.explain.copy")
+        diagram.text(" ".join(sentences), "Copy the five sentences", key="calviz.explain.copy")
     with picture:
         if verdict.rows > 1:
             figure = HundredSquares.compute(verdict)

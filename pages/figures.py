@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import exporting as builder
-from calviz.app import navigation, settings
-from calviz.app import navigation as page_guard
-from calviz.app.settings import md
+from calviz.app import exporting, navigation, session
+from calviz.app.session import md
 
-page_guard.enter()
-chosen = settings.current()
+navigation.enter()
+chosen = session.current()
 
 st.title(navigation.BY_KEY["figures"].question, anchor=False)
-with page_guard.boundary():
+with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words} · {chosen.bins_words}")
 
-with page_guard.boundary():
-    builder.explore_builder(chosen)
+with navigation.boundary():
+    exporting.explore_builder(chosen)

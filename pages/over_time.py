@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import diagnose_groups as over_time_page
-from calviz.app import navigation, settings
-from calviz.app import navigation as page_guard
-from calviz.app import rows_shown as panel
-from calviz.app.settings import md
+from calviz.app import diagnose_groups, navigation, rows_shown, session
+from calviz.app.session import md
 
-page_guard.enter()
-chosen = settings.current()
+navigation.enter()
+chosen = session.current()
 
 st.title(navigation.BY_KEY["over_time"].question, anchor=False)
-with page_guard.boundary():
+with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
 
-with page_guard.boundary():
-    panel.draw_panel(chosen, rows=False)
+with navigation.boundary():
+    rows_shown.draw_panel(chosen, rows=False)
 
-with page_guard.boundary():
+with navigation.boundary():
     if chosen.whole.times is None:
         st.info(
             "This file has no time column. A column of dates that is called date, time, timestamp or origination_date, for example, is "
@@ -28,4 +25,4 @@ with page_guard.boundary():
             icon=":material/info:",
         )
     else:
-        over_time_page.explore(chosen)
+        diagnose_groups.explore(chosen)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import exporting as report_page
-from calviz.app import navigation, settings
-from calviz.app import navigation as page_guard
-from calviz.app import rows_shown as panel
-from calviz.app.settings import md
+from calviz.app import exporting, navigation, rows_shown, session
+from calviz.app.session import md
 
-page_guard.enter()
-chosen = settings.current()
+navigation.enter()
+chosen = session.current()
 
 st.title(navigation.BY_KEY["report"].question, anchor=False)
-with page_guard.boundary():
+with navigation.boundary():
     words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
-    panel.not_followed(chosen, "The report covers all rows")
+    rows_shown.not_followed(chosen, "The report covers all rows")
 
-with page_guard.boundary():
-    report_page.explore_report_page(chosen)
+with navigation.boundary():
+    exporting.explore_report_page(chosen)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import decide_costs as decision_costs
-from calviz.app import decide_costs as prediction_sets
-from calviz.app import decide_costs as trust_by_group
-from calviz.app import decide_coverage as threshold
-from calviz.app import navigation, settings
-from calviz.app import navigation as page_guard
-from calviz.app import rows_shown as panel
-from calviz.app import settings as recalibration_choice
-from calviz.app import settings as results
-from calviz.app import tables_and_cards as cards
-from calviz.app.settings import md
+from calviz.app import (
+    decide_costs,
+    decide_coverage,
+    navigation,
+    rows_shown,
+    session,
+    tables_and_cards,
+)
+from calviz.app.session import md
 
-page_guard.enter()
-chosen = settings.current()
+navigation.enter()
+chosen = session.current()
 
 st.title(navigation.BY_KEY["risk_coverage"].question, anchor=False)
-with page_guard.boundary():
+with navigation.boundary():
     facts = chosen.rows_words
     st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
     st.caption(
@@ -28,20 +26,20 @@ with page_guard.boundary():
         "referred to an expert: the fewer are kept, the larger the share of them that should be right."
     )
 
-with page_guard.boundary():
-    method = recalibration_choice.choose_method(chosen)
-    threshold.explore(chosen, method)
-    panel.draw_panel(
+with navigation.boundary():
+    method = session.choose_method(chosen)
+    decide_coverage.explore(chosen, method)
+    rows_shown.draw_panel(
         chosen,
         hint="Click a point of the curve to select the rows that are kept there, on every page.",
     )
 
-with page_guard.boundary():
+with navigation.boundary():
     with st.spinner("Resampling the summaries …", show_time=True):
         # Chosen for this page.
         keys = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
-        evaluation = results.metrics(chosen, keys, error_bars=True)
-    cards.metric_line(evaluation, keys, notes={"coverage_at_risk": "5 % errors"})
+        evaluation = session.metrics(chosen, keys, error_bars=True)
+    tables_and_cards.metric_line(evaluation, keys, notes={"coverage_at_risk": "5 % errors"})
     intervals = (
         ""
         if chosen.sample.data.rows == 1
@@ -49,15 +47,15 @@ with page_guard.boundary():
     )
     st.caption(f"These summaries rank by confidence, before recalibration.{intervals}")
 
-with page_guard.boundary():
-    if columns := trust_by_group.offered(chosen):
+with navigation.boundary():
+    if columns := decide_costs.offered(chosen):
         st.subheader("Where can it be believed?", anchor=False)
-        trust_by_group.explore_trust_by_group(chosen, columns)
+        decide_costs.explore_trust_by_group(chosen, columns)
 
-with page_guard.boundary():
+with navigation.boundary():
     st.subheader("What do decisions cost?", anchor=False)
-    decision_costs.explore_decision_costs(chosen, method)
+    decide_costs.explore_decision_costs(chosen, method)
 
-with page_guard.boundary():
+with navigation.boundary():
     st.subheader("Which classes are plausible?", anchor=False)
-    prediction_sets.explore_prediction_sets(chosen)
+    decide_costs.explore_prediction_sets(chosen)

@@ -88,7 +88,7 @@ def few_resamples() -> Iterator[int]:
 @pytest.fixture
 def usual_resamples(few_resamples: int) -> Iterator[None]:
     """As many resamples as users have."""
-    from calviz.sample.results import RESAMPLES
+    from calviz.sample.error_bars import RESAMPLES
 
     with _resampling(RESAMPLES, few_resamples):
         yield

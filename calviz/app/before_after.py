@@ -7,15 +7,14 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram
-from calviz.app import navigation as page_guard
-from calviz.app.settings import NONE, Settings, after, choose_method, md
+from calviz.app import diagram, navigation
+from calviz.app.session import NONE, Settings, after, choose_method, md
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.words import counted
 from calviz.figures.reliability import Reliability
-from calviz.sample.results import rows_where
+from calviz.sample.error_bars import rows_where
 from calviz.sample.sample import Sample
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Evaluation, Written, name_of
@@ -109,7 +108,7 @@ def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibr
 @st.fragment
 def explore(settings: Settings) -> None:
     """Draw a choice of method, the points before and after in one diagram, and their metrics."""
-    with page_guard.boundary():
+    with navigation.boundary():
         st.subheader("Before and after recalibration", anchor=False)
         method = choose_method(settings)
         if method == NONE:

@@ -9,15 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import decide_coverage as before_after
-from calviz.app import diagram
-from calviz.app import navigation as page_guard
-from calviz.app import selection as state
-from calviz.app import settings as link_choice
-from calviz.app import settings as results
-from calviz.app import tables_and_cards as csv_download
+from calviz.app import decide_coverage, diagram, navigation, selection, session, tables_and_cards
 from calviz.app.before_after import rows_words
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.comparison.prediction_sets import prediction_sets
 from calviz.comparison.rows import Division
 from calviz.comparison.study_results import PredictionSets, SetMethod, SetsOf
@@ -34,7 +28,7 @@ from calviz.core.words import (
 from calviz.figures.curve_estimates import Costs
 from calviz.figures.decision_cost import Decision
 from calviz.figures.slice_gaps import LEAST_ROWS
-from calviz.sample.results import rows_where
+from calviz.sample.error_bars import rows_where
 
 # ---- Costs of decisions: the threshold that costs least, and what miscalibration adds.
 
@@ -53,9 +47,9 @@ _COSTS = {
 @st.fragment
 def explore_decision_costs(settings: Settings, method: str) -> None:
     """Draw the costs to set, their consequences in words, the curve and the rules; a fragment."""
-    with page_guard.boundary():
+    with navigation.boundary():
         costs = _costs()
-        figures, fit_words, judged_words = before_after.decisions(settings, method, costs)
+        figures, fit_words, judged_words = decide_coverage.decisions(settings, method, costs)
         figure, *others = figures
         for one in figures:
             name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
@@ -74,7 +68,7 @@ def explore_decision_costs(settings: Settings, method: str) -> None:
 
 def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
     """Say what each rule, made for all rows, costs on the selected ones, before recalibration."""
-    chosen = state.current(settings)
+    chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size:
         return
     scored = settings.sample.top_scored
@@ -159,7 +153,7 @@ def _table(figures: tuple[Decision, ...], settings: Settings) -> None:
             ("Download the rules as CSV", frame, "rules"),
             ("Download the curve as CSV", figures[0].frame, "costs"),
         ):
-            csv_download.button(
+            tables_and_cards.button(
                 label,
                 content,
                 f"{settings.file_stem}-{name}.csv",
@@ -183,9 +177,9 @@ _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive
 @st.fragment
 def explore_prediction_sets(settings: Settings) -> None:
     """Draw the choice of method and coverage, and what the sets hold; a fragment."""
-    with page_guard.boundary():
+    with navigation.boundary():
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            method: SetMethod = link_choice.one_of(
+            method: SetMethod = session.one_of(
                 "Sets by",
                 _METHODS,
                 default="lac",
@@ -286,7 +280,7 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     )
     risk = right.slider("Errors allowed, %", 1, 50, 10, key="calviz.risk.by.errors")
     try:
-        levels = results.levels(chosen, column, risk / 100)
+        levels = session.levels(chosen, column, risk / 100)
     except CalvizError as error:
         st.caption(md(error))
         return

@@ -12,19 +12,21 @@ import numpy as np
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from calviz.app import before_after as recalibrated_rows
-from calviz.app import diagram, interactive_reliability, pinned
-from calviz.app import navigation as page_guard
-from calviz.app import open_files as browser_history
-from calviz.app import selection as state
-from calviz.app import settings as link_choice
-from calviz.app import settings as recalibration_choice
-from calviz.app import settings as results
-from calviz.app import tables_and_cards as csv_download
+from calviz.app import (
+    before_after,
+    diagram,
+    interactive_reliability,
+    navigation,
+    open_files,
+    pinning,
+    selection,
+    session,
+    tables_and_cards,
+)
 from calviz.app.open_files import OpenModel, all_models, model_key
 from calviz.app.selection import Covered
 from calviz.app.selection import threshold as threshold_of
-from calviz.app.settings import NONE, Settings, after, md, name_of
+from calviz.app.session import NONE, Settings, after, md, name_of
 from calviz.comparison.compare_models import align
 from calviz.comparison.rows import fit_split_for
 from calviz.core.blocks import IntArray
@@ -83,7 +85,7 @@ def rankings_of(data: Dataset) -> tuple[RankedBy, ...]:
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
-    result = recalibrated_rows.recalibrate(_settings, method)
+    result = before_after.recalibrate(_settings, method)
     label = RECALIBRATORS[method].label
     names = (name_of(_settings), after(label))
     judged = Sample(result.before), Sample(result.after)
@@ -93,8 +95,8 @@ def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Rec
         curves={r: _curves(judged, r, names) for r in rankings_of(_settings.whole)},
         judged=(_confidences(judged[0]), _confidences(judged[1])),
         fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
-        fit_words=recalibrated_rows.rows_words(result.fit),
-        judged_words=recalibrated_rows.rows_words(result.evaluation),
+        fit_words=before_after.rows_words(result.fit),
+        judged_words=before_after.rows_words(result.evaluation),
         warnings=result.warnings,
     )
 
@@ -136,7 +138,7 @@ def decisions(
             result.fit_words,
             result.judged_words,
         )
-    with results.sample_with_spinner(settings, "Weighing the costs …") as judged:
+    with session.sample_with_spinner(settings, "Weighing the costs …") as judged:
         n = counted(judged.data.n, "row")
         split = fit_split_for(settings.whole, settings.split)
         if split is None or settings.split is None:
@@ -210,7 +212,7 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
             "interval after": st.column_config.TextColumn("after: 95 % interval"),
         },
     )
-    csv_download.button(
+    tables_and_cards.button(
         "Download the curve as CSV",
         figure.frame,
         f"{settings.file_stem}-risk-coverage.csv",
@@ -244,7 +246,7 @@ _COMPARE, _OLDER, _YES = "compare-models", "beside", "true"
 def are_wanted() -> bool:
     """Draw the toggle that adds the curves of other models; it follows the address and writes it."""
     # Not bound to the address by streamlit, which would reset it when a step in the history leads to an older link.
-    if _COMPARE not in st.session_state or browser_history.is_step():
+    if _COMPARE not in st.session_state or open_files.is_step():
         in_address = st.query_params.get(_COMPARE), st.query_params.get(_OLDER)
         st.session_state[_COMPARE] = _YES in in_address
     wanted = st.toggle(
@@ -348,16 +350,16 @@ def explore(settings: Settings, method: str) -> None:
     method : str
         The recalibrator whose curve is added, or `recalibration_choice.NONE`.
     """
-    with page_guard.boundary():
+    with navigation.boundary():
         rankings = rankings_of(settings.whole)
         ranking, x, y = _ranking_and_axes(rankings)
         figure: RiskCoverage
         after: RiskCoverage | None = None
         result: RecalibratedCurves | None = None
-        if method == recalibration_choice.NONE:
+        if method == session.NONE:
             figure = replace(
-                results.risk_coverage(settings, ranking),
-                name=recalibration_choice.name_of(settings),
+                session.risk_coverage(settings, ranking),
+                name=session.name_of(settings),
             )
         else:
             result = recalibrated(settings, method)
@@ -391,20 +393,20 @@ def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, 
             help="confidence: the largest probability; entropy: of all probabilities; margin: "
             "the largest minus the second largest.",
         )
-        x: XAxis = link_choice.one_of("Horizontal axis", _X, default="coverage", key="across")
-        y: YAxis = link_choice.one_of("Vertical axis", _Y, default="accuracy", key="up")
+        x: XAxis = session.one_of("Horizontal axis", _X, default="coverage", key="across")
+        y: YAxis = session.one_of("Vertical axis", _Y, default="accuracy", key="up")
     return ranking or "confidence", x, y
 
 
 def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
     """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
-    key = state.key(_CURVE)
+    key = selection.key(_CURVE)
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
         percent = interactive_reliability.customdata(points[0]) if points else None
         if percent is not None:
-            state.choose(Covered("kept", ranking, percent), by=_CURVE)
+            selection.choose(Covered("kept", ranking, percent), by=_CURVE)
 
     drawing = diagram.plotted(figure, **options)
     diagram.chart(
@@ -425,7 +427,7 @@ def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
                 f"Select the {side} rows",
                 type="tertiary",
                 key=f"calviz.risk.select.{side}",
-                on_click=state.choose,
+                on_click=selection.choose,
                 args=(Covered(side, ranking, percent),),
                 disabled=percent == (0 if side == "kept" else 100),
             )
@@ -433,7 +435,7 @@ def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
 
 def _of_selected(settings: Settings, ranking: RankedBy, choice: ReferralChoice) -> None:
     """Say how many of the selected rows would be kept, and how many of those are right."""
-    chosen = state.current(settings)
+    chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
         return
     sample = settings.sample
@@ -449,11 +451,11 @@ def _of_selected(settings: Settings, ranking: RankedBy, choice: ReferralChoice) 
 
 def _pinned(settings: Settings, ranking: RankedBy) -> list[RiskCoverage]:
     """Return the curve of the pinned state, if that has other rows or another model."""
-    pinned_state = pinned.current(settings)
+    pinned_state = pinning.current(settings)
     if pinned_state is None or pinned_state.settings.rows_key == settings.rows_key:
         return []
-    curve = results.risk_coverage(pinned_state.settings, ranking)
-    name = pinned.difference_of(replace(pinned_state, method=recalibration_choice.NONE), settings)
+    curve = session.risk_coverage(pinned_state.settings, ranking)
+    name = pinning.difference_of(replace(pinned_state, method=session.NONE), settings)
     return [replace(curve, name=f"Pinned: {name}")]
 
 
@@ -471,7 +473,7 @@ def _others(
         ):
             kinds = [r for r in rankings if r != figure.ranking]
             curves = [
-                result.curves[r][0] if result else results.risk_coverage(settings, r) for r in kinds
+                result.curves[r][0] if result else session.risk_coverage(settings, r) for r in kinds
             ]
             others += [replace(curve, name=figure.name) for curve in curves]
         models, left_out = other_models_of(settings)
@@ -487,7 +489,7 @@ def _others(
 def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
     """Draw the slider; return a function that gives the chosen point of any curve."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        by = link_choice.one_of("Choose by", _BY, default="share", key="by")
+        by = session.one_of("Choose by", _BY, default="share", key="by")
         with st.container(width=420):
             if by == "error":
                 allowed = st.slider(

@@ -9,18 +9,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import before_after as recalibrated_rows
-from calviz.app import diagram
-from calviz.app import diagram as browser
-from calviz.app import navigation as page_guard
-from calviz.app import pinned as on_page
-from calviz.app import pinned as state_of_pin
-from calviz.app import selection as state
-from calviz.app import settings as link_choice
-from calviz.app import tables_and_cards as csv_download
-from calviz.app import tables_and_cards as tables
+from calviz.app import (
+    before_after,
+    diagram,
+    navigation,
+    pinning,
+    selection,
+    session,
+    tables_and_cards,
+)
 from calviz.app.selection import SliceRule
-from calviz.app.settings import NONE, Settings, after, md, name_of
+from calviz.app.session import NONE, Settings, after, md, name_of
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
@@ -89,14 +88,14 @@ def deciding(settings: Settings, method: str) -> DecidingSamples:
 def _recalibrated(
     key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
 ) -> DecidingSamples:
-    result = recalibrated_rows.recalibrate(_settings, method)
+    result = before_after.recalibrate(_settings, method)
     label = RECALIBRATORS[method].label
     names = name_of(_settings), after(label)
     before, after_it = (
         decidable(_two_classes(Sample(data, reduction=reduction), name))
         for data, name in zip((result.before, result.after), names, strict=True)
     )
-    fit, judged = map(recalibrated_rows.rows_words, (result.fit, result.evaluation))
+    fit, judged = map(before_after.rows_words, (result.fit, result.evaluation))
     words = f"{label} is fitted on {fit}; both are shown on {judged}."
     return DecidingSamples(before, after_it, " ".join([words, *result.warnings]))
 
@@ -161,7 +160,7 @@ def _forget_bad_link() -> None:
 @st.fragment
 def explore_cutoff(settings: Settings, method: str) -> None:
     """Draw the cutoff, the decisions at it, and the curves; a fragment, so that dragging reruns only this part."""
-    with page_guard.boundary():
+    with navigation.boundary():
         deciding_samples = deciding(settings, method)
         name = deciding_samples.before.data.class_names[
             deciding_samples.before.reduction.class_index(deciding_samples.before.data)
@@ -207,16 +206,16 @@ def explore_cutoff(settings: Settings, method: str) -> None:
 
 def _pinned(settings: Settings) -> Overlay[Sample] | None:
     """Return the pinned state as a sample to decide on, with its own class if one was pinned."""
-    pinned = state_of_pin.current(settings)
+    pinned = pinning.current(settings)
     by_class = pinned is not None and pinned.settings.reduction.kind == "class"
-    return on_page.pinned_overlay(
-        settings, decidable, as_now=("bins", "scheme") if by_class else on_page.REDUCTION_AND_BINS
+    return pinning.pinned_overlay(
+        settings, decidable, as_now=("bins", "scheme") if by_class else pinning.REDUCTION_AND_BINS
     )
 
 
 def _of_selected(sample: Sample, settings: Settings, cutoff: float) -> None:
     """Say what is decided on the selected rows, as long as they are among the rows that are shown."""
-    chosen = state.current(settings)
+    chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size or sample.data.n != settings.sample.data.n:
         return
     is_acted_on = sample.scored.score[chosen.rows] >= cutoff
@@ -254,7 +253,7 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
             _interval(sample, c),
         ]
     # On a small page, the numbers would be cut beside the confusion matrix.
-    side_by_side = len(cells) == 1 and browser.size() in ("wide", "usual")
+    side_by_side = len(cells) == 1 and diagram.size() in ("wide", "usual")
     with st.container(horizontal=side_by_side, gap="medium"):
         with st.container(width=_NARROW if side_by_side else "stretch"):
             st.dataframe(
@@ -298,7 +297,7 @@ def _net_benefit(
     pinned: Overlay[Sample] | None,
 ) -> None:
     st.subheader("Is it better than deciding without it?", anchor=False)
-    shown = link_choice.one_of(
+    shown = session.one_of(
         "Drawn",
         _SHOWN,
         default="net-benefit",
@@ -329,7 +328,7 @@ def _net_benefit(
     frame = pd.concat(
         [f.frame().assign(model=f.name) for f in (figure, *others)], ignore_index=True
     )
-    csv_download.button(
+    tables_and_cards.button(
         "Download the curve as CSV",
         frame,
         f"{settings.file_stem}-net-benefit.csv",
@@ -392,12 +391,12 @@ def _draw(tested: Grades) -> None:
     """Draw the table; a click on a row selects the rows of its grade."""
     names, column = tested.names, tested.column
     by = f"decisions.grades.{column}"
-    key = state.key(by)
-    rule = state.rule()
+    key = selection.key(by)
+    rule = selection.rule()
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
-        state.choose(SliceRule(((column, names[rows[0]]),)) if rows else None, by=by)
+        selection.choose(SliceRule(((column, names[rows[0]]),)) if rows else None, by=by)
 
     share = st.column_config.NumberColumn(format="%.2f %%")
     coloured: Any = _frame(tested).style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
@@ -408,7 +407,7 @@ def _draw(tested: Grades) -> None:
         alt="Tests per grade",
         on_select=picked,
         selection_mode="single-row",
-        selection_default=tables.ticked(
+        selection_default=tables_and_cards.ticked(
             [i for i, name in enumerate(names) if rule == SliceRule(((column, name),))]
         ),
         key=key,

@@ -9,18 +9,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram
-from calviz.app import jobs as long_work
-from calviz.app import navigation as page_guard
-from calviz.app import pinned as on_page
-from calviz.app import selection as state
-from calviz.app import settings as link_choice
-from calviz.app import settings as results
-from calviz.app import tables_and_cards as csv_download
-from calviz.app import tables_and_cards as tables
+from calviz.app import diagram, jobs, navigation, pinning, selection, session, tables_and_cards
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.selection import CellRule
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.words import (
@@ -71,7 +63,7 @@ def find(settings: Settings) -> AllowedClassViews | None:
     quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
     if quick or data.labels is None:  # without labels it is quick, or not available
         words = f"Resampling {counted(data.rows, 'row')}, class by class …"
-        with results.sample_with_spinner(settings, words):
+        with session.sample_with_spinner(settings, words):
             return _compute(sample)
     work = LongWork(
         PLACE,
@@ -79,7 +71,7 @@ def find(settings: Settings) -> AllowedClassViews | None:
         f"Resampling {counted(data.rows, 'row')}, class by class",
         lambda: _work(sample),
     )
-    status = long_work.draw(
+    status = jobs.draw(
         work,
         Button("Compute them", ":material/play_arrow:", "calviz.classes.again"),
         StateWords(stopped=lambda _: "Stopped before the errors of the classes were known."),
@@ -105,7 +97,7 @@ def _compute(sample: Sample, report: Callable[..., object] = lambda *_: None) ->
     for mode, words in MODES.items():
         report(words, "running")
         try:
-            views[mode] = results.class_bars(sample, mode)
+            views[mode] = session.class_bars(sample, mode)
             report(words, "done")
         except NotAvailable as error:
             reasons[mode] = str(error)
@@ -118,8 +110,8 @@ def _compute(sample: Sample, report: Callable[..., object] = lambda *_: None) ->
 def pinned(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
     """Return the error of each class in the pinned state, shape (K,); NaN for a class without rows."""
     # Reduction and bins do not matter here.
-    return on_page.pinned_overlay(
-        settings, lambda sample: _values(sample, mode), as_now=on_page.REDUCTION_AND_BINS
+    return pinning.pinned_overlay(
+        settings, lambda sample: _values(sample, mode), as_now=pinning.REDUCTION_AND_BINS
     )
 
 
@@ -142,15 +134,15 @@ BY: dict[By, str] = {"true": "of the true class", "predicted": "of the predicted
 @st.fragment
 def explore(settings: Settings) -> None:
     """Draw the matrix of the classes with the most mistakes, or of chosen classes, and the mistakes beside it."""
-    with page_guard.boundary():
+    with navigation.boundary():
         st.subheader("What is taken for what?", anchor=False)
         try:
-            figure = results.confusion(settings)
+            figure = session.confusion(settings)
         except NotAvailable as reason:
             st.caption(md(full_sentence(str(reason)), 500))
             return
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            colour_by: By = link_choice.one_of(
+            colour_by: By = session.one_of(
                 "Colour by share", BY, default="true", key="confusion-by"
             )
             chosen = _chosen_classes(figure, settings)
@@ -192,13 +184,13 @@ def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
 
 def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
     """Draw the matrix; a click on a cell selects its rows."""
-    key = state.key(_MATRIX)
+    key = selection.key(_MATRIX)
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
         if points:
             true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
-            state.choose(CellRule(true, taken), by=_MATRIX)
+            selection.choose(CellRule(true, taken), by=_MATRIX)
 
     diagram.chart(
         figure,
@@ -210,7 +202,7 @@ def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
 
 
 def _selected(figure: Confusion) -> tuple[int, int] | None:
-    rule, names = state.rule(), figure.class_names
+    rule, names = selection.rule(), figure.class_names
     if not isinstance(rule, CellRule) or not {rule.true, rule.predicted} <= set(names):
         return None
     return names.index(rule.true), names.index(rule.predicted)
@@ -228,14 +220,14 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
         return
     names = np.asarray(figure.class_names, dtype=object)
     shown = cells[:PAIRS]
-    key = f"{state.key(_TABLE)}.{hash((settings.rows_key, *classes))}"
+    key = f"{selection.key(_TABLE)}.{hash((settings.rows_key, *classes))}"
     pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
-    rule = state.rule()
+    rule = selection.rule()
     ticked = [i for i, (true, taken) in enumerate(pairs) if rule == CellRule(true, taken)]
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
-        state.choose(CellRule(*pairs[rows[0]]) if rows else None, by=_TABLE)
+        selection.choose(CellRule(*pairs[rows[0]]) if rows else None, by=_TABLE)
 
     st.dataframe(
         pd.DataFrame(
@@ -251,7 +243,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
         height=min(420, 37 + 35 * len(shown)),
         on_select=picked,
         selection_mode="single-row",
-        selection_default=tables.ticked(ticked),
+        selection_default=tables_and_cards.ticked(ticked),
         key=key,
         alt="Pairs of classes that are mixed up, those of most rows first",
         column_config={
@@ -266,7 +258,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
             ),
         },
     )
-    csv_download.button(
+    tables_and_cards.button(
         "Download all pairs as CSV",
         figure.frame,
         f"{settings.file_stem}-confusion.csv",

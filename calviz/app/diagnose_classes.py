@@ -9,15 +9,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, interactive_reliability, navigation
-from calviz.app import diagram as bullet
-from calviz.app import selection as state
-from calviz.app import settings as results
-from calviz.app import tables_and_cards as csv_download
-from calviz.app import tables_and_cards as tables
+from calviz.app import (
+    diagram,
+    interactive_reliability,
+    navigation,
+    selection,
+    session,
+    tables_and_cards,
+)
 from calviz.app.diagnose_class_errors import AllowedClassViews
 from calviz.app.selection import Labelled, Predicted, predicted_classes_of
-from calviz.app.settings import Settings, look_at_class, md
+from calviz.app.session import Settings, look_at_class, md
 from calviz.core.blocks import FloatArray
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, decimal, decimals_for, distinct, number
@@ -35,7 +37,7 @@ _RULES: dict[Mode, type[Labelled | Predicted]] = {
 
 def selected_class(settings: Settings) -> int | None:
     """Return the index of the class whose rows are selected; None if other rows or no rows are."""
-    rule = state.rule()
+    rule = selection.rule()
     if not isinstance(rule, Predicted | Labelled):
         return None
     names = settings.whole.class_names
@@ -53,7 +55,7 @@ def chart(
 ) -> None:
     """Draw the bars; a click on one selects the rows of its class."""
     by = f"classwise.{figure.mode}"
-    key, selected = state.key(by), selected_class(settings)
+    key, selected = selection.key(by), selected_class(settings)
     # A profile of the top scores does not know which rows belong to which class.
     can_select = settings.whole.labels is not None
 
@@ -61,7 +63,7 @@ def chart(
         points = st.session_state[diagram.widget_key(key)].selection.points
         index = interactive_reliability.customdata(points[0]) if points else None
         if index is not None:
-            state.choose(_rule(figure.mode, index, settings), by=by)
+            selection.choose(_rule(figure.mode, index, settings), by=by)
 
     diagram.chart(
         figure,
@@ -86,7 +88,7 @@ def merged(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
             columns={c: f"one_vs_rest_{c}" for c in ends}
         )
     frame = true_class.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
-    facts = results.class_rows(settings)
+    facts = session.class_rows(settings)
     table = pd.DataFrame(
         {
             "class": [row.name for row in facts],
@@ -120,13 +122,13 @@ def table(
 ) -> None:
     """Draw the table of classes in the order of the bars, with the numbers of this view; a tick selects the rows of a class."""
     by = "classwise.table"
-    key = state.key(by)
+    key = selection.key(by)
     # Classes without rows have no bar.
     order = [*ranked, *(i for i in frame.index if i not in set(ranked))]
 
     def ticked() -> None:
         rows = st.session_state[key].selection.rows
-        state.choose(_rule(mode, order[rows[0]], settings) if rows else None, by=by)
+        selection.choose(_rule(mode, order[rows[0]], settings) if rows else None, by=by)
 
     index = selected_class(settings)
     on_select: Any = "ignore" if settings.whole.labels is None else ticked
@@ -142,7 +144,7 @@ def table(
         for name in ("value", "pinned", "outside")
         if name in columns
     }
-    table = tables.with_signs(shown.loc[order, columns], decimals)
+    table = tables_and_cards.with_signs(shown.loc[order, columns], decimals)
     st.dataframe(
         table,
         hide_index=True,
@@ -150,7 +152,7 @@ def table(
         key=key,
         on_select=on_select,
         selection_mode="single-row",
-        selection_default=tables.ticked([] if index is None else [order.index(index)]),
+        selection_default=tables_and_cards.ticked([] if index is None else [order.index(index)]),
         placeholder="–",
         alt="All classes",
         column_config=_COLUMNS | {"value": _VALUE_COLUMNS[mode]},
@@ -160,7 +162,7 @@ def table(
         st.caption(
             f"Rows, accuracy, confidence{errors}: of the rows whose true label is the class."
         )
-    csv_download.button(
+    tables_and_cards.button(
         "Download the classes as CSV",
         frame,
         f"{settings.file_stem}-classes.csv",
@@ -179,7 +181,7 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     shown = pd.DataFrame(columns, index=frame.index)
     shown["value"] = 100 * value
     shown[["low", "high", "from", "to", "beyond"]] = 100 * pd.concat(ends, axis=1)
-    shown[bullet.COLUMN] = _pictures(shown)
+    shown[diagram.COLUMN] = _pictures(shown)
     digits = _decimals(shown["value"], _LEAST[mode]) if mode == "one-vs-rest" else 1
     # With a single row, or with few clusters, no class has an interval.
     if not shown["low"].isna().all():
@@ -207,12 +209,12 @@ def _pictures(shown: pd.DataFrame) -> list[str | None]:
         )
         for value, low, high, start, end in shown[names].to_numpy(float).tolist()
     ]
-    return bullet.column(bullets, width=_PICTURE)
+    return diagram.column(bullets, width=_PICTURE)
 
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
     """Add the number of selected rows that are predicted as each class or, by true class, belong to it."""
-    chosen = state.current(settings)
+    chosen = selection.current(settings)
     if chosen is None:
         return
     data = settings.sample.data
@@ -255,7 +257,7 @@ _DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
 _PICTURE = 100
 #: Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
 #: the figure above draws the first, the CSV holds the second.
-_GIVING_WAY = (bullet.COLUMN, "ks")
+_GIVING_WAY = (diagram.COLUMN, "ks")
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
 _VALUE_COLUMNS = {
     "predicted-class": st.column_config.NumberColumn(
@@ -289,7 +291,7 @@ _COLUMNS = {
         "predicted", width=70, format="localized", help="Rows that are predicted as the class."
     ),
     "value": _VALUE_COLUMNS["true-class"],
-    bullet.COLUMN: bullet.config(
+    diagram.COLUMN: diagram.config(
         "The error, its interval and its range if calibrated; the thin line is at 0.",
         width=_PICTURE,
     ),

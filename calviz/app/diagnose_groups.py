@@ -10,18 +10,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, interactive_reliability, navigation
-from calviz.app import diagram as browser
-from calviz.app import diagram as bullet
-from calviz.app import jobs as long_work
-from calviz.app import pinned as on_page
-from calviz.app import selection as state
-from calviz.app import settings as results
-from calviz.app import tables_and_cards as csv_download
-from calviz.app import tables_and_cards as tables
+from calviz.app import (
+    diagram,
+    interactive_reliability,
+    jobs,
+    navigation,
+    pinning,
+    selection,
+    session,
+    tables_and_cards,
+)
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.selection import SliceRule
-from calviz.app.settings import Settings, cached_results, look_at_slice, md
+from calviz.app.session import Settings, cached_results, look_at_slice, md
 from calviz.comparison.over_time import MIN_ROWS, over_time, values_of
 from calviz.comparison.study_results import EVERY, Every, OverTime
 from calviz.core.blocks import FloatArray, IntArray
@@ -32,7 +33,7 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import OverTimeLine
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.sample.results import Against, Slice, Slices, where_words
+from calviz.sample.error_bars import Against, Slice, Slices, where_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import FEW_VALUES, USUAL_RATE, slices, usual_columns
 
@@ -131,7 +132,7 @@ def last_question(settings: Settings) -> SlicesChoice | None:
 def measure(settings: Settings, question: SlicesChoice) -> Slices:
     """Measure all slices."""
     words = f"Looking at {counted(len(question.columns), 'column')} …"
-    with results.sample_with_spinner(settings, words) as sample:
+    with session.sample_with_spinner(settings, words) as sample:
         return _measure(sample, question)
 
 
@@ -156,7 +157,7 @@ def pinned(
         return np.array([gap_of.get(one.where, np.nan) for one in tested.slices])
 
     # All slices are measured, whichever one was pinned.
-    return on_page.pinned_overlay(settings, gaps, as_now=("bins", "scheme", "where"))
+    return pinning.pinned_overlay(settings, gaps, as_now=("bins", "scheme", "where"))
 
 
 def sizes(settings: Settings, question: SlicesChoice) -> None:
@@ -186,13 +187,13 @@ def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
     """Draw the result as a sentence and a figure; a click on a mark selects the rows of its slice."""
     figure = SliceGaps.compute(tested)
     st.subheader(md(figure.answer(), 500), anchor=False)
-    key = state.key(_MARKS)
+    key = selection.key(_MARKS)
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
         at = interactive_reliability.customdata(points[0]) if points else None
         if at is not None:
-            state.choose(SliceRule(figure.shown[at].where), by=_MARKS)
+            selection.choose(SliceRule(figure.shown[at].where), by=_MARKS)
 
     if tested.slices:
         diagram.chart(
@@ -256,13 +257,13 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
     if not tested.slices:
         return
     by = "slices.table"
-    key = f"{state.key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
+    key = f"{selection.key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
     shown = tested.slices[:MOST]
     at = _selected_tested_slices(shown)
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
-        state.choose(SliceRule(shown[rows[0]].where) if rows else None, by=by)
+        selection.choose(SliceRule(shown[rows[0]].where) if rows else None, by=by)
 
     st.dataframe(
         _styled_table(tested, pinned),
@@ -271,13 +272,13 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
         alt="All slices: rows, score, hits, gap, interval and p-value",
         on_select=picked,
         selection_mode="single-row",
-        selection_default=tables.ticked([] if at is None else [at]),
+        selection_default=tables_and_cards.ticked([] if at is None else [at]),
         key=key,
         column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _button_to_look(None if at is None else shown[at], settings)
-        csv_download.button(
+        tables_and_cards.button(
             "All slices as CSV",
             tested.frame,
             f"{settings.file_stem}-slices.csv",
@@ -287,7 +288,7 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
 
 def _selected_tested_slices(shown: Sequence[Slice]) -> int | None:
     """Return the position of the slice whose rows are selected."""
-    rule = state.rule()
+    rule = selection.rule()
     where = rule.where if isinstance(rule, SliceRule) else None
     return next((i for i, s in enumerate(shown) if s.where == where), None)
 
@@ -296,7 +297,7 @@ def _names(*, pinned: bool) -> Any:
     # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
     usual = 140 if pinned else 166
     widths = {"narrow": 150, "small": 150, "usual": usual, "wide": 320}
-    return st.column_config.TextColumn(width=widths[browser.size()], pinned=True)
+    return st.column_config.TextColumn(width=widths[diagram.size()], pinned=True)
 
 
 def _column(width: int, help: str | None = None) -> Any:
@@ -309,7 +310,7 @@ _COLUMNS = {
     "hits": _column(60, "Share of hits."),
     "gap": _column(54, "Score minus hits, in points."),
     "pinned": _column(64, "The gap in the pinned state, in points."),
-    bullet.COLUMN: bullet.config(
+    diagram.COLUMN: diagram.config(
         "The gap and its interval; the thin line is at 0.", width=_PICTURE
     ),
     "95 % interval": st.column_config.Column(
@@ -376,7 +377,7 @@ def _styled_table(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         for s in tested.slices[:MOST]
     )
     gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
-    frame.insert(5, bullet.COLUMN, bullet.column(gaps, width=_PICTURE))
+    frame.insert(5, diagram.COLUMN, diagram.column(gaps, width=_PICTURE))
     if pinned is not None:
         frame.insert(5, "pinned", pinned.content[:MOST])
     formats: Any = {
@@ -443,7 +444,7 @@ def explore(settings: Settings) -> None:
         about=settings.rows_key,
     )
     cells = sample.data.n * max(1, sample.data.n_classes)
-    status = long_work.draw(
+    status = jobs.draw(
         work,
         Button("Measure each period", ":material/timeline:"),
         StateWords("Each period, changes, and what recalibration on the past would have given."),
@@ -468,7 +469,7 @@ def _work(
 
 def _selected(result: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:
     """Yield the metric of the selected rows, period by period."""
-    chosen = state.current(settings)
+    chosen = selection.current(settings)
     if chosen is not None and chosen.rows.size:
         key = (
             *settings.rows_key,
@@ -528,7 +529,7 @@ def _show(result: OverTime, settings: Settings) -> None:
     with st.expander("What is drawn, as a table", icon=":material/table:"):
         frame = result.frame()
         st.dataframe(frame, hide_index=True, alt=f"{figure.label} by {result.every}")
-        csv_download.button(
+        tables_and_cards.button(
             "Download as CSV",
             frame,
             f"{settings.file_stem}-over-time.csv",

@@ -10,16 +10,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram
-from calviz.app import diagram as bullet
-from calviz.app import navigation as page_guard
-from calviz.app import pinned as on_page
-from calviz.app import selection as state
-from calviz.app import settings as cached
-from calviz.app import settings as results
-from calviz.app import tables_and_cards as learn_links
-from calviz.app import tables_and_cards as table_export
-from calviz.app.settings import Settings, md
+from calviz.app import diagram, navigation, pinning, selection, session, tables_and_cards
+from calviz.app import session as results
+from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
 from calviz.core.entry_specs import Conventions, ConventionValue
 from calviz.core.metric_spec import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
@@ -38,7 +31,7 @@ from calviz.figures.convention_bars import EceByLibrary
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.content import OF_ROWS, families, numbers, written_columns
 from calviz.report.content import texts as table_of_table
-from calviz.sample.results import MetricResult
+from calviz.sample.error_bars import MetricResult
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 
@@ -92,7 +85,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
             show_time=True,
         ),
     ):
-        results: Results = dict(cached.metrics(settings, keys, error_bars=False).metrics)
+        results: Results = dict(session.metrics(settings, keys, error_bars=False).metrics)
         others = _other_values(settings, keys)
     if error_bars and settings.sample.data.n > 1:
         wanted_families = [f for f in families() if family in (ALL, f)]
@@ -107,7 +100,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
                 drawn_at = monotonic()
             words = f"Resampling {counted(settings.sample.data.rows, 'row')}: {each} ({at} of {len(wanted_families)}) …"
             with progress, st.spinner(words, show_time=True):
-                evaluation = cached.metrics(settings, keys_of(each, settings), error_bars=True)
+                evaluation = session.metrics(settings, keys_of(each, settings), error_bars=True)
             results.update(evaluation.metrics)
         st.session_state[_COMPLETE] = shown
     with place.container():
@@ -120,12 +113,12 @@ def _other_values(
 ) -> dict[str, Mapping[str, MetricResult]]:
     """Return the values of the selected rows and of the pinned state, by the name of their column; without error bars."""
     values: dict[str, Mapping[str, MetricResult]] = {}
-    chosen = state.current(settings)
+    chosen = selection.current(settings)
     if chosen is not None and chosen.rows.size:
         with settings.compute_lock:
-            part = state.sample_of(settings, chosen)
+            part = selection.sample_of(settings, chosen)
             values["selected"] = analysis.evaluate(part, keys, ci=False).metrics
-    if pinned := on_page.values(settings, keys):
+    if pinned := pinning.values(settings, keys):
         values["pinned"] = pinned
     return values
 
@@ -135,7 +128,7 @@ def _reacting_table(
     results: Results, settings: Settings, others: Mapping[str, Mapping[str, MetricResult]]
 ) -> None:
     """Draw the table that reacts to a click; a fragment, so that the page does not run again."""
-    with page_guard.boundary():
+    with navigation.boundary():
         event = _draw_table(results, settings, others, select=True)
         rows = event.selection.rows if event is not None else []
         if rows:
@@ -171,7 +164,7 @@ def _draw_table(
     if any(r.interval is not None for r in results.values()):
         bullets = Bullet.column(results.values())
         texts.insert(
-            2 + len(others), bullet.COLUMN, bullet.column(bullets, shared=False, width=_PICTURE)
+            2 + len(others), diagram.COLUMN, diagram.column(bullets, shared=False, width=_PICTURE)
         )
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
@@ -213,7 +206,7 @@ def _columns() -> dict[str, Any]:
         "pinned": st.column_config.Column(
             width=80, alignment="right", help="The value in the pinned state."
         ),
-        bullet.COLUMN: bullet.config(width=_PICTURE),
+        diagram.COLUMN: diagram.config(width=_PICTURE),
         "95 % interval": st.column_config.TextColumn(width=112, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=81,
@@ -283,7 +276,7 @@ def details(result: MetricResult) -> None:
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
             f"Source: {md(metric.reference, 500)}. On the command line and in JSON: `{metric.key}`. "
-            f"[More]({learn_links.address(metric.key)})"
+            f"[More]({tables_and_cards.address(metric.key)})"
         )
 
 
@@ -304,7 +297,7 @@ def _value(value: Any) -> str:
 
 def draw(results: Results, settings: Settings, stem: str) -> None:
     """Draw the export of the metrics."""
-    table_export.offer(
+    tables_and_cards.offer(
         lambda form: text_export(results, settings, form), f"{stem}-metrics", key="calviz.metrics"
     )
 
@@ -315,7 +308,7 @@ def text_export(results: Results, settings: Settings, form: str) -> str:
         return csv_bytes(numbers(results)).decode()
     shown = written_columns(results)
     right = [c for c in ("value", "noise: mean", "noise: 95 %", "p-value") if c in shown.columns]
-    return table_export.for_papers(form, shown, caption=caption(settings), right=right)
+    return tables_and_cards.for_papers(form, shown, caption=caption(settings), right=right)
 
 
 def caption(settings: Settings) -> str:
@@ -342,7 +335,7 @@ NUMBERS = ("value", "difference", "if calibrated")
 @st.fragment
 def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None:
     """Draw the section; on large data it is computed only on request."""
-    with page_guard.boundary():
+    with navigation.boundary():
         st.subheader("Why do other tools say something else?", anchor=False)
         st.caption(
             "Libraries mean different things by ECE. These are the values that each gives for these "
@@ -365,7 +358,7 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
         )
         _draw(conventions)
         with st.popover("Export", icon=":material/download:"):
-            table_export.offer(
+            tables_and_cards.offer(
                 lambda form: text(conventions, settings, form),
                 f"{stem}-libraries",
                 key="calviz.libraries",
@@ -433,7 +426,7 @@ def text(conventions: Conventions, settings: Settings, form: str) -> str:
     texts = table(conventions).drop(columns="why it differs")
     right = [c for c in NUMBERS if c in texts.columns]
     caption = f"ECE in points by the defaults of other libraries: {source(settings)}."
-    return table_export.for_papers(form, texts, caption=caption, right=right)
+    return tables_and_cards.for_papers(form, texts, caption=caption, right=right)
 
 
 def _draw(conventions: Conventions) -> None:

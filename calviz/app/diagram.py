@@ -11,10 +11,8 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from calviz.app import open_files, settings
-from calviz.app import open_files as view_file
-from calviz.app import settings as link_choice
-from calviz.app.settings import md
+from calviz.app import open_files, session
+from calviz.app.session import md
 from calviz.core.entry_specs import Theme
 from calviz.core.words import shorten
 from calviz.figures import hundred_squares as drawing
@@ -23,7 +21,7 @@ from calviz.figures.hundred_squares import CELL, HEIGHT, MARKS_WORDS, Bullet, wo
 from calviz.figures.marks import ReliabilityOverlay, captioned, with_legend_for
 from calviz.figures.reliability import Marks, Reliability
 from calviz.figures.style import FONT, PALETTES, Palette, plot_config, printed
-from calviz.sample.results import MetricResult
+from calviz.sample.error_bars import MetricResult
 
 # ---- How figures are drawn and saved: as points or bars, with or without a caption, as PNG or SVG.
 
@@ -44,7 +42,7 @@ def options() -> None:
             bind="query-params",
             help="Data set, what the figure shows, digest and today's date.",
         )
-        link_choice.one_of(
+        session.one_of(
             "Reliability diagrams as",
             _MARKS_WORDS,
             default="points",
@@ -58,7 +56,7 @@ def options() -> None:
             help="Without grey areas and grid. The page Figures puts several beside each other, in the size of a column, "
             "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
         )
-        link_choice.one_of(
+        session.one_of(
             "Save figures as",
             _FORMATS,
             default="png",
@@ -75,7 +73,7 @@ def marks() -> Marks:
 def config_pictures(filename: str, *, of_data: bool = True) -> dict[str, Any]:
     """Return a figure's configuration for the browser; the file name of its picture names the data set."""
     chosen = st.session_state.get(_FORMAT, "png")
-    name = f"{settings.current().file_stem}-{filename}" if of_data else filename
+    name = f"{session.current().file_stem}-{filename}" if of_data else filename
     return plot_config(name, image="svg" if chosen == "svg" else "png")
 
 
@@ -98,7 +96,7 @@ def finished(
 
 def caption(figure: Figure) -> tuple[str, ...]:
     """Return the lines of a caption in plain text: the data set, what the figure shows, digest and date."""
-    chosen = settings.current()
+    chosen = session.current()
     entry = chosen.entry
     title = [shorten(entry.title, 60)]
     if len(entry.loaded.models) > 1:
@@ -222,13 +220,13 @@ def draw_browser() -> None:
             "usual": USUAL,
             "narrow": NARROW,
             "save": "A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
-            "view": view_file.header(
+            "view": open_files.header(
                 key=entry.key,
                 title=entry.title,
                 digest=entry.loaded.digest,
                 rows=entry.loaded.recognition.rows,
             ),
-            "file": f"{settings.current().file_stem}-view.json",
+            "file": f"{session.current().file_stem}-view.json",
             "go": _requested_step(),
             "size": size(),
         },

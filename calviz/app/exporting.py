@@ -9,26 +9,26 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from calviz.app import (
+    decide_cutoff,
+    diagnose_groups,
+    diagram,
+    jobs,
+    models_compared,
+    recalibrate_comparison,
+    recalibrate_learning_curve,
+    session,
+)
 from calviz.app import decide_cutoff as cutoff
-from calviz.app import decide_cutoff as grade_table
-from calviz.app import diagnose_groups as tested_slices
-from calviz.app import diagram, jobs
-from calviz.app import diagram as clipboard
-from calviz.app import jobs as long_work
-from calviz.app import models_compared as models
-from calviz.app import recalibrate_comparison as comparison_job
-from calviz.app import recalibrate_learning_curve as learning_curve_page
-from calviz.app import settings as link_choice
-from calviz.app import settings as results
 from calviz.app.jobs import Button, Job, LongWork, StateWords
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.comparison.comparison_results import Comparison
 from calviz.comparison.study_results import LearningCurve
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.words import file_size, keep_units_together
 from calviz.figures.style import COLUMNS
-from calviz.report import printing as pdf
+from calviz.report import printing
 from calviz.report.content import (
     PRESETS,
     SECTIONS,
@@ -57,7 +57,7 @@ def draw(html: str, filename: str, *, key: str) -> None:
     key : str
         Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
     """
-    if reason := pdf.why_not():
+    if reason := printing.why_not():
         st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
         return
     digest, state_key = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
@@ -68,7 +68,7 @@ def draw(html: str, filename: str, *, key: str) -> None:
         if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help):
             return
         with st.spinner("Printing …", show_time=True):
-            printed = digest, pdf.to_pdf(html)
+            printed = digest, printing.to_pdf(html)
         st.session_state[state_key] = printed
     st.download_button(
         f"PDF ({file_size(len(printed[1]))})",
@@ -99,8 +99,8 @@ class PageResults:
 
     comparison: Comparison | None
     learning: LearningCurve | None
-    chosen: models.Chosen | None
-    question: tested_slices.SlicesChoice | None
+    chosen: models_compared.Chosen | None
+    question: diagnose_groups.SlicesChoice | None
     preset: Preset | None = None
     cutoff: float | None = None
     grades: str | None = None
@@ -147,7 +147,7 @@ def explore_report_page(settings: Settings) -> None:
         lambda: _work(settings, inputs, keys),
         answers=lambda part: part[1] >= requested,
     )
-    status = long_work.draw(
+    status = jobs.draw(
         work,
         Button("Make the report", ":material/description:", "calviz.report.make"),
         StateWords(
@@ -164,15 +164,15 @@ def explore_report_page(settings: Settings) -> None:
 
 def results_of_pages(settings: Settings) -> PageResults:
     """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
-    comparison = _latest(comparison_job.PLACE, settings)
-    learning = _latest(learning_curve_page.PLACE, settings)
-    chosen = models.usual(settings.entry)
-    grades = grade_table.chosen_grade_table()
+    comparison = _latest(recalibrate_comparison.PLACE, settings)
+    learning = _latest(recalibrate_learning_curve.PLACE, settings)
+    chosen = models_compared.usual(settings.entry)
+    grades = decide_cutoff.chosen_grade_table()
     return PageResults(
         comparison if isinstance(comparison, Comparison) else None,
         learning if isinstance(learning, LearningCurve) else None,
         chosen if len(chosen.models) > 1 else None,
-        tested_slices.last_question(settings),
+        diagnose_groups.last_question(settings),
         cutoff=cutoff.chosen(),
         grades=grades if grades in possible_grade_columns(settings.whole) else None,
     )
@@ -198,7 +198,7 @@ def subject(settings: Settings, inputs: PageResults) -> Subject:
         learning=inputs.learning,
         slices=None
         if inputs.question is None
-        else tested_slices.measure(settings, inputs.question),
+        else diagnose_groups.measure(settings, inputs.question),
         preset=inputs.preset,
         cutoff=inputs.cutoff,
         grades=inputs.grades,
@@ -336,12 +336,14 @@ def _work(
     report_subject = subject(settings, inputs)
     aligned = None
     if inputs.chosen is not None and any(SECTIONS[key].shows_result == "models" for key in keys):
-        job_of_page = jobs.find(models.PLACE, models.job_key(inputs.chosen, settings))
+        job_of_page = jobs.find(
+            models_compared.PLACE, models_compared.job_key(inputs.chosen, settings)
+        )
         if job_of_page is not None and job_of_page.state == "finished":
             report_subject = replace(report_subject, models=job_of_page.result)
         else:
             with suppress(CalvizError):  # models of other rows: the page Compare models says why
-                aligned = models.alignment(inputs.chosen, settings.split)
+                aligned = models_compared.alignment(inputs.chosen, settings.split)
 
     made_sections = frozenset((key, inputs.identity(key)) for key in keys)
 
@@ -351,7 +353,9 @@ def _work(
 
         full_subject = report_subject
         if aligned is not None:
-            full_subject = replace(report_subject, models=models.compared(job, aligned, settings))
+            full_subject = replace(
+                report_subject, models=models_compared.compared(job, aligned, settings)
+            )
         return make_part(full_subject, sections=keys, progress=progress), made_sections
 
     return work
@@ -416,7 +420,7 @@ def explore_builder(settings: Settings) -> None:
     for key in keys:
         spec = FIGURES[key]
         try:
-            with results.sample_with_spinner(settings, f"Computing: {spec.label} …") as sample:
+            with session.sample_with_spinner(settings, f"Computing: {spec.label} …") as sample:
                 figure = sample.once(spec.compute)
             panels.append(Panel(figure, wide=key in wide))
         except CalvizError as reason:
@@ -437,7 +441,7 @@ def explore_builder(settings: Settings) -> None:
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)
     st.markdown(md(keep_units_together(caption), 5_000))
-    clipboard.text(caption, "Copy the caption", key="calviz.figures.caption")
+    diagram.text(caption, "Copy the caption", key="calviz.figures.caption")
 
 
 def _choices() -> tuple[list[str], list[str], int, bool]:
@@ -459,7 +463,7 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
         bind="query-params",
     )
     with below:
-        columns = link_choice.one_of(
+        columns = session.one_of(
             "Width",
             {n: f"{n} column{'s' if n == 2 else ''}, {width:g} in" for n, width in COLUMNS.items()},
             default=2,

@@ -12,10 +12,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from calviz.app import open_files as browser_history
-from calviz.app import settings as link_choice
+from calviz.app import open_files, session
 from calviz.app.open_files import join_parts, split_parts
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.comparison.advice import Suggestion, suggest
 from calviz.comparison.fitting import scores_of
 from calviz.comparison.rows import Division, Rows, fit_split_for
@@ -76,7 +75,7 @@ def choose(settings: Settings, *, folds: bool = False) -> FitRows:
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
-        way = link_choice.one_of(
+        way = session.one_of(
             "Fit on",
             {way: WAYS[way] for way in ways},
             default=ways[0],
@@ -409,7 +408,7 @@ def _methods(
 ) -> tuple[str, ...]:
     fitting = {*suggestion.methods, *suggestion.left_out}
     possible = [s.key for s in RECALIBRATORS if s.key in fitting]
-    if _METHOD_CHOICE_LAST_CHOICE not in st.session_state or browser_history.is_step():
+    if _METHOD_CHOICE_LAST_CHOICE not in st.session_state or open_files.is_step():
         _follow_address(possible)
     _keep(possible, preselected, about)
     chosen = st.multiselect(

@@ -7,19 +7,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram
-from calviz.app import diagram as browser
-from calviz.app import navigation as page_guard
-from calviz.app import pinned as on_page
-from calviz.app import rows_shown as panel
-from calviz.app import selection as overlay
-from calviz.app import selection as state
-from calviz.app import settings as link_choice
-from calviz.app import settings as results
-from calviz.app import tables_and_cards as csv_download
-from calviz.app import tables_and_cards as tables
+from calviz.app import (
+    diagram,
+    navigation,
+    pinning,
+    rows_shown,
+    selection,
+    session,
+    tables_and_cards,
+)
 from calviz.app.selection import Bins, bounds
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.figures.curve_estimates import CurveKind
 from calviz.figures.reliability import Reliability
 
@@ -33,7 +31,7 @@ _PICKS = {"click": "a bin by a click", "drag": "a range by a drag"}
 @st.fragment
 def explore(settings: Settings) -> None:
     """Draw the diagram, the table of its bins beside it, and the selected rows below."""
-    with page_guard.boundary():
+    with navigation.boundary():
         with st.container(horizontal=True, gap="medium"):
             curves = st.segmented_control(
                 "Curves without bins",
@@ -45,23 +43,23 @@ def explore(settings: Settings) -> None:
                 help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
                 "by isotonic regression (CORP), which may only rise.",
             )
-            pick = link_choice.one_of(
+            pick = session.one_of(
                 "Pick",
                 _PICKS,
                 default="click",
                 key="pick",
                 help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
             )
-        figure = results.reliability(settings, tuple(k for k in CURVES if k in curves))
+        figure = session.reliability(settings, tuple(k for k in CURVES if k in curves))
         row, below = st.container(horizontal=True, gap="small"), st.container()
         # Drawn before the diagram, which takes the browser longest.
         with below:
-            panel.draw_panel(
+            rows_shown.draw_panel(
                 settings,
                 hint="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
                 "and on every page.",
             )
-        with row.container(width=WIDTH + diagram.WIDER * (browser.size() == "wide")):
+        with row.container(width=WIDTH + diagram.WIDER * (diagram.size() == "wide")):
             chart(
                 figure,
                 settings,
@@ -73,7 +71,7 @@ def explore(settings: Settings) -> None:
         with row.container():
             _table(figure, settings)
     # The fragment comes first, as it shows what a click asks for; then the page follows.
-    state.page_follows()
+    selection.page_follows()
 
 
 def chart(
@@ -89,13 +87,13 @@ def chart(
 
     `answers_first` is passed to `state.choose`.
     """
-    chart_key = f"{state.key(key)}{'.drag' * drag}"
+    chart_key = f"{selection.key(key)}{'.drag' * drag}"
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(chart_key)].selection.points
         bins = [b for b in map(customdata, points) if b is not None]
         if bins:
-            state.choose(Bins(min(bins), max(bins)), by=key, answers_first=answers_first)
+            selection.choose(Bins(min(bins), max(bins)), by=key, answers_first=answers_first)
 
     chosen = _bins()
     diagram.draw_diagram(
@@ -105,12 +103,12 @@ def chart(
         selected=None if chosen is None else (chosen.first, chosen.last),
         larger=larger,
         drag=drag,
-        beside=(*overlay.points(figure, settings), *on_page.points(settings)),
+        beside=(*selection.points(figure, settings), *pinning.points(settings)),
     )
 
 
 def _bins() -> Bins | None:
-    chosen = state.rule()
+    chosen = selection.rule()
     return chosen if isinstance(chosen, Bins) else None
 
 
@@ -125,7 +123,7 @@ def customdata(point: Any) -> int | None:
 def _table(figure: Reliability, settings: Settings) -> None:
     """Draw the table of the bins, whose ticked rows are the selection, and its download."""
     by = "reliability.bins"
-    key = state.key(by)
+    key = selection.key(by)
     frame = figure.frame()
     chosen = _bins()
     ticked = (
@@ -137,21 +135,21 @@ def _table(figure: Reliability, settings: Settings) -> None:
     def picked() -> None:
         at = st.session_state[key].selection.rows
         bins = [int(frame["bin"].iloc[i]) for i in at]
-        state.choose(Bins(min(bins), max(bins)) if bins else None, by=by, answers_first=True)
+        selection.choose(Bins(min(bins), max(bins)) if bins else None, by=by, answers_first=True)
 
     listed = _listed(frame, settings)
     st.dataframe(
-        tables.with_signs(listed, {"gap": 1}),
+        tables_and_cards.with_signs(listed, {"gap": 1}),
         hide_index=True,
         height=min(560, 37 + 35 * len(listed)),
         key=key,
         on_select=picked,
         selection_mode="multi-row",
-        selection_default=tables.ticked(ticked),
+        selection_default=tables_and_cards.ticked(ticked),
         alt="The bins of the diagram",
         column_config=_columns(figure),
     )
-    csv_download.button(
+    tables_and_cards.button(
         "Download the bins as CSV",
         lambda: frame.assign(bin=frame["bin"] + 1),
         f"{settings.file_stem}-bins.csv",

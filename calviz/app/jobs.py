@@ -17,7 +17,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 
-from calviz.app.settings import md
+from calviz.app.session import md
 from calviz.core.blocks import Stopped, watching
 from calviz.core.errors import CalvizError
 from calviz.core.limits import MAX_JOBS

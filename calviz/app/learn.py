@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from calviz.app import diagram
-from calviz.app.settings import md
+from calviz.app.session import md
 from calviz.app.tables_and_cards import ENTRY, address
 from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Predictions

@@ -10,18 +10,10 @@ from typing import Any, get_args
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, upload
-from calviz.app import diagram as bullet
-from calviz.app import fitting_choices as fit_rows
-from calviz.app import fitting_choices as method_choice
-from calviz.app import jobs as long_work
-from calviz.app import navigation as page_guard
-from calviz.app import settings as link_choice
-from calviz.app import tables_and_cards as csv_download
-from calviz.app import tables_and_cards as learn_links
+from calviz.app import diagram, fitting_choices, jobs, navigation, session, tables_and_cards, upload
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.open_files import OpenFile, OpenModel, all_models
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import cell, marked
 from calviz.comparison.compare_models import compare_methods, compare_models, same_rows
 from calviz.comparison.comparison_results import (
@@ -39,7 +31,7 @@ from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
-from calviz.sample.results import MetricResult
+from calviz.sample.error_bars import MetricResult
 from calviz.verdicts.evaluation import Written
 
 # ---- The choice of models that are compared, and their comparison, computed once.
@@ -157,7 +149,7 @@ def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
         f"Measuring {len(chosen.models)} models on {counted(aligned.rows, 'row')}",
         lambda: lambda job: compared(job, aligned, settings),
     )
-    status = long_work.draw(work, Button("Compute again"), at_once=True, patience=PATIENCE)
+    status = jobs.draw(work, Button("Compute again"), at_once=True, patience=PATIENCE)
     result: ModelComparison | None = status.result
     return result
 
@@ -193,8 +185,8 @@ METHODS_PLACE = "models_methods"
 def explore(chosen: Chosen, settings: Settings) -> None:
     """Draw the choices, the running job, and the table."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        rows = fit_rows.choose(settings)
-    choice = method_choice.draw_method_choice(
+        rows = fitting_choices.choose(settings)
+    choice = fitting_choices.draw_method_choice(
         rows, chosen.models.values(), about=chosen.key, many_fits=True
     )
     if choice is None:
@@ -214,7 +206,7 @@ def explore(chosen: Chosen, settings: Settings) -> None:
             options=options,
         ),
     )
-    status = long_work.draw(
+    status = jobs.draw(
         work,
         Button("Fit them", always=True, possible=bool(names)),
         StateWords(
@@ -229,7 +221,7 @@ def _work(
     job: Job,
     aligned: Alignment,
     settings: Settings,
-    rows: fit_rows.FitRows,
+    rows: fitting_choices.FitRows,
     methods: tuple[str, ...],
     options: dict[str, dict[str, Any]],
 ) -> ModelsByMethods:
@@ -282,7 +274,7 @@ def _show(comparisons: ModelsByMethods) -> None:
     }
     for label, reason in sorted(reasons):
         st.caption(f"{md(label, 60)}: {md(reason, 300)}")
-    csv_download.button(
+    tables_and_cards.button(
         "Download as CSV",
         lambda: comparisons.frame(shown).reset_index(),
         f"models-methods-{shown}.csv",
@@ -332,7 +324,7 @@ def judge_by(comparison: ModelComparison) -> str | None:
     keys = ranked_by(comparison)
     if not keys:
         return None
-    chosen = link_choice.one_of(
+    chosen = session.one_of(
         "Judge by",
         {key: METRICS[key].label for key in keys},
         default=keys[0],
@@ -366,14 +358,14 @@ def metrics_table(comparison: ModelComparison) -> None:
 
 def _heading(column: ComparisonColumn) -> str:
     unit = column.written.unit_words
-    link = f"[{METRICS[column.key].label}]({learn_links.address(column.key)})"
+    link = f"[{METRICS[column.key].label}]({tables_and_cards.address(column.key)})"
     return f"{link} ({unit})" if unit else link
 
 
 def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
     """Draw rank, value, difference to the reference and share of resamples in which a model is best, model by model."""
     rows, ranks = [], comparison.ranks(metric)
-    pictures = bullet.column(Bullet.column(comparison[name].metrics[metric] for name in ranks))
+    pictures = diagram.column(Bullet.column(comparison[name].metrics[metric] for name in ranks))
     # The same digits as in the table of all metrics, from which readers take the differences.
     written = Written.column(comparison[name].metrics[metric] for name in ranks)
     for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
@@ -403,7 +395,7 @@ def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
             "rank": st.column_config.NumberColumn(
                 width=60, help="1 plus the number of models that are better beyond noise."
             ),
-            "picture": bullet.config(),
+            "picture": diagram.config(),
             "difference": st.column_config.TextColumn(
                 f"minus {listed([reference], limit=60)}",
                 help="With its 95 % interval; of errors that noise makes larger, without that noise.",
@@ -420,7 +412,7 @@ def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
 @st.fragment
 def differences(comparison: ModelComparison, metric: str) -> None:
     """Draw the ranking, and paired differences to a model that can be chosen."""
-    with page_guard.boundary():
+    with navigation.boundary():
         order = comparison.ranking(metric)
         shown = distinct(order, 60)
         reference = st.selectbox(
@@ -454,7 +446,7 @@ def _table(comparison: ModelComparison, reference: str) -> None:
     with st.expander("All differences, as a table", icon=":material/table:"):
         frame = comparison.differences(reference)
         st.dataframe(frame, hide_index=True, alt="Paired differences of all metrics")
-        csv_download.button(
+        tables_and_cards.button(
             "Download as CSV", frame, "models-differences.csv", key="calviz.models.download"
         )
 

@@ -21,7 +21,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.navigation.page import Page
 
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.limits import FULL

@@ -13,13 +13,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, upload
-from calviz.app import jobs as long_work
-from calviz.app import navigation as page_guard
-from calviz.app import settings as link_choice
+from calviz.app import diagram, jobs, navigation, session, upload
 from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
 from calviz.app.open_files import OpenFile, all_models
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.comparison.advice import suggest
 from calviz.comparison.arena_experiments import Rules, play_all
 from calviz.comparison.arena_results import (
@@ -127,7 +124,7 @@ def of_open_files(entry: OpenFile) -> Contest | None:
 
 def _methods(data: list[Dataset]) -> tuple[str, ...]:
     label_of = {spec.key: spec.label for spec in RECALIBRATORS.methods(confidence=False)}
-    which = link_choice.one_of(
+    which = session.one_of(
         "Recalibrators",
         {name: name.capitalize() for name in ("suggested", "all", "choose")},
         default="suggested",
@@ -246,7 +243,7 @@ def show(arena: Arena, problems: Sequence[str] = ()) -> None:
 
 @st.fragment
 def _board(arena: Arena) -> None:
-    with page_guard.boundary():
+    with navigation.boundary():
         board = _chosen(arena)
         if board is None:
             st.info("No experiment is in both ranges.", icon=":material/info:")
@@ -461,7 +458,7 @@ class ArenaOutcome:
 
 def explore(settings: Settings) -> None:
     """Draw the choice of contestants, the job and the leaderboard."""
-    way = link_choice.one_of("What competes", _WAYS, default="open", key="arena-of")
+    way = session.one_of("What competes", _WAYS, default="open", key="arena-of")
     if way == "kept":
         saved = of_saved_results()
         if saved is None:
@@ -472,7 +469,7 @@ def explore(settings: Settings) -> None:
             f"Judging {counted(len(saved.table), 'experiment')}",
             lambda: _judge_work(saved),
         )
-        status = long_work.draw(work, Button("Judge again"), at_once=True, patience=PATIENCE)
+        status = jobs.draw(work, Button("Judge again"), at_once=True, patience=PATIENCE)
     else:
         contest = of_open_files(settings.entry)
         if contest is None:
@@ -484,7 +481,7 @@ def explore(settings: Settings) -> None:
             lambda: lambda job: _play(job, contest),
             about=("open",),
         )
-        status = long_work.draw(
+        status = jobs.draw(
             work,
             Button("Start the arena", ":material/trophy:", always=True),
             StateWords(

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from calviz.app import fitting_choices
 from calviz.app import fitting_choices as fit_rows
-from calviz.app import fitting_choices as method_choice
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.comparison.compare import carry_out
 from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.fitting import calibrated_by, scores_of
@@ -29,7 +29,7 @@ from calviz.figures.class_bars import QUICK_RESAMPLES, ClassBars
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
-from calviz.sample.results import MetricResult
+from calviz.sample.error_bars import MetricResult
 from calviz.verdicts.analysis import evaluate
 
 # ---- The result of a comparison as the page keeps it: rows after a method, and their metrics.
@@ -163,7 +163,7 @@ def draw(settings: Settings) -> PlanChoice | None:
     """Draw the choices; return None, with the reason on screen, if there is nothing to fit on."""
     chosen_rows = _choose_rows(settings)
     above = st.container()
-    methods = method_choice.draw_method_choice(chosen_rows)
+    methods = fitting_choices.draw_method_choice(chosen_rows)
     if methods is None:
         return None
     rows = methods.rows

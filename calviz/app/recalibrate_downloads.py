@@ -11,14 +11,14 @@ from pathlib import Path
 import streamlit as st
 
 from calviz.app.recalibrate_comparison import ComparisonOutcome
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.comparison.fitting import apply_to_all
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import capitalised, counted, file_size
 from calviz.data.writing import SUFFIXES, write_predictions
-from calviz.sample.results import where_words
+from calviz.sample.error_bars import where_words
 
 #: More numbers than this take minutes to write as text, and gigabytes to hold.
 MOST_TEXT = 20_000_000

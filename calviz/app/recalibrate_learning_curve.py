@@ -7,14 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.app import diagram
-from calviz.app import fitting_choices as fit_rows
-from calviz.app import fitting_choices as method_choice
-from calviz.app import jobs as long_work
-from calviz.app import settings as link_choice
-from calviz.app import tables_and_cards as csv_download
+from calviz.app import diagram, fitting_choices, jobs, session, tables_and_cards
 from calviz.app.jobs import Button, Job, LongWork, StateWords
-from calviz.app.settings import Settings, md
+from calviz.app.session import Settings, md
 from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.study_results import LearningCurve
 from calviz.core.metric_spec import METRICS, QUOTED
@@ -34,7 +29,7 @@ def explore(settings: Settings) -> None:
     """Draw the choices, the running job, and the curves."""
     data = settings.whole
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        rows = fit_rows.choose(settings)
+        rows = fitting_choices.choose(settings)
         repeats = st.select_slider(
             "Draws of labels",
             (5, 10, 20, 50),
@@ -47,7 +42,7 @@ def explore(settings: Settings) -> None:
         seed = st.number_input(
             "Seed", 0, 9_999, 0, key="label-seed", bind="query-params", width=110
         )
-    chosen = method_choice.draw_method_choice(rows, many_fits=True, most=MOST)
+    chosen = fitting_choices.draw_method_choice(rows, many_fits=True, most=MOST)
     if chosen is None:
         return
     names, options = chosen.methods, chosen.options
@@ -68,7 +63,7 @@ def explore(settings: Settings) -> None:
         lambda: lambda job: _work(job, settings, rows, names, options, int(repeats), int(seed)),
     )
     cells = data.n * max(1, data.n_classes) * len(names)
-    status = long_work.draw(
+    status = jobs.draw(
         work,
         Button("Draw the curves", ":material/show_chart:"),
         StateWords(
@@ -86,7 +81,7 @@ def explore(settings: Settings) -> None:
 def _work(
     job: Job,
     settings: Settings,
-    rows: fit_rows.FitRows,
+    rows: fitting_choices.FitRows,
     methods: tuple[str, ...],
     options: dict[str, dict[str, Any]],
     repeats: int,
@@ -123,7 +118,7 @@ def stopped(job: Job) -> str:
 @st.fragment
 def _show(curve: LearningCurve, settings: Settings) -> None:
     available = [key for key in METRICS.in_table("fits") if curve.uncalibrated[key].available]
-    metric = link_choice.one_of(
+    metric = session.one_of(
         "Judge by",
         {key: METRICS[key].label for key in available},
         default=QUOTED if QUOTED in available else available[0],
@@ -172,7 +167,7 @@ def _table(figure: LearningCurves, settings: Settings) -> None:
         st.dataframe(
             frame, hide_index=True, alt=f"{METRICS[figure.metric].label} by number of labels"
         )
-        csv_download.button(
+        tables_and_cards.button(
             "Download as CSV",
             figure.curve.frame,
             f"{settings.file_stem}-learning-curve.csv",

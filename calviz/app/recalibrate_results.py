@@ -10,19 +10,18 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import before_after as recalibrated_diagram
-from calviz.app import diagram
-from calviz.app import diagram as bullet
-from calviz.app import recalibrate_comparison as figures_computed
+from calviz.app import (
+    before_after,
+    diagram,
+    recalibrate_comparison,
+    selection,
+    session,
+    tables_and_cards,
+)
 from calviz.app import rows_shown as panel
-from calviz.app import selection as state
-from calviz.app import settings as link_choice
-from calviz.app import tables_and_cards as csv_download
-from calviz.app import tables_and_cards as table_export
-from calviz.app import tables_and_cards as tables
 from calviz.app.recalibrate_comparison import ComparisonOutcome, metric
 from calviz.app.selection import rows_of
-from calviz.app.settings import Settings, after, md
+from calviz.app.session import Settings, after, md
 from calviz.app.tables_and_cards import Cell, marked
 from calviz.comparison.comparison_results import (
     AGAINST_WORDS,
@@ -43,7 +42,7 @@ from calviz.core.metric_spec import METRICS
 from calviz.core.table_export import csv_bytes
 from calviz.core.words import counted, decimal, decimals_for, percent, seconds_text
 from calviz.figures.hundred_squares import Bullet, words
-from calviz.sample.results import MetricResult
+from calviz.sample.error_bars import MetricResult
 from calviz.sample.sample import Sample, reduce
 from calviz.sample.slices import part_numbers
 from calviz.verdicts.evaluation import Written
@@ -184,9 +183,9 @@ def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
     """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
     results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
     available = {label: r for label, r in results.items() if r is not None and r.available}
-    pictures = bullet.column([Bullet.of(r) for r in available.values()])
+    pictures = diagram.column([Bullet.of(r) for r in available.values()])
     return {
-        label: bullet.cell(address, words(result, ""))
+        label: diagram.cell(address, words(result, ""))
         for (label, result), address in zip(available.items(), pictures, strict=True)
     }
 
@@ -214,7 +213,7 @@ def _styled(
         # Inserted after the metrics, whose cells are marked by position.
         shown.insert(
             len(columns),
-            bullet.COLUMN.replace(" ", NBSP),
+            diagram.COLUMN.replace(" ", NBSP),
             [pictures.get(label, "") for label in frame.index],
         )
     return marked(shown, **marked_cells)
@@ -269,7 +268,7 @@ def content(
         return csv_bytes(numbers(outcome, columns)).decode()
     table = shown.rename_axis("Method").reset_index()
     right = [str(c) for c in shown.columns]
-    return table_export.for_papers(form, table, caption=caption(outcome), right=right)
+    return tables_and_cards.for_papers(form, table, caption=caption(outcome), right=right)
 
 
 def caption(outcome: ComparisonOutcome) -> str:
@@ -283,7 +282,7 @@ def _download(
     outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
 ) -> None:
     with st.popover("Export the table", icon=":material/download:"):
-        table_export.offer(
+        tables_and_cards.offer(
             lambda form: content(form, outcome, shown, columns),
             "recalibration",
             key="calviz.methods",
@@ -318,7 +317,7 @@ def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     frames, (panel, height) = {}, _size()
     with _panels():
         for m in _in_order(outcome):
-            figure = figures_computed.figure(outcome, m.key, "reliability", settings)
+            figure = recalibrate_comparison.figure(outcome, m.key, "reliability", settings)
             frames[m.label] = figure.frame()
             with st.container(width=panel, gap="xsmall"):
                 ece = Written(MetricResult("ece", figure.ece))
@@ -357,7 +356,7 @@ def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
         for m in _in_order(outcome):
             if m.key == UNCALIBRATED:
                 continue
-            figure = figures_computed.figure(outcome, m.key, "map", settings)
+            figure = recalibrate_comparison.figure(outcome, m.key, "map", settings)
             frames[m.label] = figure.frame()
             with st.container(width=panel, gap="xsmall"):
                 st.markdown(f"**{md(m.label)}**")
@@ -381,10 +380,10 @@ def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
     st.subheader("Before and after", anchor=False)
-    view = link_choice.one_of("Look at", VIEWS, default="reliability", key="before-after")
+    view = session.one_of("Look at", VIEWS, default="reliability", key="before-after")
     if view == "reliability":
         before, then = (
-            figures_computed.figure(outcome, key, "reliability", settings)
+            recalibrate_comparison.figure(outcome, key, "reliability", settings)
             for key in (UNCALIBRATED, method)
         )
         judged = outcome.rows.evaluation
@@ -396,7 +395,7 @@ def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings
                 else ", on which no map was fitted."
             )
         )
-        recalibrated_diagram.draw(before, then, key="recalibrate.before-after", name=label)
+        before_after.draw(before, then, key="recalibrate.before-after", name=label)
         return
     with st.container(horizontal=True, gap="medium"):
         for key, name in {UNCALIBRATED: "Uncalibrated", method: label}.items():
@@ -410,7 +409,7 @@ def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings
 
 def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings) -> None:
     theme, width = diagram.theme(), diagram.PHONE
-    figure = figures_computed.figure(outcome, method, view, settings)
+    figure = recalibrate_comparison.figure(outcome, method, view, settings)
     if view == "cumulative":
         drawing = figure.plot(theme=theme, panels=["a"], width=width)
     elif view == "classes":
@@ -433,7 +432,7 @@ def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
     with st.expander("What is drawn, as a table", icon=":material/table:"):
         frame = pd.concat(frames, names=["method"]).reset_index(level=0)
         st.dataframe(frame, hide_index=True, alt="What the panels show")
-        csv_download.button(
+        tables_and_cards.button(
             "Download as CSV",
             frame,
             f"recalibration-{kind}.csv",
@@ -456,7 +455,7 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Sett
     rows = np.arange(min(SHOWN, after.n))
     label = md(outcome.comparison[method].label)
     with st.expander(f"Rows after {label}, as a table", icon=":material/table:"):
-        frame = tables.rows_table(after, rows, outcome.reduction, None)
+        frame = tables_and_cards.rows_table(after, rows, outcome.reduction, None)
         # The row numbers of a part are not those of the file.
         frame = frame.drop(columns="row")
         frame.insert(
@@ -483,7 +482,7 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Sett
 
 def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw their numbers; nothing if no evaluation row is selected."""
-    rule = state.rule()
+    rule = selection.rule()
     if rule is None or method == UNCALIBRATED:
         return
     before = Sample(

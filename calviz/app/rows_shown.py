@@ -15,16 +15,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram
-from calviz.app import diagram as browser
-from calviz.app import navigation as page_guard
-from calviz.app import selection as state
-from calviz.app import settings as link_choice
-from calviz.app import settings as results
-from calviz.app import tables_and_cards as csv_download
-from calviz.app import tables_and_cards as tables
+from calviz.app import diagram, navigation, selection, session, tables_and_cards
 from calviz.app.selection import Selected, SelectionRule, predicted_classes_of
-from calviz.app.settings import Settings, cached_results, md
+from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset, Predictions
@@ -81,7 +74,7 @@ def _table(settings: Settings, indices: IntArray) -> None:
     data = settings.sample.data
     shown = indices[:SHOWN]
     st.dataframe(
-        tables.rows_table(data, shown, settings.reduction, settings.row_numbers),
+        tables_and_cards.rows_table(data, shown, settings.reduction, settings.row_numbers),
         hide_index=True,
         height=min(420, 37 + 35 * len(shown)),
         column_config={"score": st.column_config.NumberColumn(format="%.4f")},
@@ -176,7 +169,7 @@ def draw_panel(settings: Settings, *, hint: str = "", rows: bool = True) -> None
     rows : bool
         Whether the rows are listed, with their classes and slices.
     """
-    chosen = state.current(settings)
+    chosen = selection.current(settings)
     if chosen is None:
         if hint:
             st.caption(hint)
@@ -188,7 +181,7 @@ def draw_panel(settings: Settings, *, hint: str = "", rows: bool = True) -> None
         )
         if diagram.page_width() is not None:
             # On a phone the sidebar, which holds the button that clears it, is collapsed.
-            st.button("Clear it", key="calviz.selected.clear.phone", on_click=state.clear)
+            st.button("Clear it", key="calviz.selected.clear.phone", on_click=selection.clear)
     if not chosen.rows.size:
         st.caption("None of the rows shown is among them.")
         return
@@ -200,7 +193,7 @@ def draw_panel(settings: Settings, *, hint: str = "", rows: bool = True) -> None
 
 def not_followed(settings: Settings, subject: str) -> None:
     """Say that this page does not follow the selection, in a sentence that begins with `subject`; nothing without a selection."""
-    chosen = state.current(settings)
+    chosen = selection.current(settings)
     if chosen is not None:
         st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
 
@@ -227,7 +220,7 @@ def show(settings: Settings, parts: dict[str, PartNumbers], rule: SelectionRule)
 
 def of_models(settings: Settings) -> None:
     """Draw the selected rows for every model of the file that has the same rows."""
-    chosen = state.current(settings)
+    chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size:
         return
     parts = {}
@@ -299,7 +292,11 @@ def _download(settings: Settings, chosen: Selected) -> None:
 
     def content() -> bytes:
         data = weak_data()
-        return b"" if data is None else csv_bytes(tables.rows_table(data, rows, reduction, None))
+        return (
+            b""
+            if data is None
+            else csv_bytes(tables_and_cards.rows_table(data, rows, reduction, None))
+        )
 
     # Written on the click: a selection is viewed more often than it is downloaded.
     st.download_button(
@@ -346,7 +343,9 @@ def explore_row_cards(settings: Settings, rows: IntArray) -> None:
     folder = _folder() if are_pictures(values) else None
     if are_pictures(values) and folder is None:
         return
-    table = tables.rows_table(data, rows[:ROW_CARDS_MOST], settings.reduction, settings.row_numbers)
+    table = tables_and_cards.rows_table(
+        data, rows[:ROW_CARDS_MOST], settings.reduction, settings.row_numbers
+    )
     missing: dict[str, None] = {}
     for start in range(0, len(values), BESIDE):
         for place, position in zip(
@@ -379,8 +378,8 @@ def _columns_row_cards(data: Dataset) -> Mapping[str, Any]:
 def _folder() -> Path | None:
     """Return the folder of the pictures: the server's, or the one that users type in on their own machine."""
     path = os.environ.get(VARIABLE, "")
-    may_choose = st.get_option("server.address") in browser.LOOPBACK
-    may_choose = may_choose and browser.host() in (None, *browser.LOOPBACK)
+    may_choose = st.get_option("server.address") in diagram.LOOPBACK
+    may_choose = may_choose and diagram.host() in (None, *diagram.LOOPBACK)
     if may_choose:
         path = st.text_input(
             "Folder of the pictures",
@@ -442,15 +441,15 @@ _WHY = {
 @st.fragment
 def explore_notable_rows(settings: Settings) -> None:
     """Draw a choice of what makes a row notable, and the rows."""
-    with page_guard.boundary():
-        chosen = state.current(settings)
+    with navigation.boundary():
+        chosen = selection.current(settings)
         among = None if chosen is None else chosen.rows
         st.subheader(
             "Rows worth looking at" + (", of the selected" if chosen is not None else ""),
             anchor=False,
         )
         several = _have_same_rows(settings)
-        why = link_choice.one_of(
+        why = session.one_of(
             "What stands out",
             {key: name for key, (name, _) in _WHY.items() if key != "models" or several},
             default="mistake",
@@ -460,7 +459,7 @@ def explore_notable_rows(settings: Settings) -> None:
             if why == "models":
                 rows, value = _disagreeing(settings, among)
             else:
-                with results.sample_with_spinner(settings, "Looking for rows …") as sample:
+                with session.sample_with_spinner(settings, "Looking for rows …") as sample:
                     rows, value = notable_rows(sample, cast(Why, why), most=MOST, among=among)
         except CalvizError as reason:
             st.caption(md(str(reason), 300).capitalize())
@@ -469,7 +468,7 @@ def explore_notable_rows(settings: Settings) -> None:
             st.caption("There are none.")
             return
         data = settings.sample.data
-        table = tables.rows_table(data, rows, settings.reduction, settings.row_numbers)
+        table = tables_and_cards.rows_table(data, rows, settings.reduction, settings.row_numbers)
         column = _WHY[why][1]
         table.insert(1, column if column not in table else f"{column} (calviz)", value)
         st.dataframe(
@@ -485,7 +484,7 @@ def explore_notable_rows(settings: Settings) -> None:
             alt=f"Rows: {_WHY[why][0]}",
         )
         explore_row_cards(settings, rows)
-        csv_download.button(
+        tables_and_cards.button(
             "Download these as CSV",
             table,
             f"{settings.file_stem}-{why}.csv",

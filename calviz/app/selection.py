@@ -11,9 +11,9 @@ from typing import Any, ClassVar, NamedTuple, Self, get_args
 import numpy as np
 import streamlit as st
 
-from calviz.app import open_files as browser_history
+from calviz.app import open_files
 from calviz.app.open_files import join_parts, split_parts
-from calviz.app.settings import Settings, cached_results, md
+from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset, Predictions
@@ -23,7 +23,7 @@ from calviz.figures.curve_estimates import RankedBy, ranking_values
 from calviz.figures.marks import Overlay, ReliabilityOverlay
 from calviz.figures.reliability import Reliability
 from calviz.sample.binning import bin_of_rows
-from calviz.sample.results import Where, rows_where, where_words
+from calviz.sample.error_bars import Where, rows_where, where_words
 from calviz.sample.sample import Sample, chosen_bins, predicted_classes
 
 # ---- Selections of rows as rules: each has a name, applies to any page, split or model, and fits into a link.
@@ -402,7 +402,7 @@ def _widget_versions() -> dict[str, int]:
 def sync_with_address(settings: Settings, page: str) -> None:
     """Follow the address, end a selection that does not apply to the current settings, and write the address."""
     st.session_state.pop(_PAGE_IS_BEHIND, None)
-    if _PAGE not in st.session_state or browser_history.is_step():
+    if _PAGE not in st.session_state or open_files.is_step():
         st.session_state[_RULE] = _in_address()
         st.session_state.pop(_MEANT_FOR, None)
     if page != st.session_state.get(_PAGE):

@@ -10,20 +10,14 @@ from typing import Any, Literal
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from calviz.app import diagram as browser
-from calviz.app import diagram as pictures
-from calviz.app import navigation, open_files, pinned, settings, upload
-from calviz.app import open_files as setting_requests
-from calviz.app import pinned as pin
-from calviz.app import selection as sidebar_chip
-from calviz.app import selection as state
+from calviz.app import diagram, navigation, open_files, pinning, selection, session, upload
 from calviz.app.diagram import PAGE_FONT
 from calviz.app.navigation import PAGES
-from calviz.app.settings import Settings, look_at_class, look_at_default, md
+from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.core.events import DEFAULT_BINS, Reduction, ReductionKind, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, keep_units_together, shorten
-from calviz.sample.results import Where, rows_where
+from calviz.sample.error_bars import Where, rows_where
 
 # ---- The sidebar's widgets for model, split, reduction, bins and slice; their values are part of the address.
 
@@ -38,10 +32,10 @@ _HELP: Mapping[ReductionKind, str] = {
 }
 
 
-def draw_settings_choice() -> settings.Settings:
+def draw_settings_choice() -> session.Settings:
     """Draw the widgets and keep what they choose as the current settings."""
     entry = open_files.current()
-    requests = setting_requests.take()
+    requests = open_files.take()
     models = tuple(entry.loaded.models)
     model = models[0]
     if len(models) > 1:
@@ -51,8 +45,8 @@ def draw_settings_choice() -> settings.Settings:
     reduction = _reduction(data, requests)
     scheme, bins = _bins(requests)
     where = _slice(data, requests)
-    chosen = settings.Settings(entry, model, split, reduction, bins, scheme, where)
-    settings.set_current(chosen)
+    chosen = session.Settings(entry, model, split, reduction, bins, scheme, where)
+    session.set_current(chosen)
     return chosen
 
 
@@ -98,12 +92,12 @@ def _split(data: Dataset, default: str | None, requests: Mapping[str, str]) -> s
     chosen = _choose(
         "Evaluation split",
         "split",
-        (settings.ALL_ROWS, *data.split_names),
+        (session.ALL_ROWS, *data.split_names),
         requests,
         default=default,
         help="The rows that all pages measure.",
     )
-    return None if chosen == settings.ALL_ROWS else chosen
+    return None if chosen == session.ALL_ROWS else chosen
 
 
 def _reduction(data: Dataset, requests: Mapping[str, str]) -> Reduction:
@@ -148,7 +142,7 @@ def _bins(requests: Mapping[str, str]) -> tuple[Scheme, int]:
     scheme = _choose(
         "Bins",
         "scheme",
-        settings.SCHEMES,
+        session.SCHEMES,
         requests,
         help="equal-width: edges at 0, 1/M, 2/M, ...; equal-mass: equally many rows in each bin; "
         "sturges: equal width, with a number of bins that follows from the number of rows.",
@@ -157,19 +151,19 @@ def _bins(requests: Mapping[str, str]) -> tuple[Scheme, int]:
         return "sturges", DEFAULT_BINS
     is_requested = "bins" in requests and requests["bins"].isdigit()
     if is_requested:
-        count = min(max(int(requests["bins"]), 1), settings.MAX_BINS)
+        count = min(max(int(requests["bins"]), 1), session.MAX_BINS)
         _put("bins", count, str(count))
     # No default where the state is set in this run: streamlit warns about two values.
     usual: int | Literal["min"] = "min" if is_requested else DEFAULT_BINS
     bins = st.number_input(
-        "Number of bins", 1, settings.MAX_BINS, usual, key="bins", bind="query-params"
+        "Number of bins", 1, session.MAX_BINS, usual, key="bins", bind="query-params"
     )
     return scheme, int(bins)  # type: ignore[return-value]
 
 
 def _slice(data: Dataset, requests: Mapping[str, str]) -> Where:
     conditions: list[tuple[str, str]] = []
-    for column_key, value_key, label, none in settings.CONDITIONS:
+    for column_key, value_key, label, none in session.CONDITIONS:
         left = [name for name in data.groups if name not in dict(conditions)]
         if not left:
             break
@@ -356,20 +350,20 @@ def draw_sidebar(page: str) -> None:
             st.expander("Settings of the data", icon=":material/tune:") if quiet else st.container()
         ):
             chosen = draw_settings_choice()
-        state.sync_with_address(chosen, page)
-        pinned.sync_with_address(chosen)
+        selection.sync_with_address(chosen, page)
+        pinning.sync_with_address(chosen)
         with selected:
-            sidebar_chip.draw(chosen)
-        pin.draw(chosen)
-        pictures.options()
-        browser.draw_browser()
+            selection.draw(chosen)
+        pinning.draw(chosen)
+        diagram.options()
+        diagram.draw_browser()
         draw_shortcuts()
         st.caption(stays_here())
 
 
 def stays_here() -> str:
     """Say where the data stay."""
-    place = "machine" if browser.host() in browser.LOOPBACK else "server"
+    place = "machine" if diagram.host() in diagram.LOOPBACK else "server"
     return f"Your data stay on this {place}; nothing is sent anywhere."
 
 
@@ -500,7 +494,7 @@ def other_view_of_two_classes(
     text, button = (
         (st.container(), st.container())
         if below
-        else st.columns([2 if browser.size() == "small" else 4, 1], vertical_alignment="center")
+        else st.columns([2 if diagram.size() == "small" else 4, 1], vertical_alignment="center")
     )
     text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
     button.button(

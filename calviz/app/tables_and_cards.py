@@ -11,8 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import diagram
-from calviz.app import diagram as bullet
-from calviz.app.settings import md
+from calviz.app.session import md
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
 from calviz.core.errors import Finding, worst_first
@@ -29,7 +28,7 @@ from calviz.core.words import (
     keep_units_together,
 )
 from calviz.figures.style import PALETTES
-from calviz.sample.results import MetricResult
+from calviz.sample.error_bars import MetricResult
 from calviz.sample.sample import predicted_classes, reduce
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of
 
@@ -396,7 +395,7 @@ def _card(
         beside.caption("n = 1: not meaningful")
         return
     noise = written.noise(tail=metric.tail, verdict=verdict)
-    beside.html(bullet.picture(result, PALETTES[diagram.theme()], noise=noise))
+    beside.html(diagram.picture(result, PALETTES[diagram.theme()], noise=noise))
 
 
 def _pinned(result: MetricResult) -> str:

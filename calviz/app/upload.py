@@ -11,10 +11,9 @@ import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from calviz.app import navigation, open_files
-from calviz.app import tables_and_cards as tables
+from calviz.app import navigation, open_files, tables_and_cards
 from calviz.app.open_files import FileSource, OpenFile, is_view, read_view
-from calviz.app.settings import md
+from calviz.app.session import md
 from calviz.core.errors import CalvizError, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.words import capitalised, decimals_for, file_size, shorten
@@ -458,13 +457,13 @@ def _split(recognition: Recognition) -> str:
 def counts(data: Dataset) -> None:
     """Draw the number of rows per class, per split and per level of each group."""
     tabs: dict[str, pd.DataFrame] = {}
-    classes = tables.class_counts(data)
+    classes = tables_and_cards.class_counts(data)
     if classes is not None:
         tabs["class"] = classes
     if data.splits is not None:
-        tabs["split"] = tables.level_counts(data.splits.counts(), "split")
+        tabs["split"] = tables_and_cards.level_counts(data.splits.counts(), "split")
     for name, column in data.groups.items():
-        tabs[name if name not in tabs else f"{name} (group)"] = tables.level_counts(
+        tabs[name if name not in tabs else f"{name} (group)"] = tables_and_cards.level_counts(
             column.counts(), shorten(name, 40)
         )
     if not tabs:
@@ -500,7 +499,7 @@ def _share_decimals(shares: pd.Series[float]) -> int:
 
 def first_rows(data: Dataset) -> None:
     """Draw the first rows as they were understood."""
-    frame = tables.preview(data)
+    frame = tables_and_cards.preview(data)
     numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
     st.dataframe(
         frame,
@@ -509,8 +508,8 @@ def first_rows(data: Dataset) -> None:
         column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
     )
     notes = []
-    if data.kind != "confidence" and data.n_classes > tables.PREVIEW_CLASSES:
-        notes.append(f"The first {tables.PREVIEW_CLASSES} of {data.n_classes:,} classes.")
+    if data.kind != "confidence" and data.n_classes > tables_and_cards.PREVIEW_CLASSES:
+        notes.append(f"The first {tables_and_cards.PREVIEW_CLASSES} of {data.n_classes:,} classes.")
     if data.kind == "logits":
         notes.append("The probabilities are the softmax of the file's logits.")
     if notes:

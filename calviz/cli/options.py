@@ -23,7 +23,7 @@ from calviz.cli.command_group import (
 from calviz.core.errors import REPORT, OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Reduction, check_bins
 from calviz.core.limits import DEFAULT_SAMPLE_ROWS, write_output
-from calviz.sample.results import RESAMPLES
+from calviz.sample.error_bars import RESAMPLES
 
 if TYPE_CHECKING:
     from calviz.comparison.rows import Division

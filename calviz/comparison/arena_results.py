@@ -14,7 +14,7 @@ from calviz.core.entry_specs import UNCALIBRATED
 from calviz.core.errors import InputError, OptionError, needs
 from calviz.core.metric_spec import METRICS
 from calviz.core.words import counted, listed, percent
-from calviz.sample.results import Interval
+from calviz.sample.error_bars import Interval
 
 if TYPE_CHECKING:
     import pandas as pd

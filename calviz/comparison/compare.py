@@ -23,7 +23,7 @@ from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
-from calviz.sample.results import RESAMPLES
+from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import predicted_classes
 from calviz.verdicts.analysis import evaluate
 

@@ -22,7 +22,7 @@ from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import counted, listed, shorten
-from calviz.sample.results import RESAMPLES, Where, rows_where
+from calviz.sample.error_bars import RESAMPLES, Where, rows_where
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
 

@@ -16,7 +16,7 @@ from calviz.core.blocks import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.metric_spec import METRICS, Metric, Reweighted, badness
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
-from calviz.sample.results import Interval
+from calviz.sample.error_bars import Interval
 from calviz.sample.sample import Sample, metric_view
 
 # ---- Intervals of the difference of two errors by test inversion: the pairs of true errors that the data do not contradict.

@@ -22,7 +22,7 @@ from calviz.comparison.arena_results import (
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.errors import InputError
 from calviz.core.words import counted, listed
-from calviz.sample.results import LEVEL, Interval
+from calviz.sample.error_bars import LEVEL, Interval
 
 # ---- Means over experiments, then over benchmarks, and their bootstrap over data sets.
 

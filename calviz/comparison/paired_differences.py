@@ -35,7 +35,7 @@ from calviz.core.events import Reduction, Scheme
 from calviz.core.metric_spec import METRICS, RowLoss, badness
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
-from calviz.sample.results import LEVEL, Interval, evened, once_per_view, widening_of
+from calviz.sample.error_bars import LEVEL, Interval, evened, once_per_view, widening_of
 from calviz.sample.sample import Sample, metric_view
 
 # ---- Paired bootstrap: several methods on the same resampled rows.
@@ -224,7 +224,7 @@ class Paired:
     rare : RareLosses, optional
         Additional variance of log loss and Brier score from labels that did not occur.
     widening : float
-        Factor by which intervals are wider where few clusters are drawn (`calviz.sample.results.widening_of`).
+        Factor by which intervals are wider where few clusters are drawn (`calviz.sample.error_bars.widening_of`).
     clustered : bool
         Whether clusters are drawn: intervals of resampled values then reach equally far on both sides.
     closed : mapping of str to mapping of str to callable

@@ -19,7 +19,7 @@ from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.sample.cutoff_and_grades import counts_as
-from calviz.sample.results import Interval
+from calviz.sample.error_bars import Interval
 from calviz.sample.slices import slice_sums
 
 #: Tolerance for rounding, so that a class whose nonconformity score equals the threshold is in the set.

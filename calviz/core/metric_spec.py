@@ -184,7 +184,7 @@ DIRECTION_WORDS: Mapping[Direction, str] = {
     "none": "–",
 }
 
-#: How the resampled values become an interval, as described in `calviz.sample.results.interval`.
+#: How the resampled values become an interval, as described in `calviz.sample.error_bars.interval`.
 IntervalMethod = Literal[
     "percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out", "closed"
 ]

@@ -510,7 +510,7 @@ def share_cell(share: float) -> str:
 
 # ---- Escaping of text from files and users for each place where it is shown: visible as written, never interpreted.
 #
-# There is one function per target. Pages escape with `calviz.app.settings.md`, as only streamlit's Markdown needs that; the
+# There is one function per target. Pages escape with `calviz.app.session.md`, as only streamlit's Markdown needs that; the
 # HTML of reports is escaped by its templates.
 
 

@@ -15,8 +15,7 @@ from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions,
 from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.core.row_columns import Factor, Kind
-from calviz.data import labels
-from calviz.data import refusals as diagnose
+from calviz.data import labels, refusals
 from calviz.data.format import Fetched, Table
 from calviz.data.labels import as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import (
@@ -213,7 +212,7 @@ class _Builder:
         rows = np.flatnonzero(keep) if keep is not None else None
         original: Callable[[int], int] = lambda row: row if rows is None else int(rows[row])  # noqa: E731
         scores, array = self._repaired(scores, array)
-        problem = diagnose.Problem(self.table, scores, array, original)
+        problem = refusals.Problem(self.table, scores, array, original)
         problem.check_shape()
         if scores.kind == "logits":
             problem.check_logits()
@@ -426,7 +425,7 @@ class _Builder:
             return None
         missing = no_label.copy()
         for array in arrays:
-            missing |= diagnose.rows_with_nan(array)
+            missing |= refusals.rows_with_nan(array)
         if not missing.any():
             return None
         if missing.all():
@@ -476,7 +475,7 @@ class _Builder:
             score = score / 100
             self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
-        problem = diagnose.Problem(self.table, scores, array, lambda row: row)
+        problem = refusals.Problem(self.table, scores, array, lambda row: row)
         try:
             data = ConfidencePredictions(
                 confidence=array[:, 0],

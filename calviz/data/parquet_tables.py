@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
-from calviz.data import arrow_tables as arrow
+from calviz.data import arrow_tables
 from calviz.data.format import SAMPLE_ROWS, Source, Table
 from calviz.data.loaded import no_rows
 
@@ -128,7 +128,7 @@ _WORKERS = 2
 
 
 @dataclass(eq=False, kw_only=True)
-class ParquetTable(arrow.TypedTable):
+class ParquetTable(arrow_tables.TypedTable):
     """The columns of a Parquet file."""
 
     metadata: Any
@@ -139,7 +139,7 @@ class ParquetTable(arrow.TypedTable):
         return _groups(self.metadata)
 
     def _table(self, columns: list[str]) -> Any:
-        texts = [name for name in columns if arrow.is_text(self.schema.field(name).type)]
+        texts = [name for name in columns if arrow_tables.is_text(self.schema.field(name).type)]
         with self._opened(texts) as file:
             return file.read(columns=columns)
 
@@ -150,7 +150,7 @@ class ParquetTable(arrow.TypedTable):
                 start = 0
                 for g, count in enumerate(self.groups):
                     column = file.read_row_group(g, columns=list(group)).column(0)
-                    arrow.fill_block(out[start : start + count], column, group[0], start)
+                    arrow_tables.fill_block(out[start : start + count], column, group[0], start)
                     start += count
             return out
         batches = [(j, group[j : j + _BATCH]) for j in range(0, len(group), _BATCH)]
@@ -171,7 +171,7 @@ class ParquetTable(arrow.TypedTable):
                 for g, count in enumerate(self.groups):
                     table = file.read_row_group(g, columns=list(names), use_threads=False)
                     rows = out[start : start + count, j : j + len(names)]
-                    arrow.fill(rows, [table.column(name) for name in names])
+                    arrow_tables.fill(rows, [table.column(name) for name in names])
                     del table  # free it before the next one is decoded
                     start += count
 
@@ -186,7 +186,7 @@ def _opened(source: Source, metadata: Any = None, texts: Sequence[str] = ()) -> 
     The columns in `texts` are read as dictionaries, so that a repeated text is stored once.
     """
     with (
-        arrow.opened(source) as stream,
+        arrow_tables.opened(source) as stream,
         pq.ParquetFile(
             stream, metadata=metadata, pre_buffer=False, read_dictionary=list(texts)
         ) as file,
@@ -209,7 +209,7 @@ def _declared(source: Source, metadata: Any, schema: Any) -> int:
 
 def open_parquet(source: Source) -> Table:
     """Look at the metadata and the first rows; see `Format.open`."""
-    with arrow.readable("Parquet"), _opened(source) as file:
+    with arrow_tables.readable("Parquet"), _opened(source) as file:
         meta, schema = file.metadata, file.schema_arrow
         MAX_COLUMNS.check(meta.num_columns, f"the file has {meta.num_columns:,} columns")
         MAX_ROWS.check(meta.num_rows, f"the file has {meta.num_rows:,} rows")
@@ -225,13 +225,13 @@ def open_parquet(source: Source) -> Table:
             raise InputError(f"there are two columns called '{doubled[:80]}'")
         heads = _ParquetHeads(source, meta, schema)
         columns = [
-            arrow.describe(field.name, field.type, partial(heads.of, field.name))
+            arrow_tables.describe(field.name, field.type, partial(heads.of, field.name))
             for field in schema
         ]
     return ParquetTable(
         format="Parquet",
         columns=tuple(columns),
-        notices=arrow.half_precision(schema),
+        notices=arrow_tables.half_precision(schema),
         source=source,
         schema=schema,
         rows=meta.num_rows,
@@ -244,17 +244,17 @@ class _ParquetHeads:
 
     def __init__(self, source: Source, metadata: Any, schema: Any) -> None:
         self.source, self.metadata = source, metadata
-        self.texts = [field.name for field in schema if arrow.is_text(field.type)]
+        self.texts = [field.name for field in schema if arrow_tables.is_text(field.type)]
 
     @cached_property
     def _file(self) -> Any:
         # Opened once, because opening takes time in proportion to the number of columns.
-        stream = arrow.opened(self.source)
+        stream = arrow_tables.opened(self.source)
         return pq.ParquetFile(stream, metadata=self.metadata, read_dictionary=self.texts)
 
     def of(self, name: str) -> Any:
         """Return the first rows of a column."""
-        with arrow.readable("Parquet"):
+        with arrow_tables.readable("Parquet"):
             for batch in self._file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
                 return pa.chunked_array([batch.column(name)])
         raise no_rows("there are columns but no rows of data")

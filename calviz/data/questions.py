@@ -16,7 +16,7 @@ from calviz.core.errors import Finding, InputError, OptionError
 from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_LINE, MAX_ROWS
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.core.row_columns import Factor
-from calviz.data import loaded as column_names
+from calviz.data import loaded
 from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Source, Table, allocate, without_bom
 from calviz.data.loaded import Notice, ReadingOptions, no_rows
 
@@ -132,27 +132,27 @@ class ArrowRows(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Copy the requested columns; see `Table.fetch`."""
-        from calviz.data import arrow_tables as arrow_columns
+        from calviz.data import arrow_tables
 
         arrays = tuple(self._scores(group) for group in scores)
         single_columns: dict[str, npt.NDArray[Any] | Factor] = {
-            name: arrow_columns.single(self.data.column(name), name) for name in columns
+            name: arrow_tables.single(self.data.column(name), name) for name in columns
         }
         return Fetched(arrays, single_columns)
 
     def _scores(self, group: tuple[str, ...]) -> Any:
-        from calviz.data import arrow_tables as arrow_columns
+        from calviz.data import arrow_tables
 
         width = self[group[0]].width if len(group) == 1 else None
         out = allocate(self.data.num_rows, width or len(group), np.float64)
         if width is not None:
             try:
-                arrow_columns.fill_block(out, self.data.column(group[0]), group[0], 0)
+                arrow_tables.fill_block(out, self.data.column(group[0]), group[0], 0)
             except InputError as error:
                 line = self.line(error.row - 1) if error.row else None
                 raise InputError(error.what, row=error.row, line=line, column=group[0]) from None
         else:
-            arrow_columns.fill(out, [self.data.column(name) for name in group])
+            arrow_tables.fill(out, [self.data.column(name) for name in group])
         return out
 
     def line(self, row: int) -> int | None:
@@ -181,13 +181,13 @@ def columns_of(data: Any, what: str) -> tuple[Column, ...]:
     what : str
         Beginning of the message about too many columns ("the objects have").
     """
-    from calviz.data import arrow_tables as arrow_columns
+    from calviz.data import arrow_tables
 
     MAX_COLUMNS.check(data.num_columns, f"{what} {data.num_columns:,} keys")
     if not data.num_rows:
         raise no_rows()
     return tuple(
-        arrow_columns.describe(
+        arrow_tables.describe(
             name, data.column(name).type, partial(data.column(name).slice, 0, SAMPLE_ROWS)
         )
         for name in data.column_names
@@ -526,9 +526,9 @@ def questions_of(table: Any) -> Questions | None:
     """
     import pyarrow as pa
 
-    plain = {column_names.plain(name): name for name in table.column_names}
+    plain = {loaded.plain(name): name for name in table.column_names}
     scores = next((plain[n] for n in _SCORES if n in plain), None)
-    label = next((plain[n] for n in column_names.LABELS if n in plain), None)
+    label = next((plain[n] for n in loaded.LABELS if n in plain), None)
     if scores is None or label is None or "confidence" in plain or "correct" in plain:
         return None
     kind = table.schema.field(scores).type
@@ -538,7 +538,7 @@ def questions_of(table: Any) -> Questions | None:
         return None
     if _even(table.column(scores)):
         return None
-    logits = column_names.plain(scores) in column_names.LOGITS
+    logits = loaded.plain(scores) in loaded.LOGITS
     rows = _choices(table.column(scores).to_pylist(), table.column(label).to_pylist(), logits)
     if rows is None:
         return None
@@ -552,7 +552,7 @@ def questions_of(table: Any) -> Questions | None:
     )
 
 
-_SCORES = (*column_names.PROBABILITIES, *column_names.LOGITS)
+_SCORES = (*loaded.PROBABILITIES, *loaded.LOGITS)
 
 
 def _pairs_as_objects(table: Any, name: str) -> Any:

@@ -7,10 +7,7 @@ from dataclasses import replace
 
 from calviz.core.errors import Finding, InputError, OptionError
 from calviz.core.predictions import INTERVAL
-from calviz.data import loaded as column_names
-from calviz.data import score_columns
-from calviz.data import score_columns as first_rows
-from calviz.data import score_columns as score_values
+from calviz.data import loaded, score_columns
 from calviz.data.format import Column, Table
 from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short
 from calviz.data.other_columns import may_be_times
@@ -29,16 +26,14 @@ def one_hot_columns(
     class_names = first.class_names or first.columns
     columns = []
     for column, name in zip(first.columns, class_names, strict=True):
-        options = (
-            view.plain.get(column_names.plain(n)) for n in column_names.one_hot_names(column, name)
-        )
+        options = (view.plain.get(loaded.plain(n)) for n in loaded.one_hot_names(column, name))
         match = next((c for c in options if c is not None and c not in used), None)
-        if match is None or not first_rows.is_zero_one(view.table[match]):
+        if match is None or not score_columns.is_zero_one(view.table[match]):
             return scores, ()
         columns.append(match)
     if len(columns) == 1:
         return scores, (columns[0],)
-    if len(columns) == 2 and all(c.endswith(column_names.OUTCOME) for c in columns):
+    if len(columns) == 2 and all(c.endswith(loaded.OUTCOME) for c in columns):
         # Two complementary forecasts of one event: the first one counts.
         view.note(
             Notice.COMPLEMENT,
@@ -54,15 +49,15 @@ def one_hot_columns(
 def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]) -> str | None:
     """Find the column with the true class: by its name, or as the only candidate; None if a map does not need one."""
     optional = isinstance(view.options, ReadingForMap)
-    named = view.named(column_names.LABELS, used) if view.table.named else None
+    named = view.named(loaded.LABELS, used) if view.table.named else None
     if named is not None and view.table[named].type == "other":
         if optional:
             return None
         raise InputError(f"cannot be the label: {view.table[named].note}", column=named)
     if named is not None:
         return named
-    event = view.named(column_names.EVENTS, used) if view.table.named else None
-    if event is not None and scores[0].width <= 2 and first_rows.is_zero_one(view.table[event]):
+    event = view.named(loaded.EVENTS, used) if view.table.named else None
+    if event is not None and scores[0].width <= 2 and score_columns.is_zero_one(view.table[event]):
         view.note(Notice.LABEL_COLUMN, "info", f"the column '{short(event)}' is taken as the label")
         return event
     if optional and view.table.named:
@@ -73,16 +68,15 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         if c.name not in used
         and c.type != "other"
         and (c.width is None or c.width == scores[0].width)
-        and column_names.plain(c.name)
-        not in (*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS)
+        and loaded.plain(c.name) not in (*loaded.PREDICTED, *loaded.CONFIDENCES, *loaded.CORRECTS)
     ]
     classes = set(scores[0].class_names)
     fitting = [
         c
         for c in free
-        if c.type == "text" and first_rows.levels(c) and first_rows.levels(c) <= classes
+        if c.type == "text" and score_columns.levels(c) and score_columns.levels(c) <= classes
     ]
-    whole = [c for c in free if first_rows.is_label_like(c)]
+    whole = [c for c in free if score_columns.is_label_like(c)]
     for candidates in (fitting, whole if len(whole) == 1 or not view.table.named else [], free):
         if len(candidates) == 1 or (candidates and not view.table.named):
             chosen = candidates[-1] if not view.table.named else candidates[0]
@@ -124,12 +118,12 @@ _MOST_FRACTIONS = 20
 
 def split_column(view: TableView) -> str | None:
     """The column that names the split of each row."""
-    return _role(view, view.options.split_column, column_names.SPLITS)
+    return _role(view, view.options.split_column, loaded.SPLITS)
 
 
 def identifier_column(view: TableView) -> str | None:
     """The column that identifies the rows."""
-    return _role(view, view.options.id_column, column_names.IDS, _may_be_id)
+    return _role(view, view.options.id_column, loaded.IDS, _may_be_id)
 
 
 def _role(
@@ -166,14 +160,14 @@ def time(view: TableView, used: set[str]) -> str | None:
         column = view.table[name]
         return column.width is None and column.type == "text" and may_be_times(column.head)
 
-    for name in column_names.TIMES:
+    for name in loaded.TIMES:
         column = view.plain.get(name)
         if holds_dates(column):
             return column
     candidates = []
     for plain, name in view.plain.items():
         words = set(plain.split("_"))
-        if words & column_names.TIME_WORDS and not words & column_names.NO_TIME_WORDS:
+        if words & loaded.TIME_WORDS and not words & loaded.NO_TIME_WORDS:
             candidates += [name] if holds_dates(name) else []
     return candidates[0] if len(candidates) == 1 else None
 
@@ -187,20 +181,20 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
     options = view.options
     if not view.table.named:
         return
-    for name, plain in ((c.name, column_names.plain(c.name)) for c in view.table.columns):
+    for name, plain in ((c.name, loaded.plain(c.name)) for c in view.table.columns):
         if name in used or view.table[name].width is not None:
             continue
         column = view.table[name]
         # In benchmarks of language models, "subject" is a topic, not a person.
         may_cluster = view.table.questions is None or plain != "subject"
         repeats = may_cluster and column.type in ("text", "integer") and _has_repeats(column)
-        if options.cluster_column is None and plain in column_names.CLUSTERS and repeats:
+        if options.cluster_column is None and plain in loaded.CLUSTERS and repeats:
             yield Notice.LOGS_AND_HINTS.finding(
                 "info",
                 f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column "
                 f"'{name}', --cluster), and intervals and p-values take it into account",
             )
-        elif options.weight_column is None and plain in column_names.WEIGHTS and column.numeric:
+        elif options.weight_column is None and plain in loaded.WEIGHTS and column.numeric:
             yield Notice.LOGS_AND_HINTS.finding(
                 "info",
                 f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)",
@@ -232,17 +226,17 @@ def group_columns(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tup
     """The columns to slice by, and those left out because they hold too many distinct fractions."""
     if not view.table.named:
         return (), ()
-    ignored = {*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS}
-    ignored |= {*column_names.PROBABILITIES, *column_names.LOGITS}
+    ignored = {*loaded.PREDICTED, *loaded.CONFIDENCES, *loaded.CORRECTS}
+    ignored |= {*loaded.PROBABILITIES, *loaded.LOGITS}
     free = [
         c
         for c in view.table.columns
         if c.name not in used
         and c.width is None
         and c.type != "other"
-        and column_names.by_prefix(c.name)[1] not in ("probabilities", "logits")
-        and not c.name.endswith(column_names.OUTCOME)
-        and column_names.plain(c.name) not in ignored
+        and loaded.by_prefix(c.name)[1] not in ("probabilities", "logits")
+        and not c.name.endswith(loaded.OUTCOME)
+        and loaded.plain(c.name) not in ignored
     ]
     measured = tuple(
         c.name for c in free if c.type == "number" and len(set(c.head.tolist())) > _MOST_FRACTIONS
@@ -351,7 +345,7 @@ def _scores(view: TableView, taken: set[str]) -> tuple[tuple[ScoreColumns, ...],
     confidence = score_columns.confidence(view, taken)
     if confidence is not None:
         return (), confidence
-    scores = score_columns.one_column(view, taken) or score_values.fitting_block(view, taken)
+    scores = score_columns.one_column(view, taken) or score_columns.fitting_block(view, taken)
     if not scores:
         raise _no_scores(view, taken)
     return scores, None
@@ -372,7 +366,7 @@ def _label(
     if label is None and scores and not one_hot:
         label = label_column(view, scores, used)
     elif label is None and confidence is not None:
-        label = view.named(column_names.LABELS, used)
+        label = view.named(loaded.LABELS, used)
     return scores, one_hot, label
 
 
@@ -445,10 +439,10 @@ def _check_meanings(options: ReadingOptions) -> None:
                 raise OptionError(
                     f"the column '{short(name)}' is named as the {other} and as the {what}; name another one for one of them."
                 )
-        plain = column_names.plain(name)
+        plain = loaded.plain(name)
         for meaning, usual, chosen in (
-            ("label", column_names.LABELS, options.label),
-            ("score", column_names.PROBABILITIES, options.scores),
+            ("label", loaded.LABELS, options.label),
+            ("score", loaded.PROBABILITIES, options.scores),
         ):
             if plain in usual and not chosen:
                 raise OptionError(
@@ -462,7 +456,7 @@ def _mixed_scores(view: TableView) -> list[str]:
         c.name
         for c in view.table.columns
         if c.type == "text"
-        and column_names.is_score_name(c.name)
+        and loaded.is_score_name(c.name)
         and any(_is_number(str(v)) for v in c.head.tolist())
     ]
 
@@ -495,7 +489,7 @@ def _no_scores(view: TableView, taken: set[str]) -> InputError:
             f"the {word} '{short(column.name)}' holds text, not numbers",
             remedy="check the decimal sign and the separator",
         )
-    confidence = view.named(column_names.CONFIDENCES, taken)
+    confidence = view.named(loaded.CONFIDENCES, taken)
     if confidence is not None:
         return InputError(
             "there is a confidence, but nothing says whether the prediction was right",

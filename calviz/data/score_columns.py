@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from calviz.core.errors import Finding, InputError, OptionError, Severity
 from calviz.core.probabilities import SCORE_SLACK, from_0_to_1
-from calviz.data import loaded as column_names
+from calviz.data import loaded
 from calviz.data.format import Column, Table
 from calviz.data.loaded import (
     Notice,
@@ -112,7 +112,7 @@ class TableView:
         self.notices: list[Finding] = []
         self.plain: dict[str, str] = {}
         for column in table.columns:
-            self.plain.setdefault(column_names.plain(column.name), column.name)
+            self.plain.setdefault(loaded.plain(column.name), column.name)
 
     def named(self, names: tuple[str, ...], taken: set[str]) -> str | None:
         """The first column with one of the names (in order of preference) that is not taken."""
@@ -135,7 +135,7 @@ class TableView:
         return [
             c.name
             for c in self.table.columns
-            if c.type == "text" and column_names.by_prefix(c.name)[1] in ("probabilities", "logits")
+            if c.type == "text" and loaded.by_prefix(c.name)[1] in ("probabilities", "logits")
         ]
 
     def note(self, kind: Notice, severity: Severity, message: str) -> None:
@@ -241,7 +241,7 @@ def _chosen(view: TableView) -> tuple[ScoreColumns, ...]:
             )
     if len(chosen) == 1 and view.table[chosen[0]].width is not None:
         return (block(view, view.table[chosen[0]]),)
-    parsed = [column_names.by_prefix(name) for name in chosen]
+    parsed = [loaded.by_prefix(name) for name in chosen]
     kinds = {k for _, k in parsed if k}
     stripped = tuple(
         (name.removeprefix(prefix) or name) if prefix else (class_name or name)
@@ -280,9 +280,9 @@ def _named_block(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     """Arrays and list columns with a known name, or columns that share a known prefix."""
     arrays = _named_arrays(view, taken)
     for column in view.table.columns if not arrays else ():
-        scores = column_names.plain(column.name) in (
-            *column_names.PROBABILITIES,
-            *column_names.LOGITS,
+        scores = loaded.plain(column.name) in (
+            *loaded.PROBABILITIES,
+            *loaded.LOGITS,
         )
         if column.type == "other" and scores and column.name not in taken:
             raise InputError(f"cannot hold the scores: {column.note}", column=column.name)
@@ -291,10 +291,9 @@ def _named_block(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
 
 def _named_arrays(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     arrays = view.arrays(taken)
-    usual = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}
+    usual = {"probabilities": loaded.PROBABILITIES, "logits": loaded.LOGITS}
     candidates = {
-        kind: [c for c in arrays if column_names.plain(c.name) in usual[kind]]
-        for kind in _kinds(view)
+        kind: [c for c in arrays if loaded.plain(c.name) in usual[kind]] for kind in _kinds(view)
     }
     used = next((candidates[kind][0] for kind in candidates if candidates[kind]), None)
     if used is None:
@@ -312,7 +311,7 @@ def _named_arrays(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
 def _prefixed(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     numeric = view.numeric(taken)
     best: dict[str, ScoreColumns] = {}
-    for pattern, kind in column_names.PREFIXES:
+    for pattern, kind in loaded.PREFIXES:
         columns, classes = [], []
         for column in numeric:
             match = pattern.fullmatch(column.name)
@@ -341,8 +340,8 @@ def _is_outcome(view: TableView, column: Column) -> bool:
 
     The probability of a class "true" ends like an outcome too, but holds fractions and is named after no other column.
     """
-    name = column_names.plain(column.name)
-    stems = [name.removesuffix(end) for end in column_names.OUTCOME_ENDINGS if name.endswith(end)]
+    name = loaded.plain(column.name)
+    stems = [name.removesuffix(end) for end in loaded.OUTCOME_ENDINGS if name.endswith(end)]
     return bool(stems) and (stems[0] in view.plain or is_label_like(column))
 
 
@@ -364,28 +363,26 @@ def one_column(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     if not view.table.named:
         return ()
     candidates = view.numeric(taken)
-    label = view.named(column_names.LABELS, taken)
+    label = view.named(loaded.LABELS, taken)
     for names, kind in (
-        (column_names.PROBABILITIES, "probabilities"),
-        (column_names.LOGITS, "logits"),
+        (loaded.PROBABILITIES, "probabilities"),
+        (loaded.LOGITS, "logits"),
     ):
         for column in candidates:
-            key = column_names.plain(column.name)
-            weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
+            key = loaded.plain(column.name)
+            weak = key in loaded.PREDICTED or not key.startswith(_STRONG)
             if key in names and column.name != label and not (weak and is_label_like(column)):
                 declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
                 # As for a chosen column, the name of a class says which of two labels is the event.
-                class_name = column_names.by_prefix(column.name)[0]
-                named = (class_name,) if class_name in column_names.EVENT else ()
+                class_name = loaded.by_prefix(column.name)[0]
+                named = (class_name,) if class_name in loaded.EVENT else ()
                 scores = columns_as_scores(view, (column.name,), named, declared)
-                logits = [
-                    c.name for c in candidates if column_names.plain(c.name) in column_names.LOGITS
-                ]
+                logits = [c.name for c in candidates if loaded.plain(c.name) in loaded.LOGITS]
                 _mention_unused(view, scores, [name for name in logits if name != column.name])
                 return (scores,)
     if view.text_scores():
         return ()
-    for pattern, kind in column_names.PREFIXES:
+    for pattern, kind in loaded.PREFIXES:
         for column in candidates:
             match = pattern.fullmatch(column.name)
             if match is None or column.type != "number":
@@ -405,18 +402,14 @@ def one_column(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
 
 def confidence(view: TableView, taken: set[str]) -> Confidence | None:
     """Find the confidence of the predicted class, and the column that says whether the prediction was right."""
-    score = view.named(column_names.CONFIDENCES, taken)
-    correct = view.named(column_names.CORRECTS, taken)
-    predicted = view.named(column_names.PREDICTED, taken)
+    score = view.named(loaded.CONFIDENCES, taken)
+    correct = view.named(loaded.CORRECTS, taken)
+    predicted = view.named(loaded.PREDICTED, taken)
     if score is None and (correct is not None):
-        score = view.named(column_names.PROBABILITIES, {*taken, predicted or "", correct})
+        score = view.named(loaded.PROBABILITIES, {*taken, predicted or "", correct})
     log = (
         score is None
-        and (
-            score := view.named(
-                column_names.LOG_CONFIDENCES, {*taken, predicted or "", correct or ""}
-            )
-        )
+        and (score := view.named(loaded.LOG_CONFIDENCES, {*taken, predicted or "", correct or ""}))
         is not None
     )
     if score is None and correct is None:
@@ -425,7 +418,7 @@ def confidence(view: TableView, taken: set[str]) -> Confidence | None:
         return None
     if correct is not None and correct != score:
         return Confidence(score, correct=correct, predicted=predicted, log=log)
-    label = view.options.label or view.named(column_names.LABELS, taken)
+    label = view.options.label or view.named(loaded.LABELS, taken)
     if predicted is not None and label is not None and predicted != score:
         return Confidence(score, predicted=predicted, log=log)
     return Confidence(score, log=log) if isinstance(view.options, ReadingForMap) else None
@@ -436,7 +429,7 @@ def _top_of_pipeline(view: TableView, taken: set[str]) -> Confidence | None:
     label, score = (view.plain.get(name) for name in ("label", "score"))
     if label is None or score is None or {label, score} & taken or view.options.label == label:
         return None
-    truth = view.options.label or view.named(column_names.LABELS, {*taken, label, score})
+    truth = view.options.label or view.named(loaded.LABELS, {*taken, label, score})
     if truth is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     if view.table[label].type != "text" or view.table[truth].type != "text":
@@ -461,10 +454,8 @@ def columns_as_scores(
 
 def block(view: TableView, column: Column) -> ScoreColumns:
     """Make scores from a 2-D array or a column of lists."""
-    logits = (
-        column_names.plain(column.name) in column_names.LOGITS or "logit" in column.name.lower()
-    )
-    if column_names.plain(column.name) == "predictions" and "label_ids" in view.plain:
+    logits = loaded.plain(column.name) in loaded.LOGITS or "logit" in column.name.lower()
+    if loaded.plain(column.name) == "predictions" and "label_ids" in view.plain:
         # Result of Trainer.predict of Hugging Face: the raw outputs of the model.
         logits = not in_unit(column.head)
     kind: ScoreKind = "logits" if logits else "probabilities"
@@ -474,7 +465,7 @@ def block(view: TableView, column: Column) -> ScoreColumns:
 
 def class_names(columns: tuple[str, ...]) -> tuple[str, ...]:
     """Class names from column names, without known prefixes; the column names themselves if that fails."""
-    stripped = tuple(column_names.by_prefix(c)[0] for c in columns)
+    stripped = tuple(loaded.by_prefix(c)[0] for c in columns)
     return stripped if all(stripped) and len(set(stripped)) == len(stripped) else columns
 
 
@@ -487,7 +478,7 @@ _BLOCK = 1_024
 
 def fitting_block(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     """Find the only array of scores, columns named like the classes, columns whose rows sum to 1, or the only column in [0, 1]."""
-    label = view.named(column_names.LABELS, taken)
+    label = view.named(loaded.LABELS, taken)
     not_scores = taken | {label or ""}
     numeric, arrays = view.numeric(not_scores), view.arrays(not_scores)
     if len(arrays) == 1:
@@ -514,7 +505,7 @@ def fitting_block(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
             ),
         )
     # A confidence without a predicted class is not P(class 1).
-    numeric = [c for c in numeric if column_names.plain(c.name) not in column_names.CONFIDENCES]
+    numeric = [c for c in numeric if loaded.plain(c.name) not in loaded.CONFIDENCES]
     if view.text_scores():
         return ()
     scores = [c for c in numeric if c.type == "number" and in_unit(c.head)]

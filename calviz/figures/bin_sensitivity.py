@@ -38,7 +38,7 @@ from calviz.figures.marks import (
 from calviz.figures.style import Palette, axis
 from calviz.sample.binning import BinSums, bin_between, redrawn
 from calviz.sample.binning import Scheme as Scheme_of_bin_sensitivity
-from calviz.sample.results import stream
+from calviz.sample.error_bars import stream
 from calviz.sample.sample import Sample
 
 # ---- How the ECE by number of bins is drawn.

@@ -16,7 +16,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.words import counted, listed, outside_range, shorten
 from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.marks import Overlay
-from calviz.sample import results as error_bars
+from calviz.sample import error_bars as error_bars
 from calviz.sample.class_gaps import (
     ClassView,
     beyond,
@@ -27,7 +27,7 @@ from calviz.sample.class_gaps import (
     predicted_class_sums,
     too_few,
 )
-from calviz.sample.results import Redrawing
+from calviz.sample.error_bars import Redrawing
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors_of_sample
 

@@ -38,9 +38,9 @@ from calviz.figures.marks import (
     short_line,
 )
 from calviz.figures.style import Palette, axis
+from calviz.sample.error_bars import resampled
 from calviz.sample.losses import unlike_nll
 from calviz.sample.metric_results import measured
-from calviz.sample.results import resampled
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 

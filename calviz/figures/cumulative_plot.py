@@ -45,8 +45,8 @@ from calviz.figures.marks import (
     vertical_mark,
 )
 from calviz.figures.style import Palette, axis
-from calviz.sample import results as error_bars
-from calviz.sample.results import Interval, Redrawing
+from calviz.sample import error_bars as error_bars
+from calviz.sample.error_bars import Interval, Redrawing
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps

@@ -17,9 +17,9 @@ from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.limits import check_choice
 from calviz.core.metric_spec import reweighted_by
-from calviz.sample import results as error_bars
+from calviz.sample import error_bars as error_bars
+from calviz.sample.error_bars import Redrawing, once_per_view, widened
 from calviz.sample.losses import full_predictions
-from calviz.sample.results import Redrawing, once_per_view, widened
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import (
     NARROWEST,

@@ -27,9 +27,9 @@ from calviz.figures.curve_estimates import kept_and_wrong, resampled_between
 from calviz.figures.figure import Figure, ScoreFigure, ends_or_nan, named, score_lines
 from calviz.figures.marks import Picture, Sheet, Trace, area, label, line, vertical_mark
 from calviz.figures.style import DASHES, Palette, axis
-from calviz.sample import results as error_bars
+from calviz.sample import error_bars as error_bars
 from calviz.sample.cutoff_and_grades import net_benefit_of
-from calviz.sample.results import resampled
+from calviz.sample.error_bars import resampled
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps

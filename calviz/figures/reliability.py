@@ -56,7 +56,7 @@ from calviz.figures.marks import (
 from calviz.figures.reliability_traces import Traces
 from calviz.figures.style import Palette, axis, layout
 from calviz.sample.binning import BinSums, Scheme, bins_off
-from calviz.sample.results import Interval, Redrawing, interval, resampled
+from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
 
 if TYPE_CHECKING:

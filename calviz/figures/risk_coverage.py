@@ -41,8 +41,8 @@ from calviz.figures.marks import (
     vertical_mark,
 )
 from calviz.figures.style import DASHES, Palette, axis
-from calviz.sample import results as error_bars
-from calviz.sample.results import RESAMPLES, Interval, Redrawing
+from calviz.sample import error_bars as error_bars
+from calviz.sample.error_bars import RESAMPLES, Interval, Redrawing
 from calviz.sample.sample import Sample, event_sums, top_label_sums
 from calviz.sample.step_views import coverage_at, ranked
 from calviz.sample.steps import Steps

@@ -41,7 +41,7 @@ from calviz.figures.marks import (
 from calviz.figures.style import Palette, axis
 from calviz.sample.binning import BinSums
 from calviz.sample.cutoff_and_grades import CutoffCounts
-from calviz.sample.results import Interval, interval, resampled
+from calviz.sample.error_bars import Interval, interval, resampled
 from calviz.sample.sample import Sample, bin_sums
 from calviz.sample.step_views import (
     average_precision,

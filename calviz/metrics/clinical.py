@@ -14,13 +14,11 @@ from calviz.core.blocks import FloatArray, IntArray, quotient
 from calviz.core.events import assign, equal_width_edges
 from calviz.core.metric_spec import metric
 from calviz.core.probabilities import EPSILON
-from calviz.sample import cell_bounds as cell_bounds_of_order
-from calviz.sample import cell_bounds_of_bins
-from calviz.sample import logistic_curves as logistic_recalibration
+from calviz.sample import cell_bounds, cell_bounds_of_bins, logistic_curves
 from calviz.sample.binning import BinSums
+from calviz.sample.error_bars import once_per_view
 from calviz.sample.logistic_curves import NO_FIT, FlexibleKind
 from calviz.sample.logistic_curves import curve as fitted
-from calviz.sample.results import once_per_view
 from calviz.sample.sample import Sample, bin_sums, binned, event_sums
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
@@ -227,7 +225,7 @@ _validation = partial(
     paired=False,
     family="Tests and summaries",
     view=steps,
-    undefined=logistic_recalibration.NO_FIT,
+    undefined=logistic_curves.NO_FIT,
 )
 
 
@@ -268,13 +266,13 @@ def oe_ratio(view: BinSums) -> FloatArray:
 
 
 def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:
-    low, high = logistic_recalibration.wald_of_intercept(view, level).tolist()
+    low, high = logistic_curves.wald_of_intercept(view, level).tolist()
     return (low, high) if low < high else None
 
 
 def _bound_of_intercept(sample: Sample, view: Steps) -> float:
-    value = float(logistic_recalibration.intercept(view))
-    return cell_bounds_of_order.of_intercept(sample, value, logistic_recalibration.floor(view))
+    value = float(logistic_curves.intercept(view))
+    return cell_bounds.of_intercept(sample, value, logistic_curves.floor(view))
 
 
 @_validation(
@@ -294,7 +292,7 @@ def calibration_in_the_large(view: Steps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...). The interval is a Wald interval.
     """
-    return logistic_recalibration.intercept(view)
+    return logistic_curves.intercept(view)
 
 
 def _joint(view: Steps) -> Mapping[str, float]:
@@ -307,7 +305,7 @@ def _joint(view: Steps) -> Mapping[str, float]:
 
 def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return twice the log-likelihoods of the scores, of the fitted line and of the share of hits alone, shape (...) each."""
-    own, line, alone = logistic_recalibration.log_likelihoods(view)
+    own, line, alone = logistic_curves.log_likelihoods(view)
     return 2 * own, 2 * line, 2 * alone
 
 
@@ -474,20 +472,20 @@ def hosmer_lemeshow(view: BinSums) -> FloatArray:
 
 
 def _floor(view: Steps) -> Mapping[str, float]:
-    least = logistic_recalibration.floor(view)
+    least = logistic_curves.floor(view)
     return {"floor": least} if least > EPSILON else {}
 
 
 def _bounds(sample: Sample, view: Steps) -> tuple[float, float]:
-    least, theta = logistic_recalibration.floor(view), logistic_recalibration.fit(view)
-    return cell_bounds_of_order.of_line(sample, theta, least)
+    least, theta = logistic_curves.floor(view), logistic_curves.fit(view)
+    return cell_bounds.of_line(sample, theta, least)
 
 
 def wald_interval(coefficient: int) -> Callable[[Steps, float], tuple[float, float] | None]:
     """Return the function that computes the Wald interval of the intercept (0) or the slope (1)."""
 
     def ends(view: Steps, level: float) -> tuple[float, float] | None:
-        low, high = logistic_recalibration.wald(view, level)[coefficient].tolist()
+        low, high = logistic_curves.wald(view, level)[coefficient].tolist()
         return (low, high) if low < high else None
 
     return ends
@@ -498,7 +496,7 @@ _logistic = partial(
     family=_FAMILY,
     view=steps,
     tail="two-sided",
-    undefined=logistic_recalibration.NO_FIT,
+    undefined=logistic_curves.NO_FIT,
     details=_floor,
 )
 
@@ -524,7 +522,7 @@ def calibration_slope(view: Steps) -> FloatArray:
     A score of exactly 0 or 1 is moved inwards by half of the smallest positive distance of any score from 0 or 1, at most by 0.01;
     the detail ``floor`` is that distance. Without such scores nothing changes.
     """
-    return np.asarray(logistic_recalibration.fit(view)[..., 1])
+    return np.asarray(logistic_curves.fit(view)[..., 1])
 
 
 @_logistic(
@@ -545,7 +543,7 @@ def calibration_intercept(view: Steps) -> FloatArray:
 
     The interval is a Wald interval. Calibration in the large (`calibration_in_the_large`) fixes the slope at 1 instead; MCS is its counterpart in units of probability.
     """
-    return np.asarray(logistic_recalibration.fit(view)[..., 0])
+    return np.asarray(logistic_curves.fit(view)[..., 0])
 
 
 # ---- The adaptive test of calibration: the most significant of the debiased squared errors over bins of several widths.

@@ -14,10 +14,10 @@ from calviz.core.blocks import FloatArray
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.metric_spec import metric
 from calviz.sample import cell_bounds
-from calviz.sample import cell_bounds as cell_bounds_of_order
 from calviz.sample.binning import BinSums
 from calviz.sample.cross_fitted import CrossFitted, cross_fitted
 from calviz.sample.cross_fitted_classes import CrossFittedScore, HeldOutLoss, LossPart, held_out
+from calviz.sample.error_bars import once_per_view
 from calviz.sample.losses import (
     LogSteps,
     MeanLoss,
@@ -29,7 +29,6 @@ from calviz.sample.losses import (
 from calviz.sample.losses import (
     clipped_words_log_loss_steps as clipped_words_of_proper_decomposition_log,
 )
-from calviz.sample.results import once_per_view
 from calviz.sample.sample import Sample, top_label_sums
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -203,7 +202,7 @@ def _fitted_brier(view: Steps) -> FloatArray:
 
 
 def _fitted_bound(sample: Sample, view: Steps) -> float:
-    return cell_bounds_of_order.of_isotonic(sample, _fitted_brier, view)
+    return cell_bounds.of_isotonic(sample, _fitted_brier, view)
 
 
 def _brier(view: Steps) -> FloatArray:
@@ -223,7 +222,7 @@ def _base_rate(view: Steps) -> FloatArray:
     direction="lower",
     formula=r"\overline{(s-h)^2} - \overline{(\hat\pi(s)-h)^2}",
     interval="inverted",
-    bound=lambda sample, view: _fitted_bound(sample, view) + cell_bounds_of_order.of_square(sample),
+    bound=lambda sample, view: _fitted_bound(sample, view) + cell_bounds.of_square(sample),
 )
 def brier_miscalibration(view: Steps) -> FloatArray:
     """Amount by which isotonic recalibration would lower the Brier score of (score, hit): its miscalibration part.
@@ -504,9 +503,7 @@ def _fitted(view: LogSteps) -> FloatArray:
 
 
 def _fitted_bound_proper_decomposition_log(sample: Sample, view: LogSteps) -> float:
-    return cell_bounds_of_order.of_isotonic(
-        sample, lambda steps: _fitted(LogSteps(steps)), view.steps
-    )
+    return cell_bounds.of_isotonic(sample, lambda steps: _fitted(LogSteps(steps)), view.steps)
 
 
 def _constant(view: LogSteps) -> FloatArray:
@@ -523,7 +520,7 @@ def _constant(view: LogSteps) -> FloatArray:
     details=_clipped,
     note=clipped_words_of_proper_decomposition_log,
     bound=lambda sample, view: (
-        _fitted_bound_proper_decomposition_log(sample, view) + cell_bounds_of_order.of_log(sample)
+        _fitted_bound_proper_decomposition_log(sample, view) + cell_bounds.of_log(sample)
     ),
 )
 def nll_miscalibration(view: LogSteps) -> FloatArray:

@@ -11,11 +11,9 @@ import numpy as np
 from calviz.core.blocks import FloatArray, quotient
 from calviz.core.errors import OptionError
 from calviz.core.metric_spec import metric
-from calviz.sample import cell_bounds
-from calviz.sample import cell_bounds as cell_bounds_of_order
-from calviz.sample import step_views as few_events
+from calviz.sample import cell_bounds, step_views
 from calviz.sample.cutoff_and_grades import CutoffCounts, at_cutoff, net_benefit_of
-from calviz.sample.results import once_per_view
+from calviz.sample.error_bars import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import (
     StepsWithParams,
@@ -46,9 +44,9 @@ _discrimination = partial(
     formula=r"P(s_{h=1} > s_{h=0}) + \tfrac12 P(s_{h=1} = s_{h=0})",
     reference="Hanley & McNeil 1982",
     undefined=_ONE_KIND,
-    closed_interval=few_events.interval_of_area,
-    closed_where=few_events.has_both_kinds,
-    interval_note=few_events.of_dependent_area,
+    closed_interval=step_views.interval_of_area,
+    closed_where=step_views.has_both_kinds,
+    interval_note=step_views.of_dependent_area,
     bound=cell_bounds.of_pairs,
 )
 def auroc(view: Steps) -> FloatArray:
@@ -70,9 +68,9 @@ def auroc(view: Steps) -> FloatArray:
     formula=r"2\,\mathrm{AUROC} - 1",
     reference="Somers 1962; Harrell 2015",
     undefined=_ONE_KIND,
-    closed_interval=few_events.interval_of_somers_d,
-    closed_where=few_events.has_both_kinds,
-    interval_note=few_events.of_dependent_area,
+    closed_interval=step_views.interval_of_somers_d,
+    closed_where=step_views.has_both_kinds,
+    interval_note=step_views.of_dependent_area,
     bound=cell_bounds.of_pair_differences,
 )
 def somers_d(view: Steps) -> FloatArray:
@@ -90,8 +88,8 @@ def somers_d(view: Steps) -> FloatArray:
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
     reference="Davis & Goadrich 2006",
     undefined="undefined: no row is a hit.",
-    interval_note=few_events.of_few_hits,
-    bound=lambda sample, view: cell_bounds_of_order.of_precision(sample, of="hits"),
+    interval_note=step_views.of_few_hits,
+    bound=lambda sample, view: cell_bounds.of_precision(sample, of="hits"),
 )
 def auprc(view: Steps) -> FloatArray:
     """Area under the precision-recall curve as average precision, tied rows entering together; the chance level is the share of hits, so values from different data are not comparable.
@@ -173,7 +171,7 @@ def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
     label="Accuracy at a coverage",
     formula=r"1 - \mathrm{risk}(c)",
     view=at_coverage,
-    bound=lambda sample, view: cell_bounds_of_order.of_coverage(sample, view.params["coverage"]),
+    bound=lambda sample, view: cell_bounds.of_coverage(sample, view.params["coverage"]),
 )
 def accuracy_at_coverage(view: PointOf) -> FloatArray:
     """Accuracy on the most confident share c of the rows (80 % by default); inside a group of ties the expected value is taken.
@@ -190,7 +188,7 @@ def accuracy_at_coverage(view: PointOf) -> FloatArray:
     label="Coverage at a risk",
     formula=r"\max \{ c : \mathrm{risk}(c) \le r \}",
     view=at_risk,
-    bound=lambda sample, view: cell_bounds_of_order.of_coverage_at(sample, view.params["risk"]),
+    bound=lambda sample, view: cell_bounds.of_coverage_at(sample, view.params["risk"]),
 )
 def coverage_at_risk(view: PointOf) -> FloatArray:
     """Largest share of the rows that a confidence threshold can keep with an error rate of at most r among them (5 % by default); 0 if no threshold achieves it.
@@ -221,7 +219,7 @@ _SELECTIVE_ONE_KIND = "undefined: all predictions are right, or all are wrong."
     direction="lower",
     formula=r"\int_0^1 \mathrm{risk}(c)\, dc",
     reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
-    bound=cell_bounds_of_order.of_area,
+    bound=cell_bounds.of_area,
 )
 def aurc(view: Steps) -> FloatArray:
     """Area under the risk-coverage curve: the error rate of the kept rows, averaged over all shares of rows kept, most confident first.
@@ -256,7 +254,7 @@ def _area(view: Steps) -> FloatArray:
     bounds=(-0.5, 1.0),
     formula=r"\mathrm{AURC} - \left( e + (1-e)\ln(1-e) \right)",
     reference="Geifman, Uziel & El-Yaniv 2019",
-    bound=cell_bounds_of_order.of_area,
+    bound=cell_bounds.of_area,
 )
 def e_aurc(view: Steps) -> FloatArray:
     """Excess AURC: the AURC minus that of a perfect ranking with the same error rate e.
@@ -276,7 +274,7 @@ def e_aurc(view: Steps) -> FloatArray:
     direction="higher",
     formula=r"1 - \mathrm{risk}(0.9)",
     reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
-    bound=lambda sample, view: cell_bounds_of_order.of_coverage(sample, 0.9),
+    bound=lambda sample, view: cell_bounds.of_coverage(sample, 0.9),
 )
 def accuracy_at_90_coverage(view: Steps) -> FloatArray:
     """Accuracy on the 90 % most confident rows; inside a group of ties the expected value is taken.
@@ -289,9 +287,9 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
 @_selective(
     key="auroc_failure",
     undefined=_SELECTIVE_ONE_KIND,
-    closed_interval=few_events.interval_of_area,
-    closed_where=few_events.has_both_kinds,
-    interval_note=few_events.of_dependent_area,
+    closed_interval=step_views.interval_of_area,
+    closed_where=step_views.has_both_kinds,
+    interval_note=step_views.of_dependent_area,
     label="AUROC of failure detection",
     direction="higher",
     formula=r"P(\mathrm{conf}_{\mathrm{right}} > \mathrm{conf}_{\mathrm{wrong}}) + \tfrac12 P(=)",
@@ -309,12 +307,12 @@ def auroc_failure(view: Steps) -> FloatArray:
 @_selective(
     key="aupr_error",
     undefined="undefined: no prediction is wrong.",
-    interval_note=few_events.of_few_misses,
+    interval_note=step_views.of_few_misses,
     label="AUPR of errors",
     direction="higher",
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
     reference="Hendrycks & Gimpel 2017",
-    bound=lambda sample, view: cell_bounds_of_order.of_precision(sample.top_label, of="misses"),
+    bound=lambda sample, view: cell_bounds.of_precision(sample.top_label, of="misses"),
 )
 def aupr_error(view: Steps) -> FloatArray:
     """Average precision of finding the wrong predictions by their low confidence; the chance level is the error rate, and it is undefined without errors.
@@ -328,12 +326,12 @@ def aupr_error(view: Steps) -> FloatArray:
     key="fpr95",
     unit="percent",
     undefined=_SELECTIVE_ONE_KIND,
-    interval_note=few_events.of_few_at_95_tpr,
+    interval_note=step_views.of_few_at_95_tpr,
     label="FPR at 95 % TPR",
     direction="lower",
     formula=r"\mathrm{FPR}(t),\; t = \max\{t: \mathrm{TPR}(t) \ge 0.95\}",
     reference="Hendrycks & Gimpel 2017; Corbiere et al. 2019",
-    bound=lambda sample, view: cell_bounds_of_order.of_kept_misses(sample, 0.95),
+    bound=lambda sample, view: cell_bounds.of_kept_misses(sample, 0.95),
 )
 def fpr95(view: Steps) -> FloatArray:
     """Share of the wrong predictions kept at the highest confidence threshold that keeps 95 % of the right ones; undefined where all are right or all wrong.

@@ -17,8 +17,8 @@ from calviz.sample import cell_bounds
 from calviz.sample.cell_bounds import of_density
 from calviz.sample.class_columns import row_counts
 from calviz.sample.draws import RowWeights, rows_of
+from calviz.sample.error_bars import once_per_view
 from calviz.sample.losses import full_predictions
-from calviz.sample.results import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import (
     NARROWEST,

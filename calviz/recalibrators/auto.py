@@ -21,7 +21,7 @@ from calviz.core.entry_specs import (
 )
 from calviz.core.errors import CalvizError, OptionError
 from calviz.core.probabilities import EPSILON, Scores
-from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators import maps
 from calviz.recalibrators.base import BaseRecalibrator, check_part, rebuilt
 from calviz.recalibrators.maps import (
     DamagedField,
@@ -544,8 +544,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
             )
         return self
 
-    def _program(self, name: str) -> numpy_source.Program:
-        return numpy_source.Program.mean(
+    def _program(self, name: str) -> maps.Program:
+        return maps.Program.mean(
             [
                 (float(w), part._program(f"{name}_{at}"))
                 for at, (w, part) in enumerate(zip(self.weights_, self.parts_, strict=True))

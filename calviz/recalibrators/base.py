@@ -44,7 +44,7 @@ from calviz.core.probabilities import (
 )
 from calviz.core.row_columns import checked_weights
 from calviz.core.temperature import automatic_floor, true_zeros
-from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators import maps
 from calviz.recalibrators.maps import (
     MAP_VERSION,
     Field,
@@ -517,12 +517,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "classes_")
         return self._program("mapped").text(self.key, self.input)
 
-    def _program(self, name: str) -> numpy_source.Program:
+    def _program(self, name: str) -> maps.Program:
         """Return the functions that `snippet` writes; their names begin with `name`."""
-        source = numpy_source.MapSource(
-            name, self.needs, self.input, self._floor, self._source(name)
-        )
-        return numpy_source.Program.one(source)
+        source = maps.MapSource(name, self.needs, self.input, self._floor, self._source(name))
+        return maps.Program.one(source)
 
 
 def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:

@@ -22,11 +22,7 @@ from calviz.core.errors import OptionError
 from calviz.core.events import equal_mass_edges, weighted_mass_edges
 from calviz.core.probabilities import Scores
 from calviz.recalibrators import base as reasons_to_leave_out
-from calviz.recalibrators import isotonic
-from calviz.recalibrators import isotonic as irm
-from calviz.recalibrators import maps as numpy_source
-from calviz.recalibrators import temperature_scaling as ets
-from calviz.recalibrators import temperature_scaling as temperature
+from calviz.recalibrators import isotonic, maps, temperature_scaling
 from calviz.recalibrators.base import (
     BaseRecalibrator,
     check_part,
@@ -169,8 +165,8 @@ class Composition(BaseRecalibrator):
             setattr(self, f"{name}_", part)
         return self
 
-    def _program(self, name: str) -> numpy_source.Program:
-        first: numpy_source.Program = self.first_._program(f"{name}_first")
+    def _program(self, name: str) -> maps.Program:
+        first: maps.Program = self.first_._program(f"{name}_first")
         return first.then(self.second_._program(f"{name}_second"))
 
 
@@ -218,8 +214,11 @@ RECALIBRATORS.composed = composed
 
 # The compositions that the papers compare (Zhang 2020, section 5); any other pair works by its name. The parts must be
 # registered first.
-_T, _ETS = temperature.TemperatureScaling.key, ets.EnsembleTemperatureScaling.key
-_ISOTONIC, _IRM = isotonic.IsotonicRecalibrator.key, irm.MulticlassIsotonic.key
+_T, _ETS = (
+    temperature_scaling.TemperatureScaling.key,
+    temperature_scaling.EnsembleTemperatureScaling.key,
+)
+_ISOTONIC, _IRM = isotonic.IsotonicRecalibrator.key, isotonic.MulticlassIsotonic.key
 RECALIBRATORS.register(
     composed(
         f"{_T}+{_ISOTONIC}",

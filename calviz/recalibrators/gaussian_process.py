@@ -13,8 +13,7 @@ from calviz.core.blocks import FloatArray, IntArray, effective_number, row_block
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature
-from calviz.recalibrators import base as reasons_to_leave_out
-from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators import base, maps
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.maps import Numbers, fields
 from calviz.recalibrators.temperature_scaling import bound_warning
@@ -228,7 +227,7 @@ class LatentProblem:
     needs="log-probabilities",
     reference="Wenger et al. 2020",
     formula=r"\mathrm{softmax}(f(\log p_1), \dots, f(\log p_K)),\ f \sim \mathrm{GP}",
-    left_out=reasons_to_leave_out.variant("it takes longest of all."),
+    left_out=base.variant("it takes longest of all."),
 )
 class GaussianProcess(BaseRecalibrator):
     """A latent function shared by all classes, with a Gaussian-process prior centred on temperature scaling, under a softmax likelihood.
@@ -324,8 +323,8 @@ class GaussianProcess(BaseRecalibrator):
         }
 
     def _source(self, name: str) -> str:
-        return f"""{name}_grid = {numpy_source.array(self.grid_)}
-{name}_latent = {numpy_source.array(self.latent_)}
+        return f"""{name}_grid = {maps.array(self.grid_)}
+{name}_latent = {maps.array(self.latent_)}
 
 
 def {name}_of(log_p):

@@ -19,7 +19,7 @@ from calviz.core.blocks import (
 from calviz.core.entry_specs import FitFacts, Input, recalibrator
 from calviz.core.events import ordered_events, ordered_rows, weighted_mass_edges
 from calviz.core.probabilities import Scores
-from calviz.recalibrators import base as reasons_to_leave_out
+from calviz.recalibrators import base
 from calviz.recalibrators.maps import (
     UNCHANGED,
     Piecewise,
@@ -341,7 +341,7 @@ def _all_cuts(
     confidence_only=True,
     reference="Naeini et al. 2015; Guo et al. 2017, section 4.1",
     formula=r"\hat p_k \propto \sum_M P(M \mid D)\, \theta_M(p_k)",
-    left_out=reasons_to_leave_out.variant("an average of histogram binnings, slower than one."),
+    left_out=base.variant("an average of histogram binnings, slower than one."),
 )
 class BayesianBinning(OneVsRest):
     """Averages equal-mass binnings with many numbers of bins, each weighted by how probable it makes the labels; fitted one-vs-rest, then normalised.

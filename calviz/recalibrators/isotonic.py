@@ -24,7 +24,7 @@ from calviz.core.entry_specs import Input, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.events import ROUNDING, Ordered, ordered_events, ordered_rows, tied_scores
 from calviz.core.probabilities import Scores, row_sums
-from calviz.recalibrators import base as reasons_to_leave_out
+from calviz.recalibrators import base
 from calviz.recalibrators import maps as numpy_source
 from calviz.recalibrators.maps import (
     UNCHANGED,
@@ -293,7 +293,7 @@ def centred_map(
     confidence_only=True,
     reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
-    left_out=reasons_to_leave_out.follows_noise,
+    left_out=base.follows_noise,
     preselected=True,
 )
 class IsotonicRecalibrator(OneVsRest):
@@ -346,7 +346,7 @@ class IsotonicRecalibrator(OneVsRest):
     confidence_only=True,
     reference="Oron & Flournoy 2017",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k(\bar p_B) = \frac{H_B + 1/2}{n_B + 1}",
-    left_out=reasons_to_leave_out.variant("a variant of isotonic regression."),
+    left_out=base.variant("a variant of isotonic regression."),
     mixed_up_to=20,
 )
 class CenteredIsotonicRecalibrator(OneVsRest):
@@ -404,7 +404,7 @@ _RUN_BYTES = 1 << 23
     needs="probabilities",
     reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
     formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
-    left_out=reasons_to_leave_out.close_to_simpler,
+    left_out=base.close_to_simpler,
     preselected=True,
 )
 class MulticlassIsotonic(OneMap):
@@ -644,7 +644,7 @@ def _corners(rows: IntArray | FloatArray, hits: IntArray | FloatArray) -> IntArr
     confidence_only=True,
     reference="Vovk et al. 2015, section 2 and algorithms 1 to 4",
     formula=r"\hat p_k \propto \frac{p_1}{1 - p_0 + p_1},\ p_0 = g_{(s, 0)}(s),\ p_1 = g_{(s, 1)}(s)",
-    left_out=reasons_to_leave_out.each_class_alone,
+    left_out=base.each_class_alone,
     interval_columns=("p0", "p1"),
 )
 class VennAbers(OneVsRest):

@@ -14,8 +14,7 @@ from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.errors import InputError, OptionError
 from calviz.core.events import for_columns
 from calviz.core.probabilities import Scores
-from calviz.recalibrators import base as reasons_to_leave_out
-from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators import base, maps
 from calviz.recalibrators.logistic_fits import log_parts
 from calviz.recalibrators.maps import Numbers, OnePerMap, damaged, fields
 from calviz.recalibrators.per_class import LogOddsMaps
@@ -287,7 +286,7 @@ class _SplineProblem:
     confidence_only=True,
     reference="Lucena 2018, section 3; Green & Silverman 1994, section 2.1",
     formula=r"\sigma(z + g(z)),\ g = \arg\min \mathrm{NLL} + \frac{\lambda}{2} \int g''(z)^2\, dz",
-    left_out=reasons_to_leave_out.each_class_alone,
+    left_out=base.each_class_alone,
     mixed_up_to=20,
 )
 class LogisticSpline(LogOddsMaps):
@@ -422,7 +421,7 @@ class LogisticSpline(LogOddsMaps):
 
     def _constants(self, name: str) -> str:
         parts = [
-            f"{name}_{part} = {numpy_source.arrays(values)}"
+            f"{name}_{part} = {maps.arrays(values)}"
             for part, values in (
                 ("knots", self.knots_),
                 ("values", self.values_),

@@ -11,8 +11,7 @@ from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrato
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature
-from calviz.recalibrators import base as reasons_to_leave_out
-from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators import base, maps
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.maps import Numbers, fields
 from calviz.recalibrators.matrix_fits import (
@@ -36,7 +35,7 @@ from calviz.recalibrators.softmax_fits import Minimum, Penalty, VectorProblem
     needs="logits",
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(w \circ z + b)",
-    left_out=reasons_to_leave_out.follows_noise,
+    left_out=base.follows_noise,
     mixed_up_to=ANY_CLASSES,
 )
 class VectorScaling(BaseRecalibrator):
@@ -96,8 +95,8 @@ class VectorScaling(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return (
-            f"{name}_w = {numpy_source.array(self.weights_)}\n"
-            f"{name}_b = {numpy_source.array(self.intercepts_)}\n\n\n"
+            f"{name}_w = {maps.array(self.weights_)}\n"
+            f"{name}_b = {maps.array(self.intercepts_)}\n\n\n"
             f"def {name}_of(z):\n    return softmax({name}_w * z + {name}_b)\n"
         )
 
@@ -294,8 +293,8 @@ class LinearMaps(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return (
-            f"{name}_W = {numpy_source.array(self.weights_)}\n"
-            f"{name}_b = {numpy_source.array(self.intercepts_)}\n\n\n"
+            f"{name}_W = {maps.array(self.weights_)}\n"
+            f"{name}_b = {maps.array(self.intercepts_)}\n\n\n"
             f"def {name}_of(z):\n    return softmax(z @ {name}_W.T + {name}_b)\n"
         )
 
@@ -323,7 +322,7 @@ def _spread(scores: Scores) -> float:
     formula=r"\mathrm{softmax}(W z + b)",
     summary="Matrix scaling with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation. The off-diagonal strength is for logits divided by their spread, so that rescaling the logits changes nothing; multiplied by the squared spread it is the strength of Kull et al.",
     preset={"regularisation": "odir"},
-    left_out=reasons_to_leave_out.odir(for_logits=True),
+    left_out=base.odir(for_logits=True),
 )
 @recalibrator(
     key="matrix",
@@ -334,7 +333,7 @@ def _spread(scores: Scores) -> float:
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(W z + b)",
     preset={"regularisation": "l2"},
-    left_out=reasons_to_leave_out.many_parameters,
+    left_out=base.many_parameters,
 )
 class MatrixScaling(LinearMaps):
     """A linear map of all logits, fitted by maximum likelihood: its K squared weights make it flexible, but need many rows.
@@ -381,7 +380,7 @@ class MatrixScaling(LinearMaps):
     formula=r"\mathrm{softmax}(W \log p + b)",
     summary="Dirichlet calibration with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation.",
     preset={"regularisation": "odir"},
-    left_out=reasons_to_leave_out.odir(for_logits=False),
+    left_out=base.odir(for_logits=False),
 )
 @recalibrator(
     key="dirichlet",
@@ -392,7 +391,7 @@ class MatrixScaling(LinearMaps):
     reference="Kull et al. 2019",
     formula=r"\mathrm{softmax}(W \log p + b)",
     preset={"regularisation": "l2"},
-    left_out=reasons_to_leave_out.many_parameters,
+    left_out=base.many_parameters,
     mixed_up_to=20,
 )
 class DirichletCalibration(LinearMaps):

@@ -15,8 +15,7 @@ from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered, ordered_events, ordered_rows
 from calviz.core.probabilities import Scores, row_sums, smallest_normal
-from calviz.recalibrators import base as reasons_to_leave_out
-from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators import base, maps
 from calviz.recalibrators.maps import UNCHANGED, Piecewise, earlier_values, thinned
 from calviz.recalibrators.per_class import OneMap, OneVsRest
 
@@ -378,8 +377,8 @@ class SplineRecalibrator(OneMap):
 
     def _source(self, name: str) -> str:
         read = f"\n    p = {self._floor.source('p')}" if self.floor_ else ""
-        return f"""{name}_x = {numpy_source.array(self.map_.x)}
-{name}_y = {numpy_source.array(self.map_.y)}
+        return f"""{name}_x = {maps.array(self.map_.x)}
+{name}_y = {maps.array(self.map_.y)}
 
 
 def {name}_of(p):
@@ -433,7 +432,7 @@ def _draw_together(rest: FloatArray, new: FloatArray, k: int) -> None:
     confidence_only=True,
     reference="Gupta et al. 2021, section 4, appendix C and table 5",
     formula=r"\hat p_k \propto h_k'(s_k^{-1}(p_k))",
-    left_out=reasons_to_leave_out.each_class_alone,
+    left_out=base.each_class_alone,
 )
 class ClasswiseSpline(OneVsRest):
     """A spline through the cumulative hits of every class gives its recalibrated probability; then each row is normalised.

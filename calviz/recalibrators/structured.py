@@ -14,8 +14,7 @@ from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrato
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature, tempered
-from calviz.recalibrators import base as reasons_to_leave_out
-from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators import base, maps
 from calviz.recalibrators.base import BaseRecalibrator, is_number
 from calviz.recalibrators.maps import Numbers, fields
 from calviz.recalibrators.matrix import present_classes
@@ -253,8 +252,8 @@ class StructuredMaps(BaseRecalibrator):
     def _arrays(self, name: str) -> str:
         """Return source that defines the arrays of the map."""
         return (
-            f"{name}_w = {numpy_source.array(self.weights_)}\n"
-            f"{name}_b = {numpy_source.array(self.intercepts_)}\n\n\n"
+            f"{name}_w = {maps.array(self.weights_)}\n"
+            f"{name}_b = {maps.array(self.intercepts_)}\n\n\n"
         )
 
 
@@ -360,7 +359,7 @@ _PASSES, _SHORT_PASSES = 20, 5
     needs="logits",
     reference="Berta et al. 2026",
     formula=r"\mathrm{softmax}((I + D) \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
-    left_out=reasons_to_leave_out.structured_matrix,
+    left_out=base.structured_matrix,
     mixed_up_to=100,
 )
 class StructuredMatrixScaling(StructuredMaps):
@@ -461,7 +460,7 @@ class StructuredMatrixScaling(StructuredMaps):
     needs="logits",
     reference="Berta et al. 2026",
     formula=r"\mathrm{softmax}((1 + v) \circ \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
-    left_out=reasons_to_leave_out.structured,
+    left_out=base.structured,
     mixed_up_to=ANY_CLASSES,
 )
 class StructuredVectorScaling(StructuredMaps):

@@ -21,8 +21,7 @@ from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrato
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import RANGE, Temperature, fit_temperature, tempered
-from calviz.recalibrators import base as reasons_to_leave_out
-from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators import base, maps
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.maps import Numbers, fields
 
@@ -39,7 +38,7 @@ from calviz.recalibrators.maps import Numbers, fields
     formula=r"\mathrm{softmax}(z / T)",
     summary="Temperature scaling whose T minimises the Brier score instead of the NLL.",
     preset={"loss": "mse"},
-    left_out=reasons_to_leave_out.variant("a variant of temperature scaling, by squared error."),
+    left_out=base.variant("a variant of temperature scaling, by squared error."),
 )
 @recalibrator(
     key="temperature",
@@ -224,7 +223,7 @@ _REACH = math.log(4)
     needs="logits",
     reference="Zhang et al. 2020, eq. 5",
     formula=r"w_1\,\mathrm{softmax}(z / T) + w_2\,\mathrm{softmax}(z) + w_3 / K",
-    left_out=reasons_to_leave_out.close_to_simpler,
+    left_out=base.close_to_simpler,
     preselected=True,
     mixed_up_to=ANY_CLASSES,
 )
@@ -476,7 +475,7 @@ def best_gamma(
     needs="logits",
     reference="Ao et al. 2023, eq. 9 and 10",
     formula=r"\mathrm{softmax}(z / T_k),\ T_k = T (1 + \gamma\, \mathrm{MCS}_k / \max_j |\mathrm{MCS}_j|)",
-    left_out=reasons_to_leave_out.variant(
+    left_out=base.variant(
         "it aims at the errors by class, and may change predictions to reduce them."
     ),
 )
@@ -586,6 +585,6 @@ class ClasswiseTemperature(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return (
-            f"{name}_T = {numpy_source.array(self.temperatures_)}\n\n\n"
+            f"{name}_T = {maps.array(self.temperatures_)}\n\n\n"
             f"def {name}_of(z):\n    return softmax(z / {name}_T)\n"
         )

@@ -9,7 +9,7 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray, row_blocks
 from calviz.core.entry_specs import FitFacts, FloorChoice, Input, recalibrator
 from calviz.core.probabilities import Scores
-from calviz.recalibrators import base as reasons_to_leave_out
+from calviz.recalibrators import base
 from calviz.recalibrators.logistic_fits import LogisticFit, log_parts
 from calviz.recalibrators.maps import Numbers, fields
 from calviz.recalibrators.per_class import LogisticMaps, sigmoid
@@ -26,7 +26,7 @@ from calviz.recalibrators.per_class import LogisticMaps, sigmoid
     confidence_only=True,
     reference="Platt 1999; Guo et al. 2017, section 4.1",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
-    left_out=reasons_to_leave_out.each_class_alone,
+    left_out=base.each_class_alone,
     preselected=True,
 )
 class PlattScaling(LogisticMaps):
@@ -71,7 +71,7 @@ class PlattScaling(LogisticMaps):
     confidence_only=True,
     reference="Berta et al. 2026; Platt 1999",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
-    left_out=reasons_to_leave_out.variant("it is Platt scaling under another name."),
+    left_out=base.variant("it is Platt scaling under another name."),
 )
 class AffineScaling(PlattScaling):
     """A factor and an offset for the log-odds, fitted by maximum likelihood: Platt scaling as defined here, under its other name.
@@ -102,7 +102,7 @@ class AffineScaling(PlattScaling):
     confidence_only=True,
     reference="Kull et al. 2017",
     formula=r"\sigma\left(a \log p - b \log(1 - p) + c\right),\ a, b \ge 0",
-    left_out=reasons_to_leave_out.each_class_alone,
+    left_out=base.each_class_alone,
     preselected=True,
     mixed_up_to=20,
 )
@@ -140,7 +140,7 @@ def _without_offset(facts: FitFacts) -> str:
     """Why linear scaling is left out (see `RecalibratorSpec.left_out`)."""
     if facts.classes == 2:
         return "for two classes it is temperature scaling."
-    return reasons_to_leave_out.each_class_alone(facts)
+    return base.each_class_alone(facts)
 
 
 @recalibrator(
@@ -195,7 +195,7 @@ class LinearScaling(LogisticMaps):
     confidence_only=True,
     reference="Berta et al. 2026",
     formula=r"\sigma(a + b z + c z^2),\ z = \log\frac{p}{1 - p}",
-    left_out=reasons_to_leave_out.each_class_alone,
+    left_out=base.each_class_alone,
     mixed_up_to=20,
 )
 class QuadraticScaling(LogisticMaps):

@@ -36,7 +36,7 @@ from calviz.report.content import (
 )
 from calviz.report.document import Part, Report, WrittenSection, bind
 from calviz.report.json_results import JsonRecord, interval_record
-from calviz.sample.results import Interval
+from calviz.sample.error_bars import Interval
 
 # ---- The report on an arena: leaderboards, their charts, and the first methods by rows and by classes.
 

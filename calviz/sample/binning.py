@@ -37,7 +37,7 @@ from calviz.core.events import (
 from calviz.core.metric_spec import Redrawn, Reweighted
 from calviz.core.p_values import clopper_pearson
 from calviz.sample.draws import HitSums, RowSums, RowWeights, resample_cells, resample_rows
-from calviz.sample.results import LEVEL, latest, once_per_view
+from calviz.sample.error_bars import LEVEL, latest, once_per_view
 
 # ---- Rows, scores and squared scores added up per bin: kernels for scores in any order, sorted ones, and weighted ones.
 

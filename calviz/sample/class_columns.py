@@ -34,7 +34,7 @@ from calviz.core.events import (
 from calviz.core.metric_spec import needs_rows, takes_weights
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample.draws import RowTable, RowTables, RowWeights, random_rows, table_of_rows
-from calviz.sample.results import kept_draw
+from calviz.sample.error_bars import kept_draw
 from calviz.sample.sample import Sample
 
 # ---- Rows and labels drawn at random, for metrics that use all classes.

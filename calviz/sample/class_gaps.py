@@ -27,9 +27,9 @@ from calviz.core.metric_spec import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted
+from calviz.sample.error_bars import class_level
 from calviz.sample.losses import full_predictions
 from calviz.sample.one_vs_rest import class_samples
-from calviz.sample.results import class_level
 from calviz.sample.sample import Sample, predicted_classes
 from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.sample.true_classes import true_class_errors_of_sample
@@ -482,7 +482,7 @@ def _powers(base: FloatArray) -> FloatArray:
 
 # ---- Signed error of every class and its range for a calibrated model: the basis of all statements about classes.
 #
-# The ranges are adjusted for the number of classes (`calviz.sample.results.class_level`), so that in all but a few
+# The ranges are adjusted for the number of classes (`calviz.sample.error_bars.class_level`), so that in all but a few
 # of a thousand files a calibrated model has every class inside its range. Figures, pages, reports and findings
 # all report a class exactly where it is outside this range.
 

@@ -16,8 +16,8 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
 from calviz.core.metric_spec import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
 from calviz.sample.draws import HitSums, RowSums, RowWeights, fold_of_rows
+from calviz.sample.error_bars import kept_draw, once_per_view
 from calviz.sample.losses import losses_of
-from calviz.sample.results import kept_draw, once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps, distance_from_ends

@@ -27,6 +27,7 @@ from calviz.core.temperature import automatic_floor, fit_temperature
 from calviz.sample.class_columns import redrawn_labels
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS
 from calviz.sample.draws import RowDraws, RowSums, fold_of_rows
+from calviz.sample.error_bars import kept_draw
 from calviz.sample.losses import (
     EXACT_LOSS_ROWS,
     MeanLoss,
@@ -35,7 +36,6 @@ from calviz.sample.losses import (
     reweighted_losses,
     squared_error,
 )
-from calviz.sample.results import kept_draw
 from calviz.sample.sample import Sample
 
 #: Bits that hold the number of a row: more than `calviz.core.limits.MAX_ROWS` needs.

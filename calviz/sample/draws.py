@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array, issparse
 
-from calviz.core import p_values as skewed_sum_tails
+from calviz.core import p_values
 from calviz.core.blocks import BLOCK, FloatArray, IntArray, checkpoint, one_blas_thread, runs
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.core.metric_spec import Reweighting
 from calviz.core.row_columns import Factor
-from calviz.sample.results import kept_draw
+from calviz.sample.error_bars import kept_draw
 
 # ---- Bootstrap of sums per cell, which draws from the cells instead of the rows.
 
@@ -499,7 +499,7 @@ class HitSums:
             hits = (rng.random((self._score.size, size)) < self._score[:, None]).astype(np.float64)
             return np.asarray(self._hits(rows.of_rows(hits))[0])
         mean, variance, third = self._cumulants_of(rows)
-        return skewed_sum_tails.draws(rng, mean, variance, third, size)
+        return p_values.draws(rng, mean, variance, third, size)
 
     def _expected_hits(self, rows: RowDraws) -> FloatArray:
         """Weighted sum of the scores of each cell, shape (C,)."""

@@ -14,7 +14,7 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.curve_fits import Basis, penalised_logistic
 from calviz.core.probabilities import EPSILON
 from calviz.core.temperature import ENTRIES, MOST, UNDERFLOW, chosen_floor
-from calviz.sample.results import once_per_view
+from calviz.sample.error_bars import once_per_view
 from calviz.sample.steps import MAX_STEPS, Steps, distance_from_ends
 
 # ---- Logistic recalibration of scores: regression of the hits on the log-odds of the score.

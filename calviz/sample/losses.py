@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from calviz.core import p_values as skewed_sum_tails
+from calviz.core import p_values
 from calviz.core.blocks import (
     BLOCK_BYTES,
     FloatArray,
@@ -25,7 +25,7 @@ from calviz.core.predictions import Predictions
 from calviz.core.probabilities import EPSILON
 from calviz.core.words import counted, decimal, percent
 from calviz.sample.draws import RowSums, RowWeights, resample_cells
-from calviz.sample.results import Draw, once_per_view
+from calviz.sample.error_bars import Draw, once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import Steps
@@ -80,7 +80,7 @@ class RandomLabels:
         """
         if self.probs.shape[0] <= EXACT_LOSS_ROWS and not self.counted:
             return self.draw_labels(rng, resamples)
-        return skewed_sum_tails.draws(rng, *self.cumulants, resamples)
+        return p_values.draws(rng, *self.cumulants, resamples)
 
     def draw_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Draws of the mean loss from labels drawn one by one, shape (B,)."""

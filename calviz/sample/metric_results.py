@@ -24,9 +24,16 @@ from calviz.core.metric_spec import (
     is_of_steps,
     takes_weights,
 )
-from calviz.sample import results as error_bars
+from calviz.sample import error_bars as error_bars
 from calviz.sample.cell_bounds import Precision, precision
-from calviz.sample.results import Draw, Interval, MetricResult, held_bytes, needs_calibrated, usable
+from calviz.sample.error_bars import (
+    Draw,
+    Interval,
+    MetricResult,
+    held_bytes,
+    needs_calibrated,
+    usable,
+)
 from calviz.sample.sample import Sample, metric_options
 from calviz.sample.steps import Steps
 

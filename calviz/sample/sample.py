@@ -30,7 +30,7 @@ from calviz.core.row_columns import Factor
 from calviz.core.words import bins_words, counted, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, reweighted
 from calviz.sample.draws import Drawing, RowDraws
-from calviz.sample.results import (
+from calviz.sample.error_bars import (
     RESAMPLES,
     Redrawing,
     Where,
@@ -371,7 +371,7 @@ class Sample:
 
     @property
     def redrawing(self) -> Redrawing:
-        """Seed and number of resamples, for `calviz.sample.results.resampled` and for figures."""
+        """Seed and number of resamples, for `calviz.sample.error_bars.resampled` and for figures."""
         return Redrawing(seed=self.seed, resamples=self.resamples)
 
     @property

@@ -19,8 +19,8 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
 from calviz.sample.binning import effective_rows
+from calviz.sample.error_bars import LEVEL, SLICES, Against, Interval, Slice, Slices
 from calviz.sample.losses import MeanLoss, negative_log_likelihood
-from calviz.sample.results import LEVEL, SLICES, Against, Interval, Slice, Slices
 from calviz.sample.sample import Sample, chosen_bins
 
 # ---- Sums of scores and hits per slice, and tests of whether each slice is off.

@@ -23,7 +23,7 @@ from calviz.core.metric_spec import (
 )
 from calviz.core.words import counted
 from calviz.sample.draws import MOST_GROUPS, HitSums, RowSums, RowWeights
-from calviz.sample.results import Draw, kept_draw, latest, once_per_view
+from calviz.sample.error_bars import Draw, kept_draw, latest, once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps, most_steps
 

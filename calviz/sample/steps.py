@@ -14,7 +14,7 @@ from scipy.special import binom, pdtr
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, map_threads
 from calviz.core.events import BinaryEvents, CellEvents, tied_scores
 from calviz.sample.draws import random_rows
-from calviz.sample.results import kept_draw, once_per_view
+from calviz.sample.error_bars import kept_draw, once_per_view
 
 # ---- Random rows and hits of steps: multinomial and binomial numbers, many at a time.
 

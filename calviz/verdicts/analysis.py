@@ -19,8 +19,8 @@ from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
 from calviz.metrics.other_libraries import measure
 from calviz.sample.binning import Scheme
+from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
-from calviz.sample.results import LEVEL, RESAMPLES
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import class_table
 from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict

@@ -32,8 +32,8 @@ from calviz.sample.class_gaps import (
     predicted_class_sums,
     too_few,
 )
+from calviz.sample.error_bars import CLASS_TEST, resampled
 from calviz.sample.one_vs_rest import classwise_equal_width, knows_classes
-from calviz.sample.results import CLASS_TEST, resampled
 from calviz.sample.sample import Sample
 
 # ---- Words on the classes that are off in either direction, for the findings by class.

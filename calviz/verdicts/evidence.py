@@ -20,8 +20,7 @@ from calviz.metrics.binned import ece, mcs
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
 from calviz.sample.binning import BinSums, assign, bin_intervals, bins_off
-from calviz.sample.losses import negative_log_likelihood, squared_error
-from calviz.sample.results import (
+from calviz.sample.error_bars import (
     OVERALL,
     Interval,
     NoiseFloor,
@@ -30,6 +29,7 @@ from calviz.sample.results import (
     redraw,
     resampled,
 )
+from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps

@@ -17,7 +17,7 @@ from calviz.core.events import assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, decimals_for, percent, shorten
-from calviz.sample.results import CLASS_TEST
+from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample
 from calviz.verdicts.evidence import MIN_ROWS
 

@@ -22,7 +22,7 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.metrics.binned import ece
-from calviz.sample.results import OVERALL, Slice, Slices, resampled
+from calviz.sample.error_bars import OVERALL, Slice, Slices, resampled
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.class_checks import classes_off, classes_unseen, of_the_top_label
@@ -149,7 +149,7 @@ def verdict(sample: Sample) -> Verdict:
     Notes
     -----
     The tests and the adjustment of p-values are in `calviz.verdicts.evidence`; at most 3 % of calibrated models
-    are called miscalibrated (`calviz.sample.results`). Another 1 % may have slices that are reported as off.
+    are called miscalibrated (`calviz.sample.error_bars`). Another 1 % may have slices that are reported as off.
     """
     evidence = sample.once(collect_evidence)
     # A profile has cells instead of single rows.

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calviz
-from calviz.app.pinned import Pin, decode_pin
+from calviz.app.pinning import Pin, decode_pin
 from calviz.app.selection import (
     Bins,
     CellRule,

@@ -23,7 +23,7 @@ from calviz.app import navigation as page_guard
 from calviz.app import navigation as temporary_folder
 from calviz.app.jobs import JOB_QUEUE, RESUMABLE_FOR, EndedSessions, Job, JobQueue, _State
 from calviz.app.open_files import OpenFile, make_room
-from calviz.app.settings import Settings, cached_results
+from calviz.app.session import Settings, cached_results
 from calviz.core.blocks import Stopped
 from calviz.core.events import Reduction
 from calviz.data.reading import SAMPLES

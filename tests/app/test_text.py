@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calviz.app.settings import md
+from calviz.app.session import md
 from calviz.core.words import distinct, file_size, number, shorten
-from calviz.sample.results import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
 from calviz.verdicts.evaluation import Written
 
 JOINER = "\u2060"

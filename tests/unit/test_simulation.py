@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 import calviz
 from calviz.core.metric_spec import METRICS
-from calviz.sample.results import p_value, stream
+from calviz.sample.error_bars import p_value, stream
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from tests.inputs.simulated import draw_labels

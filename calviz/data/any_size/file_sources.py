@@ -19,8 +19,7 @@ from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, n
 from calviz.core.limits import check_choice
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.core.row_columns import Factor
-from calviz.data import labels
-from calviz.data import refusals as diagnose
+from calviz.data import labels, refusals
 from calviz.data import score_columns as files
 from calviz.data.any_size.sums import probability_columns
 from calviz.data.csv_table import CsvTable, open_csv
@@ -474,7 +473,7 @@ def _of_scores(
     columns = scores.columns
     if scores.kind == "logits":
         head = table.fetch([columns], []).scores[0]
-        diagnose.Problem(table, scores, head, lambda row: row).check_logits()
+        refusals.Problem(table, scores, head, lambda row: row).check_logits()
         common, columns = common | {"logits": columns}, probability_columns(k)
     return ProfileColumns(label=label, scores=columns, classes=classes, class_names=names, **common)
 

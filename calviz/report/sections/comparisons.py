@@ -57,7 +57,7 @@ from calviz.report.content import (
     metric_columns,
 )
 from calviz.report.sections.diagrams import COLUMNS
-from calviz.sample.results import where_words
+from calviz.sample.error_bars import where_words
 from calviz.sample.sample import Sample
 from calviz.verdicts.evaluation import Written, scale_of, value_text
 

@@ -53,7 +53,7 @@ from calviz.report.content import (
     numbers,
     written_columns,
 )
-from calviz.sample.results import LEVEL, RESAMPLES, where_words
+from calviz.sample.error_bars import LEVEL, RESAMPLES, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.analysis import conventions
 from calviz.verdicts.evaluation import alone, missing, remarks

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, norm
 
 import calviz
-from calviz.sample import results as levels
+from calviz.sample import error_bars as levels
 from calviz.sample.class_gaps import class_ranges
 from calviz.sample.sample import Sample
 

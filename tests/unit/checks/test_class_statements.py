@@ -11,7 +11,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.words import outside_range
 from calviz.figures.class_bars import headline
 from calviz.sample.class_gaps import ClassView, class_ranges, predicted_class_sums
-from calviz.sample.results import CLASS_TEST, CLASSES
+from calviz.sample.error_bars import CLASS_TEST, CLASSES
 from calviz.sample.sample import Sample
 from calviz.verdicts.class_checks import of_the_top_label, one_vs_rest
 from calviz.verdicts.size_checks import find

@@ -14,7 +14,7 @@ from scipy.special import expit, softmax
 import calviz
 from calviz.core.p_values import westfall_young
 from calviz.figures.reliability import Reliability
-from calviz.sample.results import FILE, OVERALL, SLICES
+from calviz.sample.error_bars import FILE, OVERALL, SLICES
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_slices
 from calviz.verdicts.class_checks import classes_off

@@ -16,7 +16,7 @@ from calviz.comparison.difference_intervals import (
 )
 from calviz.comparison.paired_differences import pair
 from calviz.core.predictions import Predictions
-from calviz.sample.results import Interval
+from calviz.sample.error_bars import Interval
 from calviz.verdicts.analysis import evaluate
 from tests.inputs.simulated import draw_labels
 

@@ -2,7 +2,7 @@
 
 import math
 
-from calviz.sample.results import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
 from calviz.verdicts.evaluation import Evaluation
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.sample.results import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
 from calviz.verdicts.evaluation import Written, name_of
 
 

@@ -7,7 +7,7 @@ import calviz
 from calviz.comparison.rows import Division
 from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import repeated, with_rows
-from calviz.sample.results import resampled
+from calviz.sample.error_bars import resampled
 from calviz.sample.sample import Sample, event_sums
 from calviz.verdicts.analysis import evaluate, verdict
 from tests.inputs.clusters_and_weights import dependent, two_classes

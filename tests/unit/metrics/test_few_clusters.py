@@ -10,7 +10,7 @@ from scipy.special import expit
 import calviz
 from calviz.core.predictions import with_rows
 from calviz.metrics.binned import mcs
-from calviz.sample.results import resampled
+from calviz.sample.error_bars import resampled
 from calviz.sample.sample import Sample, event_sums
 from calviz.verdicts.analysis import evaluate
 from tests.inputs.clusters_and_weights import dependent

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calviz.core.metric_spec import IntervalMethod
-from calviz.sample.results import (
+from calviz.sample.error_bars import (
     Interval,
     NoiseFloor,
     interval,

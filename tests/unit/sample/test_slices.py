@@ -11,7 +11,7 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.row_columns import Factor
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.sample.results import Slices, rows_where, where_words
+from calviz.sample.error_bars import Slices, rows_where, where_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import p_against_calibrated, slice_sums, slices
 

@@ -14,7 +14,7 @@ from weakref import WeakSet
 import numpy as np
 import streamlit as st
 
-from calviz.app import open_files as setting_requests
+from calviz.app import open_files
 from calviz.app.open_files import OpenFile
 from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import RECALIBRATORS, Conventions
@@ -32,8 +32,8 @@ from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import Levels, levels_of
+from calviz.sample.error_bars import Where, rows_where
 from calviz.sample.logistic_curves import FlexibleKind
-from calviz.sample.results import Where, rows_where
 from calviz.sample.sample import Sample
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
@@ -271,12 +271,12 @@ def look_at_class(data: Dataset, index: int) -> None:
     """Reduce to one class from the next drawing of the sidebar on; for callbacks."""
     name = distinct(data.class_names)[data.class_names[index]]
     two = {"reduction": "positive"}
-    setting_requests.put(two if data.n_classes == 2 else {"reduction": "class", "class": name})
+    open_files.put(two if data.n_classes == 2 else {"reduction": "class", "class": name})
 
 
 def look_at_default(data: Dataset) -> None:
     """Use the default reduction of these data from the next drawing on; for callbacks."""
-    setting_requests.put({"reduction": Reduction.default(data).kind})
+    open_files.put({"reduction": Reduction.default(data).kind})
 
 
 def look_at_slice(data: Dataset, where: Where) -> None:
@@ -286,7 +286,7 @@ def look_at_slice(data: Dataset, where: Where) -> None:
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
         requests[column_key] = names[column]
         requests[value_key] = distinct(data.groups[column].levels)[value]
-    setting_requests.put(requests)
+    open_files.put(requests)
 
 
 # ---- Computations of the pages for the sidebar's sample, most with a message while they run; results are kept with the sample.

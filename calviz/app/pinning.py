@@ -8,17 +8,15 @@ from typing import TypeVar, get_args
 
 import streamlit as st
 
-from calviz.app import open_files as browser_history
-from calviz.app import settings as recalibration_choice
-from calviz.app import settings as results
+from calviz.app import open_files, session
 from calviz.app.open_files import OpenFile, join_parts, split_parts
-from calviz.app.settings import MAX_BINS, NONE, Settings, md
+from calviz.app.session import MAX_BINS, NONE, Settings, md
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme
 from calviz.core.words import full_sentence, shorten
 from calviz.figures.marks import Overlay, ReliabilityOverlay
-from calviz.sample.results import MetricResult, rows_where, where_words
+from calviz.sample.error_bars import MetricResult, rows_where, where_words
 from calviz.sample.sample import Sample
 from calviz.verdicts import analysis
 
@@ -96,7 +94,7 @@ def pin_for(settings: Settings, method: str) -> Pin:
         reduction="" if reduction == Reduction.default(data) else reduction.key,
         bins="" if settings.bins == DEFAULT_BINS else str(settings.bins),
         scheme="" if settings.scheme == "equal-width" else settings.scheme,
-        map="" if method == recalibration_choice.NONE else method,
+        map="" if method == session.NONE else method,
         where=tuple(text for pair in settings.where for text in pair),
     )
 
@@ -142,7 +140,7 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
     if pin.map:
         RECALIBRATORS[pin.map]
     settings = Settings(entry, model, split, reduction, bins, scheme, where)
-    return Pinned(settings, pin.map or recalibration_choice.NONE)
+    return Pinned(settings, pin.map or session.NONE)
 
 
 def current(now: Settings) -> Pinned | None:
@@ -153,8 +151,8 @@ def current(now: Settings) -> Pinned | None:
 
 def pin_this(now: Settings) -> None:
     """Pin the current settings, with the map that was chosen on a page; for callbacks."""
-    method = st.session_state.get(recalibration_choice.KEY, recalibration_choice.NONE)
-    st.session_state[_PIN] = pin_for(now, method or recalibration_choice.NONE)
+    method = st.session_state.get(session.KEY, session.NONE)
+    st.session_state[_PIN] = pin_for(now, method or session.NONE)
     st.session_state[_PINNED_FOR] = now.entry.key
     st.session_state.pop(_END_REASON, None)
 
@@ -179,7 +177,7 @@ def end_reason() -> str | None:
 
 def sync_with_address(now: Settings) -> None:
     """Follow the address at the start, drop a pin that does not fit the data, and write the address."""
-    if _PIN not in st.session_state or browser_history.is_step():
+    if _PIN not in st.session_state or open_files.is_step():
         set_pin(decode_pin(st.query_params[PINNED]) if PINNED in st.query_params else None)
     pin: Pin | None = st.session_state[_PIN]
     if pin is not None:
@@ -215,8 +213,8 @@ def difference_of(pinned: Pinned, now: Settings) -> str:
         parts.append(shorten(other.reduction.label, 30))
     if (other.bins, other.scheme) != (now.bins, now.scheme):
         parts.append(other.bins_words)
-    if pinned.method != recalibration_choice.NONE:
-        parts.append(recalibration_choice.after(RECALIBRATORS[pinned.method].label))
+    if pinned.method != session.NONE:
+        parts.append(session.after(RECALIBRATORS[pinned.method].label))
     return ", ".join(parts)
 
 
@@ -237,11 +235,11 @@ def points(now: Settings) -> tuple[ReliabilityOverlay, ...]:
     try:
         if pinned.method != NONE:
             # Imported here: most pages are shown without a map, and the modules that fit one take a second to import.
-            from calviz.app import before_after as recalibrated_diagram
+            from calviz.app import before_after
 
-            figure = recalibrated_diagram.compute(pinned.settings, pinned.method).after
+            figure = before_after.compute(pinned.settings, pinned.method).after
         else:
-            figure = results.reliability(pinned.settings)
+            figure = session.reliability(pinned.settings)
     except CalvizError:
         return ()
     return (figure.overlay(f"Pinned: {name}", "pinned"),)
@@ -257,12 +255,12 @@ def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
     pinned_keys = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
     try:
         if pinned.method != NONE:
-            from calviz.app import before_after as recalibrated_diagram
+            from calviz.app import before_after
 
-            after = recalibrated_diagram.sample_after(pinned.settings, pinned.method)
+            after = before_after.sample_after(pinned.settings, pinned.method)
             evaluation = analysis.evaluate(after, pinned_keys)
         else:
-            evaluation = results.metrics(pinned.settings, pinned_keys, error_bars=False)
+            evaluation = session.metrics(pinned.settings, pinned_keys, error_bars=False)
     except CalvizError:
         return {}
     return {key: evaluation[pinned_key] for key, pinned_key in zip(keys, pinned_keys, strict=True)}
@@ -291,9 +289,9 @@ def pinned_overlay(
         return None
     try:
         if pinned.method != NONE:
-            from calviz.app import before_after as recalibrated_diagram
+            from calviz.app import before_after
 
-            sample = recalibrated_diagram.sample_after(pinned.settings, pinned.method)
+            sample = before_after.sample_after(pinned.settings, pinned.method)
         else:
             sample = pinned.settings.sample
         return Overlay(f"Pinned: {name}", "pinned", make(sample))

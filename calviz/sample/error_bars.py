@@ -381,7 +381,7 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 
-#: Attribute that says how a view of weighted or clustered rows is drawn (`calviz.sample.results.drawn_by`).
+#: Attribute that says how a view of weighted or clustered rows is drawn (`calviz.sample.error_bars.drawn_by`).
 DRAWN_BY = "_drawn_by"
 #: If the cached results of a view exceed this many bytes together, the oldest large ones are dropped: metrics that share a
 #: result are computed one after the other.
