@@ -4,7 +4,7 @@
 
 Needs netcal, torchmetrics and probmetrics (and with them PyTorch) but not calviz, so a separate environment
 is enough (`-P`, because numba imports a module with the same name as coverage.py here). Writes
-``tests/unit/peers/recorded.json`` with the versions. The inputs come from `cases`, which the tests also call.
+``tests/unit/metrics/recorded_conventions.json`` with the versions. The inputs come from `cases`, which the tests also call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-RECORDED = Path(__file__).parents[1] / "tests" / "unit" / "peers" / "recorded.json"
+RECORDED = Path(__file__).parents[1] / "tests" / "unit" / "metrics" / "recorded_conventions.json"
 LIBRARIES = ("netcal", "torchmetrics", "probmetrics", "torch", "numpy")
 
 

@@ -9,7 +9,7 @@ import pytest
 import calviz
 from calviz.core.errors import InputError
 from calviz.core.profile import merge
-from tests.unit.profiles.test_engines import check
+from tests.unit.data.test_engines import check
 
 N = 400
 KEYS = ["accuracy", "nll", "brier", "ece", "mce", "ks", "auroc", "mcs", "oe_ratio"]

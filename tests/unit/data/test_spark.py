@@ -13,10 +13,10 @@ import pytest
 import calviz
 from calviz.core.errors import InputError
 from calviz.recalibrators.two_classes import PlattScaling
-from tests.unit.profiles.test_counts import COUNTED, four_classes
-from tests.unit.profiles.test_each_class import KEYS, simulated
-from tests.unit.profiles.test_engines import check, table, wide
-from tests.unit.profiles.test_logits import merge_scores, three_columns
+from tests.unit.data.test_engines import check, table, wide
+from tests.unit.data.test_profile_counts import COUNTED, four_classes
+from tests.unit.data.test_profile_each_class import KEYS, simulated
+from tests.unit.data.test_profile_logits import merge_scores, three_columns
 
 pytestmark = [
     pytest.mark.spark,

@@ -18,7 +18,9 @@ from calviz.core.entry_specs import CONVENTIONS, FIGURES
 from calviz.metrics.other_libraries import torch_linspace
 
 CASES = cases()
-RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))
+RECORDED = json.loads(
+    Path(__file__).with_name("recorded_conventions.json").read_text(encoding="utf-8")
+)
 SINGLE = {"torchmetrics", "probmetrics"}  # they sum in float32
 
 

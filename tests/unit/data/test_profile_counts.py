@@ -12,7 +12,7 @@ from calviz.core.errors import InputError
 from calviz.core.profile import Profile, merge
 from calviz.data.any_size import sums as aggregate
 from tests.inputs.command_line import run
-from tests.unit.profiles.test_engines import check
+from tests.unit.data.test_engines import check
 
 COUNTED = {"weight_column": "times", "weight_kind": "frequency"}
 
