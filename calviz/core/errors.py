@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -24,6 +24,29 @@ class Repair:
 
     key: str
     label: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One of the ways in which doubtful data can be read, offered beside the others.
+
+    Attributes
+    ----------
+    label : str
+        What the data would mean, in a few words, for a button.
+    options : mapping of str to str, int or tuple of str
+        The reading options that choose it (``{"kind": "logits"}``).
+    """
+
+    label: str
+    options: Mapping[str, Any]
+
+    def in_code(self) -> str:
+        """The options as keyword arguments."""
+        return ", ".join(
+            f"{key}={list(value) if isinstance(value, tuple) else value!r}"
+            for key, value in self.options.items()
+        )
 
 
 class CalvizError(ValueError):
@@ -56,6 +79,8 @@ class InputError(CalvizError):
         Whether `what` already names the row and the column, which are then not prepended.
     columns : sequence of str, optional
         Names of the columns of the file, for a choice of another way to read it.
+    readings : iterable of Reading, optional
+        The ways in which the data can be read, if that is the question.
     """
 
     def __init__(
@@ -70,6 +95,7 @@ class InputError(CalvizError):
         repairs: Iterable[Repair] = (),
         placed: bool = False,
         columns: Sequence[str] = (),
+        readings: Iterable[Reading] = (),
     ) -> None:
         self.what = what
         self.columns = tuple(columns)
@@ -80,6 +106,7 @@ class InputError(CalvizError):
         self.remedy = remedy
         self.repairs = tuple(repairs)
         self.placed = placed
+        self.readings = tuple(readings)
         super().__init__(self._sentence())
 
     def _sentence(self) -> str:
@@ -106,9 +133,15 @@ class InputError(CalvizError):
         return self.but(file=self.file or file)
 
     def in_code(self) -> InputError:
-        """Return the same error, its remedy completed by the ``repair=`` arguments for its repairs."""
+        """Return the same error, its remedy completed by the arguments that choose a repair or a reading."""
         keys = " or ".join(f'repair="{repair.key}"' for repair in self.repairs)
-        return self.but(remedy=f"{self.remedy} ({keys})" if self.remedy and keys else self.remedy)
+        remedy = f"{self.remedy} ({keys})" if self.remedy and keys else self.remedy
+        return self.but(remedy=self.with_readings(remedy, Reading.in_code))
+
+    def with_readings(self, remedy: str | None, written: Callable[[Reading], str]) -> str | None:
+        """Return a remedy followed by the ways to read the data, each with how it is chosen."""
+        ways = "; ".join(f"{reading.label}: {written(reading)}" for reading in self.readings)
+        return "; ".join(part for part in (remedy, ways) if part) or None
 
     def in_column(self, column: str) -> InputError:
         """Return the same error with the name of the column."""

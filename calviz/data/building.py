@@ -28,7 +28,7 @@ from calviz.data.loaded import (
     span,
 )
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
-from calviz.data.score_columns import ColumnRoles, Confidence, ScoreColumns
+from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns
 
 # ---- Check whether the logits and the probabilities in a file belong together.
 
@@ -169,6 +169,8 @@ class _Builder:
 
     def _predictions(self, fetched: Fetched) -> Built:
         first = self.layout.scores[0]
+        if self.layout.multilabel:
+            return self._multilabel(fetched, first)
         k = max(2, first.width)
         if isinstance(self.options, ReadingForMap):
             decoded = self._labels_if_any(fetched, first, k, self.options)
@@ -196,6 +198,38 @@ class _Builder:
             )
             models[model], kind = predictions, predictions.kind
         return self._built(models, kind, decoded.form, names, groups)
+
+    def _multilabel(self, fetched: Fetched, first: ScoreColumns) -> Built:
+        """Make a model of two classes of each label."""
+        scores, layout = fetched.scores[0], self.layout
+        if layout.one_hot:
+            block = np.stack([as_numbers(fetched.columns[c], c) for c in layout.one_hot], axis=1)
+        else:
+            block = np.asarray(fetched.columns[layout.label or ""])
+        names = self.options.class_names or first.class_names or layout.one_hot
+        if len(names) != first.width:
+            names = tuple(str(j) for j in range(first.width))
+        shown = layout.one_hot or (layout.label or "",) * first.width
+        decoded = [
+            labels.from_one_hot_block(block[:, [j]], (shown[j],), self.table.line)
+            for j in range(first.width)
+        ]
+        self._check_lengths(fetched, len(block), shown[0])
+        keep = self._rows_to_keep([scores], (np.array(decoded) < 0).any(axis=0))
+        columns, groups = self._columns(fetched)
+        if keep is not None:
+            scores, columns = scores[keep], rows_taken(columns, keep)
+            decoded = [one[keep] for one in decoded]
+        models: dict[str, Dataset] = {}
+        kind: Kind = "probabilities"
+        for j, name in enumerate(names):
+            column = first.columns[j] if len(first.columns) == first.width else first.columns[0]
+            one = replace(first, columns=(column,), class_names=(), width=1, logits=(), labels=())
+            predictions = self._model(
+                one, scores[:, [j]], None, None, decoded[j], ("0", "1"), name, columns, keep
+            )
+            models[name], kind = predictions, predictions.kind
+        return self._built(models, kind, "0 or 1 for each label", ("0", "1"), groups)
 
     def _model(
         self,
@@ -374,6 +408,7 @@ class _Builder:
             base=base,
             name=layout.label,
             line=line,
+            class_labels=first.labels,
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])

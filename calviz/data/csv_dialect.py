@@ -16,8 +16,9 @@ import numpy as np
 
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS, MAX_LINE
+from calviz.data.column_names import count_scores
 from calviz.data.format import Source
-from calviz.data.loaded import NAMED, count_scores, join_places, place, short
+from calviz.data.loaded import NAMED, join_places, place, short
 
 # ---- Detect encoding, separator, header and decimal sign of a text table from its beginning.
 

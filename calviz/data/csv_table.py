@@ -16,6 +16,7 @@ import numpy.typing as npt
 from calviz.core.errors import Finding, InputError
 from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.row_columns import Factor
+from calviz.data.column_names import LABELS, count_scores, plain
 from calviz.data.csv_dialect import (
     MISSING_WORDS,
     BadCell,
@@ -35,7 +36,7 @@ from calviz.data.csv_dialect import (
 )
 from calviz.data.format import HEAD_BYTES, Column, Fetched, Growing, Source, Table, without_bom
 from calviz.data.labels import MISSING_LABELS
-from calviz.data.loaded import LABELS, NAMED, Notice, count_scores, no_rows, plain
+from calviz.data.loaded import NAMED, Notice, no_rows
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,8 +12,8 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type
 from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, shortened
 from calviz.core.limits import check_choice
 from calviz.core.predictions import Dataset, Predictions
+from calviz.data.column_names import by_prefix
 from calviz.data.labels import PAIRS
-from calviz.data.loaded import by_prefix
 from calviz.data.questions import ArrowRows, columns_of
 from calviz.data.reading import of_table, one_model, options_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, IntArray
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, Reading
 from calviz.core.row_columns import Factor
 from calviz.data.loaded import short
 
@@ -23,8 +23,15 @@ PAIRS = (
     ("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("neg", "pos"), ("-", "+"),
     ("negative", "positive"), ("absent", "present"), ("control", "case"), ("off", "on"),
     ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
-    ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("dead", "alive"),
+    ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("alive", "dead"), ("good", "bad"),
+    ("survived", "died"), ("0", "1"), ("-1", "1"), ("1", "2"),
 )  # fmt: skip
+#: Words for what a risk model predicts: the event, whatever the other class is called.
+EVENT_WORDS = frozenset((
+    "died", "dead", "death", "deceased", "bad", "default", "defaulted", "fraud", "fraudulent", "churn", "churned",
+    "relapse", "relapsed", "recurrence", "readmitted", "malignant", "diseased", "sick", "spam", "toxic", "attack",
+    "positive", "yes", "true", "event", "case",
+))  # fmt: skip
 #: Words for a missing label, in lower case, unless a class has that name.
 MISSING_LABELS = ("", "nan", "na", "n/a", "none", "null", "<na>")
 #: At most 18 digits: longer numbers are not class indices, and Python refuses very long ones.
@@ -65,6 +72,31 @@ class Labels:
         return Labels(indices, self.form, (second, first), notice)
 
 
+def class_key(text: str) -> str:
+    """Spell a class so that labels and names of columns can be compared: whole numbers as such, words without case.
+
+    >>> class_key(" 1.0"), class_key("True"), class_key("Low risk")
+    ('1', 'true', 'low risk')
+    """
+    text = text.strip()
+    return text.casefold() if (number := whole(text)) is None else str(number)
+
+
+def event_of(classes: Iterable[str]) -> str | None:
+    """Return the event of two classes, as `class_key` spells them, or of one that could be; None if no word says which it is.
+
+    >>> event_of({"no", "yes"}), event_of({"alive", "dead"}), event_of({"m", "b"})
+    ('yes', 'dead', None)
+    """
+    words = {*classes}
+    if not 1 <= len(words) <= 2:
+        return None
+    if (pair := next((p for p in PAIRS if words <= {*p}), None)) is not None:
+        return pair[1]
+    known = words & EVENT_WORDS
+    return known.pop() if len(words) == 2 and len(known) == 1 else None
+
+
 def decode(
     values: npt.NDArray[Any] | Factor,
     k: int,
@@ -74,6 +106,7 @@ def decode(
     base: int | None,
     name: str,
     line: Callable[[int], int | None],
+    class_labels: tuple[str, ...] = (),
 ) -> Labels:
     """Return the class indices of a label column, matched by class name first, by index second.
 
@@ -93,12 +126,20 @@ def decode(
         Name of the label column, for messages.
     line : callable
         Returns the line number of a data row in a text file, or None.
+    class_labels : tuple of str
+        The label of each class, if it is known to be neither its name nor its position.
 
     Raises
     ------
     InputError
         If a label is none of the classes; names the row.
     """
+    if class_labels:
+        decoder = _Decoder(
+            Factor.of(values), k, class_names, columns, None, name, line, class_labels
+        )
+        codes, form, names, notice = decoder.by_given_labels(class_labels)
+        return Labels(codes[decoder.factor.codes], form, names, notice)
     if (plain := _plain_indices(values, k, class_names, columns, base)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     factor = Factor.of(values)
@@ -173,6 +214,23 @@ class _Decoder:
                 return pair
         raise self._unknown(names)
 
+    def by_given_labels(
+        self, labels: tuple[str, ...]
+    ) -> tuple[IntArray, str, tuple[str, ...], str]:
+        if not self.known:
+            raise InputError("holds no labels, only missing values", column=self.name)
+        place = {class_key(label): j for j, label in enumerate(labels)}
+        codes = [place.get(class_key(self.levels[j]), -1) for j in self.known]
+        if -1 in codes:
+            raise self._unknown(labels)
+        are_words = any(whole(label) is None for label in labels)
+        return (
+            self._codes(codes),
+            "class name" if are_words else "class index",
+            self.class_names or labels,
+            "",
+        )
+
     def _codes(self, codes: Sequence[int]) -> IntArray:
         out = np.full(len(self.levels), -1, dtype=np.int32)
         out[self.known] = codes
@@ -224,19 +282,17 @@ class _Decoder:
         return self._codes([v - base for v in values]), form, names, notice
 
     def _by_pair(self, names: tuple[str, ...]) -> tuple[IntArray, str, tuple[str, ...], str] | None:
-        lower = [self.levels[j].casefold() for j in self.known]
-        for negative, positive in PAIRS:
-            if set(lower) <= {negative, positive}:
-                codes = [int(text == positive) for text in lower]
-                words = {
-                    int(t == positive): self.levels[j]
-                    for t, j in zip(lower, self.known, strict=True)
-                }
-                if not self.class_names:
-                    names = (words.get(0, negative), words.get(1, positive))
-                notice = f"the label '{words.get(1, positive)}' was read as class 1"
-                return self._codes(codes), f"{negative} or {positive}", names, notice
-        return None
+        words = {class_key(self.levels[j]): self.levels[j] for j in self.known}
+        event = event_of(words)
+        if event is None:
+            return None
+        other = next((p[0] for p in PAIRS if {*words} <= {*p}), "")
+        other = next(iter({*words} - {event}), other)
+        if not self.class_names:
+            names = (words.get(other, other), words.get(event, event))
+        notice = f"the event is '{words.get(event, event)}' (class 1)"
+        codes = [int(class_key(self.levels[j]) == event) for j in self.known]
+        return self._codes(codes), f"{other} or {event}", names, notice
 
     def _out_of_range(
         self, wrong: list[tuple[int, int]], values: list[int], base: int
@@ -256,6 +312,8 @@ class _Decoder:
 
     def _unknown(self, names: tuple[str, ...]) -> InputError:
         if not self.class_names:
+            if self.k == 2 and len(self.known) == 2:
+                raise self._which_event(*(self.levels[j] for j in self.known))
             examples = ", ".join(f"'{short(self.levels[j])}'" for j in self.known[:5])
             return InputError(
                 f"the labels are text ({examples}{', …' if len(self.known) > 5 else ''}), but nothing says "
@@ -273,6 +331,17 @@ class _Decoder:
             line=self.line(row),
             column=self.name,
             remedy="correct the label, or give the class names in the order of the scores",
+        )
+
+    def _which_event(self, one: str, two: str) -> InputError:
+        score = short(self.columns[0]) if self.columns else "the score"
+        return InputError(
+            f"nothing says which class '{score}' is the probability of: '{short(one)}' or '{short(two)}'",
+            column=self.name,
+            readings=[
+                Reading(f"the probability of '{short(event)}'", {"class_names": (other, event)})
+                for other, event in ((one, two), (two, one))
+            ],
         )
 
     def _first_row(self, level: int) -> int:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal
 
 from calviz.core.errors import Finding, InputError, OptionError, Repair, Severity
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import RENORMALISE
 from calviz.core.row_columns import Kind
+from calviz.data.column_names import is_of_first_class
 
 # ---- Every kind of notice about a file: its code, and what it is about.
 #
@@ -111,158 +112,6 @@ def join_places(places: list[str], total: int) -> str:
     return ", ".join(places) + (f" and {more:,} more" if more > 0 else "")
 
 
-# ---- Usual names of the columns in files of predictions.
-
-
-LABELS = (
-    "label", "labels", "y", "y_true", "ytrue", "true_label", "true_labels", "truelabel", "target",
-    "targets", "ground_truth", "groundtruth", "gt", "truth", "true", "true_class", "class",
-    "actual", "outcome", "y_test", "y_label", "label_true", "labels_true", "true_y", "gold",
-    "category", "class_label", "event", "observed",
-)  # fmt: skip
-#: Names of 0/1 columns after the event that they record, in credit and in medicine.
-EVENTS = (
-    "default", "defaulted", "default_flag", "is_default", "bad", "is_bad", "bad_flag", "fraud", "is_fraud",
-    "churn", "churned", "died", "death", "dead", "mortality", "deceased", "disease", "diseased", "diagnosis",
-    "readmitted", "readmission", "relapse", "recurrence", "case",
-)  # fmt: skip
-SPLITS = (
-    "split", "splits", "subset", "partition", "data_split", "dataset_split", "set", "fold", "phase",
-)  # fmt: skip
-IDS = (
-    "id", "ids", "index", "idx", "row", "row_id", "sample_id", "example_id", "image_id", "image",
-    "filename", "file_name", "file", "path", "uid", "uuid", "guid", "key", "", "unnamed:_0",
-    "record_id", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
-)  # fmt: skip
-#: Names of columns that may define clusters of rows if their values repeat.
-CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient", "subject", "site",
-            "user", "customer", "hospital", "household", "participant", "customer_id", "client_id",
-            "site_id", "hospital_id", "participant_id", "account_id", "loan_id")  # fmt: skip
-WEIGHTS = (
-    "weight", "weights", "sample_weight", "sample_weights", "survey_weight", "w", "wt", "freq",
-    "frequency", "n_rows",
-)  # fmt: skip
-TIMES = (
-    "date", "time", "datetime", "timestamp", "date_time", "day", "month", "created_at", "event_time",
-    "event_date", "game_date", "match_date", "forecast_date", "created", "period",
-)  # fmt: skip
-#: Words that mark other time columns, such as origination_date, and words that rule them out, such as date_of_birth.
-TIME_WORDS, NO_TIME_WORDS = (
-    frozenset({"date", "datetime", "timestamp"}),
-    frozenset({"birth", "dob", "death"}),
-)
-CONFIDENCES = (
-    "confidence", "confidences", "conf", "max_prob", "max_probability", "top1_prob", "top_prob",
-    "top1_confidence", "pred_prob", "predicted_prob", "predicted_probability", "msp", "pred_conf",
-)  # fmt: skip
-CORRECTS = (
-    "correct", "is_correct", "hit", "hits", "accuracy", "acc", "right", "correctness", "was_correct",
-)  # fmt: skip
-PREDICTED = (
-    "pred_label", "pred", "prediction", "predicted", "predicted_label", "y_pred", "ypred", "y_hat",
-    "yhat", "predicted_class", "pred_class", "top1", "label_pred", "preds", "predictions",
-    "pred_labels", "predicted_labels", "argmax", "decision",
-)  # fmt: skip
-#: Arrays and list columns that hold the scores of all classes.
-PROBABILITIES = (
-    "probs", "probabilities", "predictions", "y_prob", "prob", "proba", "probas", "y_proba",
-    "y_probs", "p", "probability", "softmax", "y_score", "y_scores", "scores", "preds", "p_hat",
-    "phat", "predict_proba", "pred_probs", "pred_proba", "posteriors", "confidences", "outputs",
-    "y_pred", "y_pred_proba", "score", "y_hat", "prob1", "p1", "p_1", "prob_1", "positive",
-    "probability_1", "output", "prediction", "pred_prob", "forecast", "risk", "prob_positive",
-    "p_positive", "test_probs", "arr_0", "probability_positive", "proba_1",
-    "predicted_probability", "predicted_prob", "pd", "predicted_risk", "pred_risk", "estimated_risk", "default_probability", "probability_of_default",
-)  # fmt: skip
-LOGITS = (
-    "logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds", "logprobs",
-    "log_probs", "log_probabilities", "log_likelihoods", "loglikelihoods",
-)  # fmt: skip
-#: Names of columns with the log-probability of the answer.
-LOG_CONFIDENCES = (
-    "logprob", "log_prob", "log_probability", "answer_logprob", "sequence_logprob", "loglik", "log_likelihood",
-)  # fmt: skip
-
-#: Prefixes of the names of score columns, in order of preference, and the kind of score they mean.
-PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE | re.DOTALL), kind)
-    for pattern, kind in (
-        (r"(?:p|prob|proba|probs|probability|probabilities|y_prob|y_proba|softmax|predict_proba)"
-         r"[_.: ](?P<name>.+)", "probabilities"),
-        (r"(?:p|prob|proba|probability)\((?P<name>.+)\)", "probabilities"),
-        (r"(?:p|prob|proba|softmax|probability)(?P<name>\d+)", "probabilities"),
-        (r"(?:log_?probs?|log_?lik(?:elihood)?)[_.: ](?P<name>.+)", "logits"),
-        (r"(?:(?:y_)?logits?(?:[_.: ]|(?=\d))|(?:y_)?logit)(?P<name>.+)", "logits"),
-        (r"(?:score|scores|y_score|output)[_.: ](?P<name>.+)", ""),
-        (r"prob(?P<name>[^_].*)", "probabilities"),
-    )
-)  # fmt: skip
-
-#: What a column of one score is called, after its prefix, if it holds the probability of the event.
-EVENT = ("1", "positive")
-#: What it is called if it holds the probability that there is no event.
-NO_EVENT = ("0", "false", "no", "neg", "negative")
-
-#: Ending of the outcomes of complementary forecasts: prob1, prob2, prob1_outcome, prob2_outcome.
-OUTCOME = "_outcome"
-#: Endings of the name of a column with the outcome of the score column whose name comes before.
-OUTCOME_ENDINGS = (OUTCOME, "_label", "_true", "_actual", "_result", "_target")
-_ONE_HOT = ("y_{0}", "label_{0}", "labels_{0}", "true_{0}", "target_{0}", "is_{0}", "onehot_{0}",
-            "one_hot_{0}", "y_true_{0}", "gt_{0}", "outcome_{0}", "class_{0}", "actual_{0}")  # fmt: skip
-
-#: Words for a split at the beginning or the end of the key of an array.
-SPLIT_WORDS = (
-    "train", "training", "val", "valid", "validation", "cal", "calib", "calibration", "dev", "test",
-    "eval", "evaluation", "holdout",
-)  # fmt: skip
-
-
-@lru_cache(maxsize=1 << 12)
-def plain(name: str) -> str:
-    """Normalise a name for comparison: lower case, words joined by underscores."""
-    return re.sub(r"[\s\-.]+", "_", name.strip().lower())
-
-
-def by_prefix(name: str) -> tuple[str, str]:
-    """Return the class and the kind of score given by the name of a score column; empty if it has no known prefix."""
-    for pattern, kind in PREFIXES:
-        if match := pattern.fullmatch(name):
-            return match["name"].strip(), kind
-    return "", ""
-
-
-def is_of_first_class(name: str, classes: tuple[str, ...]) -> bool:
-    """Whether the only score column is that of the first of two classes: it has its name, or that of no event.
-
-    >>> is_of_first_class("no", ("no", "yes")), is_of_first_class("0", ("no", "yes"))
-    (True, True)
-    >>> is_of_first_class("yes", ("no", "yes")), is_of_first_class("0", ("1", "0"))
-    (False, False)
-    """
-    word, (first, second) = name.casefold(), (c.casefold() for c in classes)
-    return word != second and (word == first or word in NO_EVENT)
-
-
-def one_hot_names(column: str, class_name: str) -> tuple[str, ...]:
-    """Possible names of the 0/1 column that belongs to a score column."""
-    return tuple(f"{column}{ending}" for ending in OUTCOME_ENDINGS) + tuple(
-        form.format(class_name) for form in _ONE_HOT
-    )
-
-
-_SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", re.IGNORECASE)
-
-
-def count_scores(columns: Iterable[str]) -> int:
-    """Count the names that begin like score columns; a quick check for very wide tables."""
-    return sum(_SCORE.match(name) is not None for name in columns)
-
-
-def is_score_name(name: str) -> bool:
-    """Whether a name is usual for a column of scores, and not for one of predicted classes."""
-    usual = {*PROBABILITIES, *LOGITS, *LOG_CONFIDENCES, *CONFIDENCES} - {*PREDICTED}
-    return plain(name) in usual or bool(by_prefix(name)[1])
-
-
 # ---- Input and output of reading: options, what was recognised, and the loaded data.
 
 
@@ -276,8 +125,10 @@ class ReadingOptions:
         The column or array that holds the true class.
     scores : tuple of str, optional
         The score columns; an entry that ends in ``*`` is a prefix. In NPZ files, the key of the array.
-    kind : {"probabilities", "logits"}, optional
-        What the scores are.
+    models : tuple of str, optional
+        The score columns, or prefixes, of which each is a model of its own: its probability of the event.
+    kind : {"probabilities", "logits", "confidence"}, optional
+        What the scores are: of the classes or the event, or of the prediction being right.
     split_column : str, optional
         The column that holds the split; "" means none.
     groups : tuple of str, optional
@@ -306,7 +157,8 @@ class ReadingOptions:
 
     label: str | None = None
     scores: tuple[str, ...] | None = None
-    kind: Literal["probabilities", "logits"] | None = None
+    models: tuple[str, ...] | None = None
+    kind: Literal["probabilities", "logits", "confidence"] | None = None
     split_column: str | None = None
     groups: tuple[str, ...] | None = None
     id_column: str | None = None
@@ -320,14 +172,18 @@ class ReadingOptions:
     choices: str | None = None
 
     def __post_init__(self) -> None:
-        for key in ("scores", "groups", "class_names", "repair"):
+        for key in ("scores", "models", "groups", "class_names", "repair"):
             value = getattr(self, key)
             if isinstance(value, str):
                 value = (value,)
             if value is not None:
                 object.__setattr__(self, key, tuple(str(v) for v in value))
-        if self.kind not in (None, "probabilities", "logits"):
-            raise OptionError(f"the kind must be probabilities or logits, got '{self.kind}'.")
+        if self.kind not in (None, "probabilities", "logits", "confidence"):
+            raise OptionError(
+                f"the kind must be probabilities, logits or confidence, got '{self.kind}'."
+            )
+        if self.scores is not None and self.models is not None:
+            raise OptionError("give the score columns of one model, or the models, not both.")
         if self.weight_kind not in ("importance", "frequency"):
             raise OptionError(
                 f"the kind of weights must be importance or frequency, got '{self.weight_kind}'."
@@ -346,6 +202,11 @@ class ReadingOptions:
         for key in self.repair:
             if key not in REPAIRS:
                 raise OptionError(f"there is no repair '{key}'; known: {', '.join(REPAIRS)}.")
+
+    @property
+    def kind_of_scores(self) -> Literal["probabilities", "logits"] | None:
+        """What the scores are, if they are not the confidence of the prediction."""
+        return None if self.kind == "confidence" else self.kind
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from calviz.core.row_columns import Factor, checked_clusters, checked_weights
 from calviz.data.format import Fetched, Table
 from calviz.data.labels import as_numbers, one_dimensional
 from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, short
-from calviz.data.score_columns import ColumnRoles
+from calviz.data.roles import ColumnRoles
 
 # ---- Convert dates and times in common notations to datetime64.
 

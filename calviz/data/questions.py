@@ -16,7 +16,7 @@ from calviz.core.errors import Finding, InputError, OptionError
 from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_LINE, MAX_ROWS
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.core.row_columns import Factor
-from calviz.data import loaded
+from calviz.data import column_names
 from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Source, Table, allocate, without_bom
 from calviz.data.loaded import Notice, ReadingOptions, no_rows
 
@@ -526,9 +526,9 @@ def questions_of(table: Any) -> Questions | None:
     """
     import pyarrow as pa
 
-    plain = {loaded.plain(name): name for name in table.column_names}
+    plain = {column_names.plain(name): name for name in table.column_names}
     scores = next((plain[n] for n in _SCORES if n in plain), None)
-    label = next((plain[n] for n in loaded.LABELS if n in plain), None)
+    label = next((plain[n] for n in column_names.LABELS if n in plain), None)
     if scores is None or label is None or "confidence" in plain or "correct" in plain:
         return None
     kind = table.schema.field(scores).type
@@ -538,7 +538,7 @@ def questions_of(table: Any) -> Questions | None:
         return None
     if _even(table.column(scores)):
         return None
-    logits = loaded.plain(scores) in loaded.LOGITS
+    logits = column_names.plain(scores) in column_names.LOGITS
     rows = _choices(table.column(scores).to_pylist(), table.column(label).to_pylist(), logits)
     if rows is None:
         return None
@@ -552,7 +552,7 @@ def questions_of(table: Any) -> Questions | None:
     )
 
 
-_SCORES = (*loaded.PROBABILITIES, *loaded.LOGITS)
+_SCORES = (*column_names.PROBABILITIES, *column_names.LOGITS)
 
 
 def _pairs_as_objects(table: Any, name: str) -> Any:

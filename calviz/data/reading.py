@@ -32,7 +32,7 @@ from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
 from calviz.data.questions import Answer, as_table, by_choices
 from calviz.data.recognition import recognise, with_array_names
-from calviz.data.score_columns import ColumnRoles
+from calviz.data.roles import ColumnRoles
 
 # ---- Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups.
 

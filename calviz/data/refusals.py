@@ -22,7 +22,7 @@ from calviz.data.loaded import (
     place,
     short,
 )
-from calviz.data.score_columns import ScoreColumns
+from calviz.data.roles import ScoreColumns
 
 # ---- Explain why scores were refused, in one sentence with rows, columns and possible repairs.
 

@@ -1,262 +1,125 @@
-"""Which columns hold the scores, by name or by value."""
+"""Which columns may hold the scores: rules that propose them, by the words of the header and by the values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
-
-from calviz.core.errors import Finding, InputError, OptionError, Severity
-from calviz.core.probabilities import SCORE_SLACK, from_0_to_1
-from calviz.data import loaded
-from calviz.data.format import Column, Table
-from calviz.data.loaded import (
-    Notice,
-    ReadingForMap,
-    ReadingOptions,
-    is_of_first_class,
-    known_columns,
-    span,
+from calviz.core.errors import InputError, OptionError, Reading
+from calviz.data import column_names
+from calviz.data.class_blocks import (
+    ClassBlock,
+    blocks_named_by,
+    further_classes,
+    without_common_words,
 )
-
-# ---- The role of every column of a file: the result of recognition.
-
-
-ScoreKind = Literal["probabilities", "logits"]
-
-
-@dataclass(frozen=True)
-class ScoreColumns:
-    """The score columns of one model.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        One column per class, one 2-D array, or one column with P(class 1).
-    class_names : tuple of str
-        Class names given by the columns; empty if there are none.
-    kind : {"probabilities", "logits"}
-    model : str
-        The model's name; empty if there is only one.
-    width : int
-        The number of scores per row.
-    logits : tuple of str
-        Columns that should hold the logits of these probabilities, in the same order of classes,
-        or one 2-D array.
-    """
-
-    columns: tuple[str, ...]
-    class_names: tuple[str, ...]
-    kind: ScoreKind
-    width: int
-    model: str = ""
-    logits: tuple[str, ...] = ()
-
-    def holds_first_of(self, classes: tuple[str, ...]) -> bool:
-        """Whether the only column is that of the first of two classes, not of the second as usual."""
-        names = self.class_names
-        return self.width == len(names) == 1 and is_of_first_class(names[0], classes)
-
-
-@dataclass(frozen=True)
-class Confidence:
-    """Columns of confidence-only data: the score (its logarithm, if `log`), and `correct` or the predicted label."""
-
-    score: str
-    correct: str | None = None
-    predicted: str | None = None
-    log: bool = False
-
-
-@dataclass(frozen=True)
-class ColumnRoles:
-    """The role of every column; `numbers` are carried along with the scores, `unused` ones hold too many distinct fractions to slice by.
-
-    `kept` columns, which a map leaves as they are, have no other role.
-    """
-
-    scores: tuple[ScoreColumns, ...] = ()
-    confidence: Confidence | None = None
-    label: str | None = None
-    one_hot: tuple[str, ...] = ()
-    split: str | None = None
-    id: str | None = None
-    groups: tuple[str, ...] = ()
-    groups_chosen: bool = False
-    numbers: tuple[str, ...] = ()
-    cluster: str | None = None
-    weight: str | None = None
-    time: str | None = None
-    unused: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
-    notices: tuple[Finding, ...] = field(default=())
-
-
-# ---- A table as recognition sees it: the names of its columns, and the user's options.
-
-
-class TableView:
-    """A table, the options, and the notices of its recognition.
-
-    Parameters
-    ----------
-    table : Table
-    options : ReadingOptions
-    """
-
-    def __init__(self, table: Table, options: ReadingOptions) -> None:
-        self.table, self.options = table, options
-        self.notices: list[Finding] = []
-        self.plain: dict[str, str] = {}
-        for column in table.columns:
-            self.plain.setdefault(loaded.plain(column.name), column.name)
-
-    def named(self, names: tuple[str, ...], taken: set[str]) -> str | None:
-        """The first column with one of the names (in order of preference) that is not taken."""
-        candidates = (self.plain.get(name) for name in names)
-        return next((c for c in candidates if c is not None and c not in taken), None)
-
-    def numeric(self, taken: set[str]) -> list[Column]:
-        """Numeric columns with one value per row that are not taken."""
-        return [c for c in self._free(taken) if c.width is None]
-
-    def arrays(self, taken: set[str]) -> list[Column]:
-        """Numeric columns with a list in each row that are not taken."""
-        return [c for c in self._free(taken) if c.width is not None]
-
-    def _free(self, taken: set[str]) -> list[Column]:
-        return [c for c in self.table.columns if c.numeric and c.name not in taken]
-
-    def text_scores(self) -> list[str]:
-        """Columns that are named like scores but hold text."""
-        return [
-            c.name
-            for c in self.table.columns
-            if c.type == "text" and loaded.by_prefix(c.name)[1] in ("probabilities", "logits")
-        ]
-
-    def note(self, kind: Notice, severity: Severity, message: str) -> None:
-        """Add a notice."""
-        self.notices.append(kind.finding(severity, message))
-
-
-# ---- Properties of a column, judged by its first rows.
-
-
-#: Rounded rows whose sum is this far from 1 are still recognised as probabilities.
-_SUM_SLACK = 0.02
-
-
-def levels(column: Column) -> set[str]:
-    """The distinct non-empty values, as text."""
-    return {str(v) for v in column.head.tolist()} - {""}
-
-
-def in_unit(head: npt.NDArray[Any]) -> bool:
-    """Whether all numbers lie in [0, 1], ignoring NaN."""
-    if not head.size:
-        return False
-    if head.dtype.char in "fd" and from_0_to_1(head):
-        return True
-    low = head.min()
-    if low >= -SCORE_SLACK:
-        return bool(head.max() <= 1 + SCORE_SLACK)
-    return bool(np.isnan(low)) and in_unit(head[~np.isnan(head)])
-
-
-def is_one(sums: npt.NDArray[np.float64]) -> bool:
-    """Whether nearly all sums, shape (n,), are 1 up to rounding."""
-    return bool(are_one(sums[:, None])[0])
-
-
-def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Whether nearly all sums in each column of an array of shape (n, m) are 1, shape (m,); NaN is ignored."""
-    fits = np.count_nonzero(np.abs(sums - 1) <= _SUM_SLACK, axis=0)
-    rows = np.count_nonzero(~np.isnan(sums), axis=0)
-    nearly_all: npt.NDArray[np.bool_] = (rows > 0) & (fits > 0.9 * rows)
-    return nearly_all
-
-
-def is_zero_one(column: Column) -> bool:
-    """Whether a column holds only 0 and 1."""
-    if column.type == "boolean":
-        return True
-    return column.numeric and bool(np.isin(column.head, (0, 1)).all())
-
-
-def is_label_like(column: Column) -> bool:
-    """Whether a column holds whole numbers or text, one value per row."""
-    if column.width is not None:
-        return False
-    if column.type in ("integer", "boolean", "text"):
-        return True
-    if column.type != "number":
-        return False
-    values = column.head[~np.isnan(column.head)]
-    return values.size > 0 and bool((values == np.floor(values)).all())
-
-
-# ---- Find the score columns by their names.
-
+from calviz.data.column_names import plain
+from calviz.data.evidence import (
+    CLEAR,
+    FEWEST_ROWS,
+    event,
+    follows,
+    in_unit,
+    is_label_like,
+    is_zero_one,
+    levels,
+    sum_to_one,
+    summing,
+)
+from calviz.data.format import Column
+from calviz.data.loaded import Notice, known_columns, span
+from calviz.data.roles import ScoreColumns, ScoreKind, TableView
 
 #: Beginnings of names that mark a score even if the column holds whole numbers (0 and 1, percentages).
 _STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
 
 
-def by_name(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
-    """Return the chosen score columns, else those of several models, else those with known names."""
-    if not view.table.named:
-        return _chosen(view)
-    return _chosen(view) or _models(view, taken) or _named_block(view, taken)
+def find_scores(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:
+    """Return the score columns that the first rule finds that fits; () if none does, or only for a single score.
+
+    Parameters
+    ----------
+    view : TableView
+    taken : set of str
+        Columns that have another role.
+    label : str or None
+        The column that is taken as the label, if one is named like it.
+    """
+    rules: tuple[Callable[[TableView, set[str], str | None], tuple[ScoreColumns, ...]], ...] = (
+        lambda view, taken, label: chosen(view),
+        _models_with_colons,
+        _named_arrays,
+        named_by_labels,
+        _with_known_words,
+    )
+    return next((scores for rule in rules if (scores := rule(view, taken, label))), ())
 
 
-def _chosen(view: TableView) -> tuple[ScoreColumns, ...]:
+# What the user chose
+
+
+def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
+    """The columns that the options name: one set of scores, or several models of one column each."""
+    if view.options.models is not None:
+        columns = _named_by_options(view, view.options.models)
+        return tuple(
+            ScoreColumns((name,), (), view.options.kind_of_scores or "probabilities", 1, model)
+            for name, model in zip(columns, without_common_words(columns), strict=True)
+        )
     if view.options.scores is None:
         return ()
-    chosen: list[str] = []
-    prefix = ""
-    for entry in view.options.scores:
-        if entry.endswith("*"):
-            prefix = entry[:-1]
-            fitting = [
-                c.name
-                for c in view.table.columns
-                if c.name.startswith(prefix) and (c.numeric or c.width is not None)
-            ]
-            if not fitting:
-                raise OptionError(
-                    f"no column of numbers begins with '{prefix}'; {known_columns(view.table.names)}."
-                )
-            chosen.extend(c for c in fitting if c not in chosen and c != view.options.label)
-        else:
-            chosen.append(entry)
-    for name in chosen:
+    columns = _named_by_options(view, view.options.scores)
+    if len(columns) == 1 and view.table[columns[0]].width is not None:
+        return (array(view, view.table[columns[0]]),)
+    prefix = next((s[:-1] for s in reversed(view.options.scores) if s.endswith("*")), "")
+    parsed = [column_names.by_prefix(name) for name in columns]
+    kinds = {kind for _, kind in parsed if kind}
+    names = tuple(
+        (name.removeprefix(prefix) or name) if prefix else (class_name or name)
+        for name, (class_name, _) in zip(columns, parsed, strict=True)
+    )
+    if not prefix and not all(class_name for class_name, _ in parsed) and len(columns) > 1:
+        names = without_common_words(columns)
+    return (_columns(view, columns, names, "logits" if kinds == {"logits"} else "probabilities"),)
+
+
+def _named_by_options(view: TableView, entries: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of names and prefixes (``p_*``); raises if one is not there, or holds no numbers."""
+    names: dict[str, None] = {}
+    for entry in entries:
+        if not entry.endswith("*"):
+            names[entry] = None
+            continue
+        fitting = [
+            c.name for c in view.table.columns if c.name.startswith(entry[:-1]) and c.numeric
+        ]
+        if not fitting:
+            raise OptionError(
+                f"no column of numbers begins with '{entry[:-1]}'; {known_columns(view.table.names)}."
+            )
+        names |= dict.fromkeys(name for name in fitting if name != view.options.label)
+    for name in names:
         column = view.table[name]
         if not column.numeric:
             raise InputError(
                 f"cannot hold scores: {column.note or f'it holds {column.type}'}", column=name
             )
-    if len(chosen) == 1 and view.table[chosen[0]].width is not None:
-        return (block(view, view.table[chosen[0]]),)
-    parsed = [loaded.by_prefix(name) for name in chosen]
-    kinds = {k for _, k in parsed if k}
-    stripped = tuple(
-        (name.removeprefix(prefix) or name) if prefix else (class_name or name)
-        for name, (class_name, _) in zip(chosen, parsed, strict=True)
-    )
-    kind: ScoreKind = "logits" if kinds == {"logits"} else "probabilities"
-    return (columns_as_scores(view, tuple(chosen), stripped, kind),)
+    return tuple(names)
 
 
-def _models(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
+# Names that say it
+
+
+def _models_with_colons(
+    view: TableView, taken: set[str], label: str | None
+) -> tuple[ScoreColumns, ...]:
     """``<model>:<class>`` columns, if all models have the same classes."""
+    if not view.table.named:
+        return ()
     models: dict[str, dict[str, str]] = {}
-    for column in view.table.columns:
+    for column in view.numeric(taken):
         model, colon, name = column.name.partition(":")
-        if colon and model.strip() and name.strip() and column.numeric and column.name not in taken:
+        if colon and model.strip() and name.strip():
             models.setdefault(model.strip(), {})[name.strip()] = column.name
     class_sets = {frozenset(classes) for classes in models.values()}
     if len(class_sets) != 1 or len(models) * len(next(iter(class_sets))) < 2:
@@ -265,7 +128,7 @@ def _models(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     if len(models) < 2 and len(classes_in_order) < 2:
         return ()
     return tuple(
-        columns_as_scores(
+        _columns(
             view,
             tuple(classes[name] for name in classes_in_order),
             class_names(tuple(classes_in_order)),
@@ -276,62 +139,158 @@ def _models(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
     )
 
 
-def _named_block(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
-    """Arrays and list columns with a known name, or columns that share a known prefix."""
-    arrays = _named_arrays(view, taken)
-    for column in view.table.columns if not arrays else ():
-        scores = loaded.plain(column.name) in (
-            *loaded.PROBABILITIES,
-            *loaded.LOGITS,
-        )
-        if column.type == "other" and scores and column.name not in taken:
-            raise InputError(f"cannot hold the scores: {column.note}", column=column.name)
-    return arrays or _prefixed(view, taken)
-
-
-def _named_arrays(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
+def _named_arrays(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:
+    """2-D arrays and columns of lists with a usual name."""
+    if not view.table.named:
+        return ()
     arrays = view.arrays(taken)
-    usual = {"probabilities": loaded.PROBABILITIES, "logits": loaded.LOGITS}
+    usual = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}
     candidates = {
-        kind: [c for c in arrays if loaded.plain(c.name) in usual[kind]] for kind in _kinds(view)
+        kind: [c for c in arrays if plain(c.name) in usual[kind]] for kind in _kinds(view)
     }
     used = next((candidates[kind][0] for kind in candidates if candidates[kind]), None)
     if used is None:
+        for column in view.table.columns:
+            usual_name = plain(column.name) in (*column_names.PROBABILITIES, *column_names.LOGITS)
+            if column.type == "other" and usual_name and column.name not in taken:
+                raise InputError(f"cannot hold the scores: {column.note}", column=column.name)
         return ()
-    scores, logits = block(view, used), candidates["logits"]
+    scores, logits = array(view, used), candidates["logits"]
     others = [c.name for kind in candidates for c in candidates[kind] if c is not used]
     further = [c for c in logits if c is not used]
     if scores.kind == "probabilities" and len(further) == 1 and further[0].width == scores.width:
         scores = replace(scores, logits=(further[0].name,))
         others.remove(further[0].name)
-    _mention_unused(view, scores, others)
+    mention_unused(view, scores, others)
     return (scores,)
 
 
-def _prefixed(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
-    numeric = view.numeric(taken)
+def named_by_labels(
+    view: TableView, taken: set[str], label: str | None
+) -> tuple[ScoreColumns, ...]:
+    """Columns that are named after the labels, with anything around; several such sets whose rows sum to 1 are models."""
+    if label is None or not view.table.named or view.table[label].width is not None:
+        return ()
+    numeric = view.numeric({*taken, label})
+    blocks = blocks_named_by(levels(view.table[label]), [c.name for c in numeric])
+    usable = [scores for block in blocks if (scores := _usable(view, block, numeric))]
+    if not usable:
+        return ()
+    first = usable[0]
+    alike = [b for b in usable if b.labels == first.labels or {*b.labels} == {*first.labels}]
+    probabilities = [b for b in alike if b.kind == "probabilities"]
+    logits = [b for b in alike if b.kind == "logits"]
+    preferred = (
+        logits if view.options.kind_of_scores == "logits" and logits else probabilities or logits
+    )
+    used, *others = preferred
+    plainly_named = by_known_words(used.columns)
+    if others and not plainly_named and used.kind == "probabilities":
+        models = without_common_words([_around(block) for block in preferred])
+        order = [{c: j for j, c in enumerate(b.labels)} for b in preferred]
+        return tuple(
+            replace(
+                block,
+                columns=tuple(block.columns[place[c]] for c in used.labels),
+                class_names=used.class_names,
+                labels=used.labels,
+                model=model.strip("_.:- ") or span(block.columns),
+            )
+            for block, place, model in zip(preferred, order, models, strict=True)
+        )
+    if used.kind == "probabilities" and len(logits) == 1:
+        place = dict(zip(logits[0].labels, logits[0].columns, strict=True))
+        if {*place} == {*used.labels}:
+            return (replace(used, logits=tuple(place[c] for c in used.labels)),)
+    mention_unused(view, used, [c for block in alike if block is not used for c in block.columns])
+    return (used,)
+
+
+def _around(block: ScoreColumns) -> str:
+    """The words around the first class, for the name of a model."""
+    return block.columns[0].replace(block.class_names[0], "", 1) or block.columns[0]
+
+
+def by_known_words(columns: Sequence[str]) -> bool:
+    """Whether all names are a known word for scores and a class, and nothing else."""
+    return all(column_names.by_prefix(column)[0] for column in columns)
+
+
+def _usable(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> ScoreColumns | None:
+    """The columns of a block as scores, if their values may be scores."""
+    by_name = {c.name: c for c in numeric}
+    columns = [by_name[name] for name in block.columns]
+    if all(map(is_zero_one, columns)) and not by_known_words(block.columns):
+        return None  # one-hot labels
+    kind = _kind_by_words(block.columns)
+    unit = all(in_unit(c.head) for c in columns)
+    if kind != "logits" and not sum_to_one(columns):
+        wider = further_classes(block, [c.name for c in numeric if not _is_outcome(view, c)])
+        more = [by_name[name] for name in wider.columns]
+        plainly = bool(kind) or by_known_words(block.columns)
+        if len(more) > len(columns) and (sum_to_one(more) or (plainly and any(block.around))):
+            block = wider
+        elif len(more) > len(columns) and not any(block.around):
+            all_summing = summing(numeric) or ()
+            if {*block.columns} <= {*all_summing}:
+                block = further_of(block, all_summing)
+        elif not plainly and not (unit and not any(block.around)):
+            return None
+    scores = _columns(view, block.columns, block.classes, kind or "probabilities")
+    return replace(scores, labels=block.labels)
+
+
+def further_of(block: ClassBlock, columns: Sequence[str]) -> ClassBlock:
+    """The block with columns that are called like classes without a label."""
+    known = dict(zip(block.columns, zip(block.classes, block.labels, strict=True), strict=True))
+    pairs = [known.get(c, (c, c)) for c in columns]
+    return replace(
+        block,
+        columns=tuple(columns),
+        classes=tuple(c for c, _ in pairs),
+        labels=tuple(label for _, label in pairs),
+    )
+
+
+def _kind_by_words(columns: Sequence[str]) -> ScoreKind | None:
+    """What the words of a header say of the scores; None if they say nothing."""
+    words = {*column_names.words(columns[0])}
+    if words & column_names.LOGIT_WORDS:
+        return "logits"
+    return "probabilities" if words & column_names.SCORE_WORDS else None
+
+
+def _with_known_words(
+    view: TableView, taken: set[str], label: str | None
+) -> tuple[ScoreColumns, ...]:
+    """Columns that begin with the same known word for scores, such as ``p_``."""
+    if not view.table.named:
+        return ()
+    numeric = view.numeric({*taken, label or ""})
     best: dict[str, ScoreColumns] = {}
-    for pattern, kind in loaded.PREFIXES:
-        columns, classes = [], []
-        for column in numeric:
-            match = pattern.fullmatch(column.name)
-            if match and not _is_outcome(view, column):
-                columns.append(column.name)
-                classes.append(match["name"].strip())
-        if len(columns) >= 2 and (kind not in best or len(columns) > best[kind].width):
+    for pattern, kind in column_names.PREFIXES:
+        found = [
+            (column.name, match["name"].strip())
+            for column in numeric
+            if (match := pattern.fullmatch(column.name)) and not _is_outcome(view, column)
+        ]
+        if len(found) >= 2 and (kind not in best or len(found) > best[kind].width):
+            columns, classes = zip(*found, strict=True)
             declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
-            best[kind] = columns_as_scores(view, tuple(columns), tuple(classes), declared)
+            best[kind] = _columns(view, columns, classes, declared)
     used_kind = next((kind for kind in (*_kinds(view), "") if kind in best), None)
     if used_kind is None:
         return ()
     scores = best[used_kind]
+    if used_kind != "logits":
+        _ask_if_models(view, scores.columns, label)
     other = {"probabilities": "logits", "logits": "probabilities"}.get(used_kind, "")
     if used_kind and other in best:
         place = dict(zip(best[other].class_names, best[other].columns, strict=True))
         if scores.kind == "probabilities" and set(place) == set(scores.class_names):
             scores = replace(scores, logits=tuple(place[name] for name in scores.class_names))
         else:
-            _mention_unused(view, scores, best[other].columns)
+            mention_unused(view, scores, best[other].columns)
     return (scores,)
 
 
@@ -340,225 +299,159 @@ def _is_outcome(view: TableView, column: Column) -> bool:
 
     The probability of a class "true" ends like an outcome too, but holds fractions and is named after no other column.
     """
-    name = loaded.plain(column.name)
-    stems = [name.removesuffix(end) for end in loaded.OUTCOME_ENDINGS if name.endswith(end)]
+    name = plain(column.name)
+    stems = [name.removesuffix(end) for end in column_names.OUTCOME_ENDINGS if name.endswith(end)]
     return bool(stems) and (stems[0] in view.plain or is_label_like(column))
 
 
 def _kinds(view: TableView) -> tuple[ScoreKind, ...]:
     """The kinds of scores in order of preference: that of the options first, or else probabilities."""
-    if view.options.kind == "logits":
+    if view.options.kind_of_scores == "logits":
         return ("logits", "probabilities")
     return ("probabilities", "logits")
 
 
-def _mention_unused(view: TableView, used: ScoreColumns, others: Sequence[str]) -> None:
+def mention_unused(view: TableView, used: ScoreColumns, others: Sequence[str]) -> None:
+    """Say which columns look like scores and are not used."""
     if others:
         text = f"'{span(used.columns)}' holds the scores; not used: {span(tuple(others))}"
         view.note(Notice.SCORE_COLUMNS, "info", text)
 
 
-def one_column(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
-    """Find a single score column, P(class 1), by its name."""
+# Several models with one score each
+
+
+def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -> None:
+    """Raise the question whether columns are models: each may be the probability of the event, and together they are no distribution."""
+    if label is None or view.table[label].width is not None:
+        return
+    found = event(view.table[label])
+    scores = [view.table[name] for name in columns]
+    if found is None or sum_to_one(scores) or not all(in_unit(c.head) for c in scores):
+        return
+    names = without_common_words(columns)
+    if len(columns) == 2 and {*names} in ({"0", "1"}, {"1", "2"}):
+        return  # two classes by number
+    hit, known = found
+    if len(hit) >= FEWEST_ROWS:
+        clear = [follows(c.head[known].astype(float), hit[known]) for c in scores]
+        if not all(abs(z) > CLEAR for z in clear):
+            return
+    listed = ", ".join(f"'{name}'" for name in columns[:5])
+    raise InputError(
+        f"each of {listed} may be the probability of the event: their rows do not sum to 1, so they are "
+        "models rather than classes",
+        remedy="choose",
+        readings=[
+            Reading(f"{len(columns)} models", {"models": tuple(columns)}),
+            *(Reading(f"only '{name}'", {"scores": (name,)}) for name in columns[:3]),
+        ],
+    )
+
+
+# A single score
+
+
+def single_by_name(view: TableView, taken: set[str], label: str | None) -> ScoreColumns | None:
+    """The only score column, by its name."""
     if not view.table.named:
-        return ()
-    candidates = view.numeric(taken)
-    label = view.named(loaded.LABELS, taken)
+        return None
+    candidates = [c for c in view.numeric(taken) if c.name != label]
     for names, kind in (
-        (loaded.PROBABILITIES, "probabilities"),
-        (loaded.LOGITS, "logits"),
+        (column_names.PROBABILITIES, "probabilities"),
+        (column_names.LOGITS, "logits"),
     ):
         for column in candidates:
-            key = loaded.plain(column.name)
-            weak = key in loaded.PREDICTED or not key.startswith(_STRONG)
-            if key in names and column.name != label and not (weak and is_label_like(column)):
+            key = plain(column.name)
+            weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
+            if key in names and not (weak and is_label_like(column)):
                 declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
                 # As for a chosen column, the name of a class says which of two labels is the event.
-                class_name = loaded.by_prefix(column.name)[0]
-                named = (class_name,) if class_name in loaded.EVENT else ()
-                scores = columns_as_scores(view, (column.name,), named, declared)
-                logits = [c.name for c in candidates if loaded.plain(c.name) in loaded.LOGITS]
-                _mention_unused(view, scores, [name for name in logits if name != column.name])
-                return (scores,)
+                class_name = column_names.by_prefix(column.name)[0]
+                named = (class_name,) if class_name in column_names.EVENT else ()
+                scores = _columns(view, (column.name,), named, declared)
+                logits = [c.name for c in candidates if plain(c.name) in column_names.LOGITS]
+                mention_unused(view, scores, [name for name in logits if name != column.name])
+                return scores
     if view.text_scores():
-        return ()
-    for pattern, kind in loaded.PREFIXES:
+        return None
+    for pattern, kind in column_names.PREFIXES:
         for column in candidates:
             match = pattern.fullmatch(column.name)
-            if match is None or column.type != "number":
+            if match is None or column.type != "number" or _is_outcome(view, column):
                 continue
             is_logit = kind == "logits" and "logit" in column.name.lower()
-            if not (is_logit or in_unit(column.head)):
-                continue
-            if not _is_outcome(view, column):
+            if is_logit or in_unit(column.head):
                 declared = "logits" if kind == "logits" else "probabilities"
-                return (
-                    ScoreColumns(
-                        (column.name,), (match["name"],), view.options.kind or declared, 1
-                    ),
-                )
-    return ()
+                return _columns(view, (column.name,), (match["name"],), declared)
+    return None
 
 
-def confidence(view: TableView, taken: set[str]) -> Confidence | None:
-    """Find the confidence of the predicted class, and the column that says whether the prediction was right."""
-    score = view.named(loaded.CONFIDENCES, taken)
-    correct = view.named(loaded.CORRECTS, taken)
-    predicted = view.named(loaded.PREDICTED, taken)
-    if score is None and (correct is not None):
-        score = view.named(loaded.PROBABILITIES, {*taken, predicted or "", correct})
-    log = (
-        score is None
-        and (score := view.named(loaded.LOG_CONFIDENCES, {*taken, predicted or "", correct or ""}))
-        is not None
-    )
-    if score is None and correct is None:
-        return _top_of_pipeline(view, taken)
-    if score is None or not view.table[score].numeric or view.table[score].width is not None:
-        return None
-    if correct is not None and correct != score:
-        return Confidence(score, correct=correct, predicted=predicted, log=log)
-    label = view.options.label or view.named(loaded.LABELS, taken)
-    if predicted is not None and label is not None and predicted != score:
-        return Confidence(score, predicted=predicted, log=log)
-    return Confidence(score, log=log) if isinstance(view.options, ReadingForMap) else None
-
-
-def _top_of_pipeline(view: TableView, taken: set[str]) -> Confidence | None:
-    """Find ``label`` and ``score`` of a Hugging Face pipeline, the predicted class and its probability, beside the true class."""
-    label, score = (view.plain.get(name) for name in ("label", "score"))
-    if label is None or score is None or {label, score} & taken or view.options.label == label:
-        return None
-    truth = view.options.label or view.named(loaded.LABELS, {*taken, label, score})
-    if truth is None or not view.table[score].numeric or view.table[score].width is not None:
-        return None
-    if view.table[label].type != "text" or view.table[truth].type != "text":
-        return None
-    text = f"'{label}' and '{score}' are read as the predicted class and its confidence, '{truth}' as the true class"
-    view.note(Notice.SCORE_COLUMNS, "info", text)
-    return Confidence(score, predicted=label)
-
-
-def columns_as_scores(
-    view: TableView,
-    columns: tuple[str, ...],
-    class_names: tuple[str, ...],
-    kind: ScoreKind,
-    model: str = "",
-) -> ScoreColumns:
-    """Make the scores of one model from columns; the kind given in the options takes precedence."""
-    if len(set(class_names)) != len(class_names):
-        class_names = columns
-    return ScoreColumns(columns, class_names, view.options.kind or kind, len(columns), model)
-
-
-def block(view: TableView, column: Column) -> ScoreColumns:
-    """Make scores from a 2-D array or a column of lists."""
-    logits = loaded.plain(column.name) in loaded.LOGITS or "logit" in column.name.lower()
-    if loaded.plain(column.name) == "predictions" and "label_ids" in view.plain:
-        # Result of Trainer.predict of Hugging Face: the raw outputs of the model.
-        logits = not in_unit(column.head)
-    kind: ScoreKind = "logits" if logits else "probabilities"
-    width = column.width or 1
-    return ScoreColumns((column.name,), column.fields, view.options.kind or kind, width)
-
-
-def class_names(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Class names from column names, without known prefixes; the column names themselves if that fails."""
-    stripped = tuple(loaded.by_prefix(c)[0] for c in columns)
-    return stripped if all(stripped) and len(set(stripped)) == len(stripped) else columns
-
-
-# ---- Find the score columns by their values, if none is recognised by its name.
-
-
-#: Number of columns examined together.
-_BLOCK = 1_024
-
-
-def fitting_block(view: TableView, taken: set[str]) -> tuple[ScoreColumns, ...]:
-    """Find the only array of scores, columns named like the classes, columns whose rows sum to 1, or the only column in [0, 1]."""
-    label = view.named(loaded.LABELS, taken)
+def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:
+    """The only array of scores, columns whose rows sum to 1, or the only column in [0, 1]."""
     not_scores = taken | {label or ""}
     numeric, arrays = view.numeric(not_scores), view.arrays(not_scores)
     if len(arrays) == 1:
-        return (block(view, arrays[0]),)
-    if label is not None and view.table[label].type == "text":
-        values = {str(v) for v in view.table[label].head.tolist()} - {""}
-        class_columns = [c.name for c in numeric if c.name in values]
-        if len(class_columns) >= 2:
-            # Classes may be absent from the first rows: their columns are needed for sums of 1.
-            summing = _summing(numeric)
-            if summing is not None and set(class_columns) <= set(summing):
-                return (columns_as_scores(view, summing, summing, "probabilities"),)
-            return (
-                columns_as_scores(
-                    view, tuple(class_columns), tuple(class_columns), "probabilities"
-                ),
-            )
-    summing = _summing(numeric)
-    if summing is not None:
-        named = view.table.named
-        return (
-            columns_as_scores(
-                view, summing, class_names(summing) if named else _indices(summing), "probabilities"
-            ),
-        )
+        return (array(view, arrays[0]),)
+    columns = summing(numeric)
+    if columns is not None:
+        names = class_names(columns) if view.table.named else tuple(map(str, range(len(columns))))
+        return (_columns(view, columns, names, "probabilities"),)
     # A confidence without a predicted class is not P(class 1).
-    numeric = [c for c in numeric if loaded.plain(c.name) not in loaded.CONFIDENCES]
+    numeric = [c for c in numeric if plain(c.name) not in column_names.CONFIDENCES]
     if view.text_scores():
         return ()
     scores = [c for c in numeric if c.type == "number" and in_unit(c.head)]
     if len(scores) == 2:
         # In an array of floats, the label is one of them.
         scores = [c for c in scores if not is_label_like(c)] or scores
+    if len(scores) > 1 and view.table.named:
+        alike = [c for c in scores if not is_label_like(c)]
+        if len(alike) > 1 and without_common_words([c.name for c in alike]) != tuple(
+            c.name for c in alike
+        ):
+            _ask_if_models(view, [c.name for c in alike], label)
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
     if len(scores) == 1 and (label is not None or any(is_label_like(c) for c in rest)):
-        return (columns_as_scores(view, (scores[0].name,), (), "probabilities"),)
+        return (_columns(view, (scores[0].name,), (), "probabilities"),)
     if len(scores) == 0:
         # Scores that are all 0 or 1 in the sample look like labels; they are told apart by the name of the label.
         two = [c for c in numeric if in_unit(c.head)]
         if label is not None and len(two) == 1:
-            return (columns_as_scores(view, (two[0].name,), (), "probabilities"),)
+            return (_columns(view, (two[0].name,), (), "probabilities"),)
     return ()
 
 
-def _summing(numeric: list[Column]) -> tuple[str, ...] | None:
-    """Find the columns whose rows sum to 1: all columns in [0, 1], all but one, or consecutive ones."""
-    unit = [c for c in numeric if in_unit(c.head) and c.head.size]
-    if len(unit) < 2 or len({c.head.size for c in unit}) > 1:  # arrays may differ in length
-        return None
-    # The usual case needs no copy of all first rows.
-    total = np.zeros(unit[0].head.size)
-    for column in unit:
-        total += column.head
-    if is_one(total) and not all(map(is_zero_one, unit)):
-        return tuple(c.name for c in unit)
-    heads = np.stack([c.head.astype(np.float64, copy=False) for c in unit], axis=1)
-    if len(unit) > 2 and (j := _superfluous(heads)) is not None:
-        return tuple(c.name for i, c in enumerate(unit) if i != j)
-    sums = np.concatenate([np.zeros((heads.shape[0], 1)), np.cumsum(heads, axis=1)], axis=1)
-    runs = [
-        (stop - start, start, stop)
-        for start in range(min(len(unit), 64))
-        for stop in {*range(start + 2, min(start + 64, len(unit)) + 1), len(unit)}
-        if stop - start >= 2 and is_one(sums[:, stop] - sums[:, start])
-    ]
-    if not runs:
-        return None
-    _, start, stop = max(runs)
-    return tuple(c.name for c in unit[start:stop])
+# Making `ScoreColumns`
 
 
-def _superfluous(heads: npt.NDArray[np.float64]) -> int | None:
-    """Index of the first column without which the rows of an (n, m) array sum to 1; None if there is none."""
-    total = heads.sum(axis=1, keepdims=True)
-    for start in range(0, heads.shape[1], _BLOCK):
-        fits = are_one(total - heads[:, start : start + _BLOCK])
-        if fits.any():
-            return start + int(fits.argmax())
-    return None
+def _columns(
+    view: TableView,
+    columns: tuple[str, ...],
+    names: tuple[str, ...],
+    kind: ScoreKind,
+    model: str = "",
+) -> ScoreColumns:
+    """Make the scores of one model from columns; the kind given in the options takes precedence."""
+    if len(set(names)) != len(names):
+        names = columns
+    return ScoreColumns(columns, names, view.options.kind_of_scores or kind, len(columns), model)
 
 
-def _indices(columns: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(str(j) for j in range(len(columns)))
+def array(view: TableView, column: Column) -> ScoreColumns:
+    """Make scores from a 2-D array or a column of lists."""
+    logits = plain(column.name) in column_names.LOGITS or "logit" in column.name.lower()
+    if plain(column.name) == "predictions" and "label_ids" in view.plain:
+        # Result of Trainer.predict of Hugging Face: the raw outputs of the model.
+        logits = not in_unit(column.head)
+    kind: ScoreKind = "logits" if logits else "probabilities"
+    width = column.width or 1
+    return ScoreColumns((column.name,), column.fields, view.options.kind_of_scores or kind, width)
+
+
+def class_names(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Class names from column names, without known words or those that all share; the names themselves if that fails."""
+    stripped = tuple(column_names.by_prefix(c)[0] for c in columns)
+    if all(stripped) and len(set(stripped)) == len(stripped):
+        return stripped
+    return without_common_words(columns)

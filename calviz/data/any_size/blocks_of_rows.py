@@ -39,7 +39,7 @@ from calviz.data.building import two_logits
 from calviz.data.format import Source, format_of
 from calviz.data.loaded import ReadingOptions
 from calviz.data.refusals import Problem, check_columns, error_of_file, unreadable, unusable
-from calviz.data.score_columns import ScoreColumns
+from calviz.data.roles import ScoreColumns
 
 if TYPE_CHECKING:
     import narwhals as nw

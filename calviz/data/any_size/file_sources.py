@@ -20,11 +20,12 @@ from calviz.core.limits import check_choice
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.core.row_columns import Factor
 from calviz.data import labels, refusals
-from calviz.data import score_columns as files
+from calviz.data import roles as column_roles
 from calviz.data.any_size.sums import probability_columns
+from calviz.data.column_names import is_score_name
 from calviz.data.csv_table import CsvTable, open_csv
 from calviz.data.format import SAMPLE_ROWS, Source
-from calviz.data.loaded import ReadingForMap, ReadingOptions, is_score_name, known_columns
+from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
 from calviz.data.questions import ArrowRows, columns_of
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
@@ -432,7 +433,10 @@ def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) 
 
 
 def _of_confidence(
-    table: ArrowRows, columns: files.Confidence, options: ReadingOptions, common: dict[str, Any]
+    table: ArrowRows,
+    columns: column_roles.Confidence,
+    options: ReadingOptions,
+    common: dict[str, Any],
 ) -> ProfileColumns:
     if isinstance(options, ReadingForMap) and not columns.log:
         return ProfileColumns(
@@ -451,7 +455,7 @@ def _of_confidence(
 
 def _of_scores(
     table: ArrowRows,
-    roles: files.ColumnRoles,
+    roles: column_roles.ColumnRoles,
     options: ReadingOptions,
     model: str | None,
     common: dict[str, Any],
@@ -478,7 +482,9 @@ def _of_scores(
     return ProfileColumns(label=label, scores=columns, classes=classes, class_names=names, **common)
 
 
-def _model(scores: Sequence[files.ScoreColumns], model: str | None) -> files.ScoreColumns:
+def _model(
+    scores: Sequence[column_roles.ScoreColumns], model: str | None
+) -> column_roles.ScoreColumns:
     by_model = {s.model: s for s in scores}
     if model is None and len(scores) == 1:
         return scores[0]
@@ -493,7 +499,7 @@ def _model(scores: Sequence[files.ScoreColumns], model: str | None) -> files.Sco
 
 
 def _classes_if_any(
-    table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingForMap
+    table: ArrowRows, label: str, scores: column_roles.ScoreColumns, k: int, options: ReadingForMap
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the same as `_classes`, also if there are no labels or they cannot be read."""
     named = options.class_names or scores.class_names
@@ -508,7 +514,7 @@ def _classes_if_any(
 
 
 def _classes(
-    table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingOptions
+    table: ArrowRows, label: str, scores: column_roles.ScoreColumns, k: int, options: ReadingOptions
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the value in the label column for each class, and the class names."""
     classes, names = _labelled_classes(table, label, scores, k, options)
@@ -518,7 +524,7 @@ def _classes(
 
 
 def _labelled_classes(
-    table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingOptions
+    table: ArrowRows, label: str, scores: column_roles.ScoreColumns, k: int, options: ReadingOptions
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the same in the order of the labels."""
     column = table[label]

@@ -17,18 +17,10 @@ import numpy.typing as npt
 from calviz.core.errors import Finding, InputError
 from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, check_expansion
 from calviz.core.row_columns import Factor
+from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.csv_table import open_csv
 from calviz.data.format import FORMATS, Column, Format, Source, Table
-from calviz.data.loaded import (
-    LABELS,
-    LOGITS,
-    PROBABILITIES,
-    SPLIT_WORDS,
-    Notice,
-    damaged,
-    plain,
-    short,
-)
+from calviz.data.loaded import Notice, damaged, short
 from calviz.data.numpy_files import (
     MAGIC,
     SPLIT,
