@@ -232,7 +232,7 @@ def apply(
     from calviz.comparison.fitting import apply_map, reading_for_map
     from calviz.data import read
     from calviz.data.any_size.file_sources import why_out_of_core
-    from calviz.data.loaded import (span)
+    from calviz.data.loaded import span
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
 
     several = len(sources) > 1 or bool(

@@ -269,7 +269,7 @@ def formats() -> None:
 
     from calviz.cli.command_group import cell, console
     from calviz.data.format import FORMATS
-    from calviz.data.loaded import (REPAIRS)
+    from calviz.data.loaded import REPAIRS
 
     out = console()
     formats = Table(box=None, header_style="bold", pad_edge=False)

@@ -28,7 +28,7 @@ from calviz.core.blocks import Stopped, available_cores, checkpoint, one_blas_th
 from calviz.core.entry_specs import UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import CalvizError, InputError, reason_of
 from calviz.core.predictions import Dataset
-from calviz.data.loaded import (EVAL_SPLITS, FIT_SPLITS, usual_split)
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
 from calviz.verdicts.analysis import evaluate
 
 # ---- Run experiments: every method is fitted on the calibration rows and judged on the evaluation rows.

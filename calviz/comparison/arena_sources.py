@@ -22,7 +22,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.row_columns import Factor
 from calviz.data import read
 from calviz.data.format import FORMATS, Source, format_of
-from calviz.data.loaded import (ReadingOptions)
+from calviz.data.loaded import ReadingOptions
 
 if TYPE_CHECKING:
     import numpy.typing as npt

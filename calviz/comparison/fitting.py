@@ -18,7 +18,7 @@ from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor
-from calviz.data.loaded import (ReadingForMap, ReadingOptions, classes_agree)
+from calviz.data.loaded import ReadingForMap, ReadingOptions, classes_agree
 from calviz.recalibrators.base import check_two_classes, load_map
 
 # ---- Fit a recalibrator on some rows and apply it to others.

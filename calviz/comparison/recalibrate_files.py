@@ -35,7 +35,7 @@ from calviz.data.any_size.file_sources import (
     scan,
 )
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample, sample_rows
-from calviz.data.loaded import (ReadingOptions)
+from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of
 from calviz.data.refusals import check_columns
 

@@ -15,7 +15,7 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme
 from calviz.core.predictions import Dataset, Predictions, check_dataset
 from calviz.core.words import counted, percent
-from calviz.data.loaded import (EVAL_SPLITS, FIT_SPLITS, usual_split)
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
 from calviz.sample.error_bars import RESAMPLES
 
 # ---- Random division of rows that keeps the class proportions, or whole clusters.

@@ -151,6 +151,7 @@ class _Builder:
             *layout.groups,
             *layout.numbers,
             *layout.kept,
+            layout.correct,
         )
         roles = (*roles, layout.cluster, layout.weight, layout.time)
         singles = {c for c in roles if c is not None}
@@ -178,7 +179,7 @@ class _Builder:
             decoded = self._labels(fetched, first, k)
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
-        keep = self._rows_to_keep(list(arrays), decoded.missing)
+        keep = self._rows_to_keep(list(arrays), decoded.missing | self._unknown(fetched))
         columns, groups = self._columns(fetched)
         names = self._class_names(first, k, decoded)
         models: dict[str, Dataset] = {}
@@ -215,7 +216,7 @@ class _Builder:
             for j in range(first.width)
         ]
         self._check_lengths(fetched, len(block), shown[0])
-        keep = self._rows_to_keep([scores], (np.array(decoded) < 0).any(axis=0))
+        keep = self._rows_to_keep([scores], np.any(np.array(decoded) < 0, axis=0, keepdims=False))
         columns, groups = self._columns(fetched)
         if keep is not None:
             scores, columns = scores[keep], rows_taken(columns, keep)
@@ -442,6 +443,18 @@ class _Builder:
                 remedy="save both for the same rows",
             )
 
+    def _unknown(self, fetched: Fetched) -> BoolArray:
+        """Mask of the rows of which the file does not say whether the prediction was right, shape (n,): their label is not known."""
+        column = self.layout.correct
+        if column is None:
+            return np.zeros(len(fetched.scores[0]), dtype=bool)
+        values = fetched.columns[column]
+        if isinstance(values, Factor):
+            blank = [labels.is_missing(level.strip()) for level in values.levels]
+            return np.array(blank, dtype=bool)[values.codes]
+        missing: BoolArray = np.isnan(np.asarray(values, dtype=np.float64).reshape(len(values)))
+        return missing
+
     # Rows and columns
 
     def _rows_to_keep(self, arrays: list[FloatArray], no_label: BoolArray) -> BoolArray | None:
@@ -453,7 +466,7 @@ class _Builder:
                     f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label",
                     row=row + 1,
                     line=self.table.line(row),
-                    column=self.layout.label,
+                    column=self.layout.label or self.layout.correct,
                     remedy="fill in the labels, or ask to leave out the rows",
                     repairs=(DROP_MISSING,),
                 )

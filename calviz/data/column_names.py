@@ -93,6 +93,12 @@ PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 EVENT = ("1", "positive")
 #: What it is called if it holds the probability that there is no event.
 NO_EVENT = ("0", "false", "no", "neg", "negative")
+#: Words before an event that turn it into its opposite, and words for outcomes without an event.
+NEGATIONS = frozenset(("no", "non", "not", "without"))
+NO_EVENT_WORDS = frozenset((
+    "survival", "survive", "survived", "surviving", "alive", "stay", "retention", "retained", "healthy", "benign", "good",
+    "nonevent", "noevent", "repaid", "legit", "legitimate", "safe",
+))  # fmt: skip
 
 #: Ending of the outcomes of complementary forecasts: prob1, prob2, prob1_outcome, prob2_outcome.
 OUTCOME = "_outcome"
@@ -104,16 +110,20 @@ SCORE_WORDS = frozenset((
     "confidence", "conf", "softmax", "posterior", "likelihood", "prediction", "predictions", "predicted", "risk", "forecast",
 ))  # fmt: skip
 LOGIT_WORDS = frozenset((
-    "logit", "logits", "logodds", "logprob", "logprobs", "loglik", "log", "margin", "raw", "decision",
+    "logit", "logits", "logodds", "logprob", "logprobs", "loglik", "log", "logp",
 ))  # fmt: skip
 #: Words of which one marks the true class.
 LABEL_WORDS = frozenset((
     "label", "target", "truth", "true", "actual", "observed", "obs", "gold", "response", "outcome", "class", "y", "orig",
 ))  # fmt: skip
+#: Words of which one marks the predicted class.
+PREDICTED_WORDS = frozenset((
+    "pred", "predict", "predicted", "prediction", "predictions", "guess", "yhat", "argmax", "scored", "estimate",
+))  # fmt: skip
 #: Words that rule the true class out.
-NO_LABEL_WORDS = frozenset((
-    "pred", "predict", "predicted", "prediction", "predictions", "guess", "yhat", "hat", "argmax", "decision", "scored",
-    "has", "flag", "fold", "split", "id", "index", "row", "rank", "threshold", "count", "n", "correct", "estimate",
+NO_LABEL_WORDS = PREDICTED_WORDS | frozenset((
+    "hat", "decision", "has", "flag", "fold", "split", "id", "index", "row", "rank", "threshold", "count", "n", "correct",
+    "previous", "last",
 ))  # fmt: skip
 
 #: Words for a split at the beginning or the end of the key of an array.
@@ -140,13 +150,15 @@ def by_prefix(name: str) -> tuple[str, str]:
 def is_of_first_class(name: str, classes: tuple[str, ...]) -> bool:
     """Whether the only score column is that of the first of two classes: it has its name, or that of no event.
 
-    >>> is_of_first_class("no", ("no", "yes")), is_of_first_class("0", ("no", "yes"))
+    >>> is_of_first_class("no", ("no", "yes")), is_of_first_class("no_event", ("0", "1"))
     (True, True)
     >>> is_of_first_class("yes", ("no", "yes")), is_of_first_class("0", ("1", "0"))
     (False, False)
     """
     word, (first, second) = name.casefold(), (c.casefold() for c in classes)
-    return word != second and (word == first or word in NO_EVENT)
+    parts = words(name)
+    negated = len(parts) > 1 and parts[0] in NEGATIONS
+    return word != second and (word == first or word in NO_EVENT or negated)
 
 
 @lru_cache(maxsize=1 << 12)

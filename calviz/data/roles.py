@@ -8,6 +8,7 @@ from typing import Literal
 from calviz.core.errors import Finding, Severity
 from calviz.data import column_names
 from calviz.data.column_names import is_of_first_class
+from calviz.data.evidence import is_label_like
 from calviz.data.format import Column, Table
 from calviz.data.loaded import Notice, ReadingOptions
 
@@ -60,6 +61,41 @@ class Confidence:
     log: bool = False
 
 
+@dataclass
+class Found:
+    """The scores of all models or the confidence, and what says which class is true.
+
+    Attributes
+    ----------
+    scores : tuple of ScoreColumns
+    confidence : Confidence or None
+    label : str or None
+    one_hot : tuple of str
+        The 0/1 columns of the classes, in the order of the scores.
+    multilabel : bool
+        Whether each class has a label of its own.
+    correct : str or None
+        A column that is missing where the label is not known.
+    """
+
+    scores: tuple[ScoreColumns, ...] = ()
+    confidence: Confidence | None = None
+    label: str | None = None
+    one_hot: tuple[str, ...] = ()
+    multilabel: bool = False
+    correct: str | None = None
+
+    @property
+    def used(self) -> set[str]:
+        """The columns that have a role."""
+        columns = {c for s in self.scores for c in (*s.columns, *s.logits)}
+        columns |= {c for c in (self.label, self.correct, *self.one_hot) if c}
+        if self.confidence is not None:
+            roles = (self.confidence.score, self.confidence.correct, self.confidence.predicted)
+            columns |= {c for c in roles if c is not None}
+        return columns
+
+
 @dataclass(frozen=True)
 class ColumnRoles:
     """The role of every column; `numbers` are carried along with the scores, `unused` ones hold too many distinct fractions to slice by.
@@ -72,6 +108,7 @@ class ColumnRoles:
     label: str | None = None
     one_hot: tuple[str, ...] = ()
     multilabel: bool = False
+    correct: str | None = None
     split: str | None = None
     id: str | None = None
     groups: tuple[str, ...] = ()
@@ -105,6 +142,20 @@ class TableView:
         """The first column with one of the names (in order of preference) that is not taken."""
         candidates = (self.plain.get(name) for name in names)
         return next((c for c in candidates if c is not None and c not in taken), None)
+
+    def predicted(self, taken: set[str]) -> str | None:
+        """The column with the predicted class: by its name, or the only one with a word for predictions."""
+        named = self.named(column_names.PREDICTED, taken)
+        if named is not None and is_label_like(self.table[named]):
+            return named
+        worded = [
+            c.name
+            for c in self.table.columns
+            if c.name not in taken
+            and is_label_like(c)
+            and {*column_names.words(c.name)} & column_names.PREDICTED_WORDS
+        ]
+        return worded[0] if len(worded) == 1 else None
 
     def numeric(self, taken: set[str]) -> list[Column]:
         """Numeric columns with one value per row that are not taken."""

@@ -15,18 +15,18 @@ from calviz.data.class_blocks import (
 )
 from calviz.data.column_names import plain
 from calviz.data.evidence import (
-    CLEAR,
     FEWEST_ROWS,
     event,
-    follows,
     in_unit,
     is_label_like,
     is_zero_one,
+    keys,
     levels,
     sum_to_one,
     summing,
 )
 from calviz.data.format import Column
+from calviz.data.labels import class_key
 from calviz.data.loaded import Notice, known_columns, span
 from calviz.data.roles import ScoreColumns, ScoreKind, TableView
 
@@ -184,7 +184,7 @@ def named_by_labels(
         logits if view.options.kind_of_scores == "logits" and logits else probabilities or logits
     )
     used, *others = preferred
-    plainly_named = by_known_words(used.columns)
+    plainly_named = tuple(column_names.by_prefix(c)[0] for c in used.columns) == used.class_names
     if others and not plainly_named and used.kind == "probabilities":
         models = without_common_words([_around(block) for block in preferred])
         order = [{c: j for j, c in enumerate(b.labels)} for b in preferred]
@@ -236,7 +236,9 @@ def _usable(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> Sc
                 block = further_of(block, all_summing)
         elif not plainly and not (unit and not any(block.around)):
             return None
-    scores = _columns(view, block.columns, block.classes, kind or "probabilities")
+    # Labels may also be written as the whole names of the columns.
+    classes = block.classes if any(block.around) else class_names(block.columns)
+    scores = _columns(view, block.columns, classes, kind or "probabilities")
     return replace(scores, labels=block.labels)
 
 
@@ -329,14 +331,11 @@ def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -
     scores = [view.table[name] for name in columns]
     if found is None or sum_to_one(scores) or not all(in_unit(c.head) for c in scores):
         return
-    names = without_common_words(columns)
-    if len(columns) == 2 and {*names} in ({"0", "1"}, {"1", "2"}):
-        return  # two classes by number
-    hit, known = found
-    if len(hit) >= FEWEST_ROWS:
-        clear = [follows(c.head[known].astype(float), hit[known]) for c in scores]
-        if not all(abs(z) > CLEAR for z in clear):
-            return
+    numbers = {class_key(name) for name in without_common_words(columns)}
+    if numbers == {*keys(view.table[label])} - {None}:
+        return  # classes by number
+    if len(found[0]) < FEWEST_ROWS:
+        return
     listed = ", ".join(f"'{name}'" for name in columns[:5])
     raise InputError(
         f"each of {listed} may be the probability of the event: their rows do not sum to 1, so they are "
@@ -381,10 +380,26 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
             if match is None or column.type != "number" or _is_outcome(view, column):
                 continue
             is_logit = kind == "logits" and "logit" in column.name.lower()
+            if _complement(column, candidates) is not None:
+                return None  # two classes
             if is_logit or in_unit(column.head):
                 declared = "logits" if kind == "logits" else "probabilities"
                 return _columns(view, (column.name,), (match["name"],), declared)
     return None
+
+
+def _complement(column: Column, others: Sequence[Column]) -> Column | None:
+    """The column that is one minus another, with the same words around a class."""
+    return next(
+        (
+            c
+            for c in others
+            if c is not column
+            and sum_to_one([column, c])
+            and without_common_words([column.name, c.name]) != (column.name, c.name)
+        ),
+        None,
+    )
 
 
 def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:
@@ -394,6 +409,9 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     if len(arrays) == 1:
         return (array(view, arrays[0]),)
     columns = summing(numeric)
+    one = _only_with_words(numeric)
+    if columns is not None and one is not None and one not in columns:
+        return (_columns(view, (one,), (), "probabilities"),)
     if columns is not None:
         names = class_names(columns) if view.table.named else tuple(map(str, range(len(columns))))
         return (_columns(view, columns, names, "probabilities"),)
@@ -420,6 +438,18 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
         if label is not None and len(two) == 1:
             return (_columns(view, (two[0].name,), (), "probabilities"),)
     return ()
+
+
+def _only_with_words(numeric: Sequence[Column]) -> str | None:
+    """The only column of fractions whose name has a word for scores."""
+    found = [
+        c.name
+        for c in numeric
+        if c.type == "number"
+        and in_unit(c.head)
+        and {*column_names.words(c.name)} & column_names.SCORE_WORDS
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 # Making `ScoreColumns`

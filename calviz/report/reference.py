@@ -10,7 +10,7 @@ from calviz.core.entry_specs import CHECKS, RECALIBRATORS
 from calviz.core.errors import OptionError
 from calviz.core.metric_spec import DIRECTION_WORDS, METRICS, Direction, Parameter
 from calviz.core.words import capitalised, range_end
-from calviz.data.loaded import (Notice)
+from calviz.data.loaded import Notice
 from calviz.report.glossary import GLOSSARY, LIMITS, QUESTIONS
 
 # ---- One entry per metric, recalibrator and check, from their registries.

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from calviz.core.entry_specs import CHECKS
-from calviz.data.loaded import (Notice)
+from calviz.data.loaded import Notice
 
 ROOT = Path(__file__).parents[2]
 CODE = re.compile(r"(CAL|DATA)\d{3}")

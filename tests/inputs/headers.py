@@ -313,7 +313,7 @@ def _ordered(names: Sequence[str], order: str, rng: np.random.Generator) -> list
 
 def _free(name: str, taken: set[str]) -> str:
     """The name, or another one if a class already has it."""
-    others = ("truth", "observed_class", "model_output", "decision_made")
+    others = ("given_class", "model_class", "model_output", "decision_made")
     folded = {t.casefold() for t in taken}
     found = next(n for n in (name, *others) if n.casefold() not in folded)
     taken.add(found)

@@ -24,6 +24,7 @@ from calviz.data import roles as column_roles
 from calviz.data.any_size.sums import probability_columns
 from calviz.data.column_names import is_score_name
 from calviz.data.csv_table import CsvTable, open_csv
+from calviz.data.evidence import keys
 from calviz.data.format import SAMPLE_ROWS, Source
 from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
 from calviz.data.questions import ArrowRows, columns_of
@@ -461,6 +462,17 @@ def _of_scores(
     common: dict[str, Any],
 ) -> ProfileColumns:
     scores = _model(roles.scores, model)
+    if roles.multilabel:
+        raise InputError(
+            "rows have none or several of the labels, and a profile needs one label per row",
+            remedy="name one of them and its scores (label=, scores=)",
+        )
+    if roles.correct is not None and None in keys(table[roles.correct]):
+        raise InputError(
+            "rows without it have no known label, and a profile cannot leave them out",
+            column=roles.correct,
+            remedy="leave them out of the file",
+        )
     if scores.width > 1 and len(scores.columns) == 1:
         raise InputError(
             "a profile is made of one column per class, and this is a column of lists",
@@ -530,6 +542,10 @@ def _labelled_classes(
     column = table[label]
     names = options.class_names or scores.class_names
     base = options.label_base
+    if scores.labels and column.type == "boolean":
+        return tuple(labels.class_key(text) in ("true", "1") for text in scores.labels), names
+    if scores.labels and column.numeric:
+        return tuple(labels.whole(text) for text in scores.labels), names
     if column.type == "boolean" and k == 2:
         return (False, True), names if len(names) == k else ("0", "1")
     values = table.fetch((), [label]).columns[label]
@@ -545,6 +561,7 @@ def _labelled_classes(
         base=base,
         name=label,
         line=lambda _: None,
+        class_labels=scores.labels,
     )
     if decoded.form == "-1 and +1":
         return (-1, 1), decoded.class_names

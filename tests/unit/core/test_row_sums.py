@@ -10,7 +10,7 @@ from calviz.core.errors import InputError
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import RowsInRange, checked_row_sums, row_sums
 from calviz.data import read
-from calviz.data.loaded import (ReadingOptions)
+from calviz.data.loaded import ReadingOptions
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -13,7 +13,7 @@ import calviz
 from calviz.comparison import recalibrate_files as apply_to_files_module
 from calviz.comparison.recalibrate_files import apply_to_files
 from calviz.core.errors import InputError
-from calviz.data.loaded import (ReadingOptions)
+from calviz.data.loaded import ReadingOptions
 from tests.inputs.command_line import run
 from tests.inputs.simulated import softmax
 

@@ -1,0 +1,459 @@
+"""The column with the true class: found by its name, by its values, or one column per class; and which label is which score column's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.errors import InputError, Reading
+from calviz.data import column_names
+from calviz.data.class_blocks import blocks_named_by, without_common_words
+from calviz.data.column_names import plain
+from calviz.data.evidence import (
+    CLEAR,
+    FEWEST_ROWS,
+    arg_max,
+    clearer,
+    follows,
+    in_unit,
+    is_label_like,
+    is_zero_one,
+    keys,
+    levels,
+    share_equal,
+    sum_to_one,
+)
+from calviz.data.format import Column
+from calviz.data.labels import class_key, event_of, whole
+from calviz.data.loaded import Notice, ReadingForMap, short, span
+from calviz.data.roles import Found, ScoreColumns, TableView
+from calviz.data.score_columns import named_by_labels
+
+#: With more columns than this that may be the label, the header is not searched for the values of each.
+_MOST_CANDIDATES = 50
+
+
+def named_label(view: TableView, taken: set[str]) -> str | None:
+    """The column that is called like a label, or that records an event."""
+    if view.options.label is not None:
+        return view.options.label
+    if not view.table.named:
+        return None
+    found = [view.named((name,), taken) for name in column_names.LABELS]
+    columns = [view.table[name] for name in found if name is not None]
+    named = next((c for c in columns if is_label_like(c) or c.width is not None), None)
+    if named is not None and named.type != "other":
+        return named.name
+    event_column = view.named(column_names.EVENTS, taken)
+    if event_column is not None and is_zero_one(view.table[event_column]):
+        text = f"the column '{short(event_column)}' is taken as the label"
+        view.note(Notice.LABEL_COLUMN, "info", text)
+        return event_column
+    return None
+
+
+def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
+    """Find columns that are named after the values of a column, which is then the label."""
+    predictions = {view.plain[n] for n in column_names.PREDICTED if n in view.plain}
+    candidates = [
+        c
+        for c in view.table.columns
+        if c.name not in taken | predictions and is_label_like(c) and view.table.named
+    ]
+    found: list[tuple[Column, tuple[ScoreColumns, ...]]] = []
+    for column in candidates[:_MOST_CANDIDATES]:
+        notices = len(view.notices)
+        scores = named_by_labels(view, taken, column.name)
+        del view.notices[notices:]
+        if scores and _may_be_true_class(view, column, scores[0]):
+            found.append((column, scores))
+    texts = [(c, s) for c, s in found if c.type == "text"]
+    called = [(c, s) for c, s in found if {*column_names.words(c.name)} & column_names.LABEL_WORDS]
+    for some in (called, texts, found):
+        if len(some) == 1:
+            column, scores = some[0]
+            scores = named_by_labels(view, taken, column.name)
+            if not _kept_by_name(column.name):
+                text = f"the column '{short(column.name)}' is taken as the label: the score columns are named after its values"
+                view.note(Notice.LABEL_COLUMN, "info", text)
+            return Found(scores, label=column.name)
+        if len(some) > 1:
+            raise _several_labels(
+                view,
+                [c.name for c, _ in some],
+                f"the score columns '{span(some[0][1][0].columns)}' are named after the values of several columns",
+            )
+    return None
+
+
+def _kept_by_name(name: str) -> bool:
+    return plain(name) in column_names.LABELS
+
+
+def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool:
+    """Whether a column that nobody calls a label may be one: it follows the scores, but is not just the class of the largest."""
+    words = {*column_names.words(column.name)}
+    if words & column_names.NO_LABEL_WORDS:
+        return False
+    best = arg_max([view.table[c] for c in scores.columns], scores.labels or scores.class_names)
+    truth = np.array(
+        [class_key(str(v)) if v is not None else None for v in keys(column)], dtype=object
+    )
+    right = share_equal(best, truth)
+    if right == 1:
+        return False
+    if words & column_names.LABEL_WORDS:
+        return True
+    rows = max(len(truth), 1)
+    if rows < FEWEST_ROWS:
+        return column.type == "text"
+    chance = max(np.mean(best == name) * np.mean(truth == name) for name in {*truth} - {None})
+    return (column.type == "text" and right < 1) or CLEAR * np.sqrt(
+        0.25 / rows
+    ) + chance < right < 1
+
+
+def _several_labels(view: TableView, names: Sequence[str], what: str) -> InputError:
+    return InputError(
+        f"{what}: {', '.join(short(name) for name in names[:10])}",
+        remedy="say which one is the label",
+        readings=[Reading(f"'{short(name)}' is the label", {"label": name}) for name in names[:3]],
+    )
+
+
+def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]) -> str | None:
+    """Find the column with the true class: by its name, or as the only candidate; None if a map does not need one."""
+    optional = isinstance(view.options, ReadingForMap)
+    named = view.named(column_names.LABELS, used) if view.table.named else None
+    if named is not None and view.table[named].type == "other":
+        if optional:
+            return None
+        raise InputError(f"cannot be the label: {view.table[named].note}", column=named)
+    if named is not None:
+        return named
+    event_column = view.named(column_names.EVENTS, used) if view.table.named else None
+    if event_column is not None and scores[0].width <= 2 and is_zero_one(view.table[event_column]):
+        text = f"the column '{short(event_column)}' is taken as the label"
+        view.note(Notice.LABEL_COLUMN, "info", text)
+        return event_column
+    if optional and view.table.named:
+        return None
+    not_labels = (*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS)
+    free = [
+        c
+        for c in view.table.columns
+        if c.name not in used
+        and c.type != "other"
+        and (c.width is None or c.width == scores[0].width)
+        and plain(c.name) not in not_labels
+    ]
+    classes = {class_key(name) for name in scores[0].class_names}
+    fitting = [
+        c
+        for c in free
+        if c.type == "text" and levels(c) and {class_key(v) for v in levels(c)} <= classes
+    ]
+    whole_numbers = [c for c in free if is_label_like(c)]
+    called = [
+        c
+        for c in whole_numbers
+        if {*column_names.words(c.name)} & column_names.LABEL_WORDS
+        and not {*column_names.words(c.name)} & column_names.NO_LABEL_WORDS
+    ]
+    only_whole = whole_numbers if len(whole_numbers) == 1 or not view.table.named else []
+    for candidates in (fitting, called, only_whole, free):
+        if len(candidates) == 1 or (candidates and not view.table.named):
+            column = candidates[-1] if not view.table.named else candidates[0]
+            if view.table.named and not _can_be_label(column, scores[0]):
+                break
+            where = _where(view, column.name)
+            view.note(Notice.LABEL_COLUMN, "info", f"{where} taken as the label")
+            return column.name
+    if optional:
+        return None
+    plural = "s" if scores[0].width != 1 else ""
+    word = "probability" if scores[0].kind == "probabilities" else "logit"
+    what = f"{scores[0].width:,} {word} column{plural} found"
+    possible = [c for c in free if _can_be_label(c, scores[0])]
+    if not possible:
+        near = [
+            f"'{short(c.name)}' has {len(levels(c)):,} values" for c in free if is_label_like(c)
+        ]
+        stops = f" ({', '.join(near[:3])})" if near else ""
+        raise InputError(
+            f"there is no label column: {what}, but nothing to compare them with{stops}",
+            remedy="add a column 'label' with the true class",
+        )
+    raise _several_labels(
+        view,
+        [c.name for c in possible],
+        f"there is no column called 'label' ({what}), and several could be it",
+    )
+
+
+def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
+    """Whether the values may be classes: not more of them than there are, and no fractions."""
+    if column.width is not None:
+        return True
+    return is_label_like(column) and len(levels(column)) <= max(2, scores.width)
+
+
+def _where(view: TableView, name: str) -> str:
+    if view.table.named:
+        return f"the column '{short(name)}' is"
+    place = view.table.places[name]
+    if place == 0:
+        return "the first column is"
+    return "the last column is" if place == len(view.table.names) - 1 else f"{name} is"
+
+
+# One label per class: one-hot, or several labels
+
+
+def with_one_hot(view: TableView, found: Found, taken: set[str]) -> Found:
+    """Find the 0/1 columns that belong to the score columns, one each: one-hot labels, or several labels, of which each row has any number."""
+    first = found.scores[0]
+    if len(first.columns) != first.width:
+        return found
+    zero_one = [
+        c
+        for c in view.table.columns
+        if c.name not in taken | found.used - {found.label} and is_zero_one(c)
+    ]
+    if first.width == 1:
+        ends = (f"{first.columns[0]}{ending}" for ending in column_names.OUTCOME_ENDINGS)
+        plain_ends = {plain(end) for end in ends} | {f"y_{plain(n)}" for n in first.class_names}
+        outcome = next(
+            (c.name for c in zero_one if plain(c.name) in plain_ends and c.name != found.label),
+            None,
+        )
+        if outcome is not None and (found.label is None or not view.options.label):
+            return replace(found, label=None, one_hot=(outcome,))
+        return found
+    if found.label is not None and found.label not in {c.name for c in zero_one}:
+        return found
+    names = [c.name for c in zero_one]
+    columns = _outcomes_of(first, names) or next(
+        (
+            tuple(dict(zip(b.labels, b.columns, strict=True))[c] for c in first.class_names)
+            for b in blocks_named_by(first.class_names, names)
+        ),
+        (),
+    )
+    if len(columns) != first.width:
+        return found
+    if len(columns) == 2 and all(c.endswith(column_names.OUTCOME) for c in columns):
+        # Two complementary forecasts of one event: the first one counts.
+        view.note(
+            Notice.COMPLEMENT,
+            "info",
+            f"'{short(first.columns[0])}' is taken as P(class 1), with its outcome '{short(columns[0])}'; "
+            f"'{short(first.columns[1])}' is its complement",
+        )
+        one = ScoreColumns((first.columns[0],), (), first.kind, 1, first.model)
+        return replace(found, scores=(one, *found.scores[1:]), label=None, one_hot=(columns[0],))
+    return _with_columns_of_labels(view, found, columns)
+
+
+def _with_columns_of_labels(view: TableView, found: Found, columns: tuple[str, ...]) -> Found:
+    """Take columns of 0 and 1 as one-hot labels, or as labels of their own if rows have none or several."""
+    first = found.scores[0]
+    labels = np.stack([view.table[c].head.astype(float) for c in columns], axis=1)
+    is_distribution = first.kind == "probabilities" and sum_to_one(
+        [view.table[c] for c in first.columns]
+    )
+    several = _are_several(labels) and not is_distribution
+    if several:
+        _note_multilabel(view, first.class_names)
+    return replace(found, label=None, one_hot=columns, multilabel=several)
+
+
+def with_labels_of_their_own(view: TableView, taken: set[str]) -> Found | None:
+    """Find columns of 0 and 1, and as many score columns that are named after them."""
+    if not view.table.named or view.options.label is not None:
+        return None
+    zero_one = [c.name for c in view.table.columns if c.name not in taken and is_zero_one(c)]
+    fractions = [
+        c.name
+        for c in view.numeric(taken)
+        if c.type == "number" and c.name not in zero_one and in_unit(c.head)
+    ]
+    for names in (zero_one, without_common_words(zero_one) if len(zero_one) > 1 else ()):
+        for block in blocks_named_by(names, fractions):
+            place = dict(zip(names, zero_one, strict=True))
+            scores = ScoreColumns(
+                block.columns,
+                block.labels,
+                view.options.kind_of_scores or "probabilities",
+                len(block.columns),
+            )
+            columns = tuple(place[name] for name in block.labels)
+            return _with_columns_of_labels(view, Found((scores,)), columns)
+    return None
+
+
+def _outcomes_of(scores: ScoreColumns, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns that are called like the score columns, with the same ending (prob1 and prob1_outcome)."""
+    by_plain = {plain(name): name for name in names}
+    for ending in column_names.OUTCOME_ENDINGS:
+        wanted = [plain(f"{column}{ending}") for column in scores.columns]
+        if all(name in by_plain for name in wanted):
+            return tuple(by_plain[name] for name in wanted)
+    return ()
+
+
+def with_label_array(view: TableView, found: Found) -> Found:
+    """See whether a 2-D label holds several labels per row."""
+    column = None if found.label is None else view.table[found.label]
+    if column is None or (column.width or 1) < 2 or not found.scores or not column.numeric:
+        return found
+    first = found.scores[0]
+    scores = view.table[first.columns[0]]
+    heads = scores.head if first.width > 1 and len(first.columns) == 1 else None
+    if heads is None or heads.ndim != 2 or column.head.ndim != 2 or column.width != first.width:
+        return found
+    sums = np.nansum(heads.astype(float), axis=1)
+    is_distribution = first.kind == "probabilities" and bool((np.abs(sums - 1) < 0.02).mean() > 0.9)
+    if not np.isin(column.head, (0, 1)).all() or is_distribution or not _are_several(column.head):
+        return found
+    _note_multilabel(view, first.class_names or tuple(map(str, range(first.width))))
+    return replace(found, multilabel=True)
+
+
+def _are_several(labels: npt.NDArray[Any]) -> bool:
+    """Whether 0/1 labels, shape (n, K), are none or several of the classes in some rows."""
+    return bool((np.nansum(labels.astype(float), axis=1) != 1).any())
+
+
+def _note_multilabel(view: TableView, names: Sequence[str]) -> None:
+    text = f"multi-label: rows have none or several of the {len(names)} labels, so each label is a model of its own with two classes"
+    view.note(Notice.LABEL_VALUES, "info", text)
+
+
+# Which label belongs to which score column
+
+
+def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> ScoreColumns:
+    """Say how the label spells the class of each column, where neither names nor positions do."""
+    if label is None or scores.width < 2 or view.options.class_names or view.table.class_names:
+        return replace(scores, labels=())
+    column = view.table[label]
+    if column.width is not None or len(scores.columns) != scores.width:
+        return replace(scores, labels=())
+    names = [class_key(name) for name in scores.class_names]
+    if scores.labels:
+        # Labels that are the names need no table, and are read faster without one.
+        alike = scores.labels == scores.class_names and (
+            column.type == "text" or [*scores.labels] == names
+        )
+        return replace(scores, labels=() if alike else scores.labels)
+    values = {v for v in keys(column) if v is not None}
+    if not values or values <= {*names} or view.options.label_base is not None:
+        return scores
+    numbers = [whole(v) for v in values]
+    k = scores.width
+    if None not in numbers:
+        base = 1 if min(numbers) == 1 and max(numbers) == k else 0  # type: ignore[type-var]
+        if base == 0 and not all(0 <= n < k for n in numbers):  # type: ignore[operator]
+            return scores if values != {"-1", "1"} else _by_polarity(scores, names, values)
+        counted = [str(j + base) for j in range(k)]
+        if k == 2 and event_of(names) is not None and len({*names}) == 2:
+            return _by_polarity(scores, names, {*counted})
+        if (
+            None not in [whole(name) for name in names]
+            and not column_names.by_prefix(scores.columns[0])[0]
+        ):
+            # Numbers that are not those of the label would be taken for them.
+            scores = replace(scores, class_names=scores.columns)
+        order = counted if view.options.scores else _counted(view, scores, column, counted)
+        if base == 1:
+            text = f"the labels of '{short(label)}' count the classes from 1"
+            view.note(Notice.LABEL_VALUES, "info", text)
+        return replace(scores, labels=tuple(order)) if base or order != counted else scores
+    if k == 2 and event_of(values) is not None:
+        if event_of(names) is None:
+            _ask_if_reversed(view, scores, column, values)
+        return _by_polarity(scores, names, values)
+    return scores
+
+
+def _by_polarity(scores: ScoreColumns, names: Sequence[str], values: set[str]) -> ScoreColumns:
+    """Match the event of the label to the column that is called like one; the second column otherwise."""
+    happened = event_of(values)
+    if happened is None or len(values) != 2:
+        return scores
+    (other,) = values - {happened}
+    event_name = event_of(names)
+    if event_name == names[0] and names[0] != names[1]:
+        return replace(scores, labels=(happened, other))
+    return scores
+
+
+def _counted(view: TableView, scores: ScoreColumns, label: Column, counted: list[str]) -> list[str]:
+    """The number of each class in the label: its position, or its position in the alphabet, whichever the labels follow."""
+    names = scores.class_names
+    rank = {name: j for j, name in enumerate(sorted(names))}
+    alphabet = [counted[rank[name]] for name in names]
+    if alphabet == counted:
+        if len(counted) == 2:
+            _ask_if_reversed(view, scores, label, {*counted})
+        return counted
+    columns = [view.table[c] for c in scores.columns]
+    z = clearer(columns, keys(label), counted, alphabet)
+    order = alphabet if z < 0 else counted
+    if len(label.head) >= FEWEST_ROWS and (
+        abs(z) < CLEAR or not _all_follow(columns, label, order)
+    ):
+        raise InputError(
+            f"nothing says which class each number in '{short(label.name)}' is: the order of the columns and that "
+            "of the alphabet differ",
+            remedy="choose",
+            readings=[
+                Reading(f"{counted[0]} is '{short(one[0])}'", {"scores": one})
+                for one in (
+                    scores.columns,
+                    tuple(c for _, c in sorted(zip(names, scores.columns, strict=True))),
+                )
+            ],
+        )
+    if len(label.head) >= FEWEST_ROWS:
+        way = "in alphabetical order" if z < 0 else "in the order of the columns"
+        text = f"the numbers in '{short(label.name)}' are read as classes {way}, which the scores follow"
+        view.note(Notice.LABEL_VALUES, "info", text)
+    return order
+
+
+def _all_follow(columns: Sequence[Column], label: Column, order: Sequence[str]) -> bool:
+    """Whether no class has smaller scores where it is true than elsewhere."""
+    values = keys(label)
+    hits = [np.array(values == number, dtype=bool) for number in order]
+    return all(
+        follows(c.head.astype(np.float64), hit) > -CLEAR / 2
+        for c, hit in zip(columns, hits, strict=True)
+    )
+
+
+def _ask_if_reversed(
+    view: TableView, scores: ScoreColumns, label: Column, values: set[str]
+) -> None:
+    """Ask which of two columns is of the event if only their order says so, and the labels say the opposite."""
+    happened = event_of(values)
+    if happened is None or len(values) != 2 or view.options.scores:
+        return
+    hit = np.array(keys(label) == happened, dtype=bool)
+    first, second = scores.columns
+    if follows(view.table[second].head.astype(np.float64), hit) > -CLEAR:
+        return
+    raise InputError(
+        f"nothing says whether '{short(first)}' or '{short(second)}' is the probability of '{happened}' in "
+        f"'{short(label.name)}', and the labels follow the first",
+        remedy="choose",
+        readings=[
+            Reading(f"'{short(event)}' is of '{happened}'", {"scores": (other, event)})
+            for other, event in ((second, first), (first, second))
+        ],
+    )

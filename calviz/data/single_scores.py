@@ -1,0 +1,314 @@
+"""A single score: the probability of the event, or the confidence that the prediction is right."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calviz.core.errors import InputError, Reading
+from calviz.data import column_names
+from calviz.data.column_names import plain
+from calviz.data.evidence import (
+    BELOW_CHANCE,
+    FEWEST_ROWS,
+    NEARLY_ALL,
+    event,
+    in_unit,
+    is_label_like,
+    is_zero_one,
+    keys,
+    levels,
+    share_equal,
+)
+from calviz.data.format import Column
+from calviz.data.labels import class_key, event_of
+from calviz.data.loaded import Notice, ReadingForMap, short
+from calviz.data.roles import Confidence, Found, ScoreColumns, TableView
+from calviz.data.score_columns import by_values, single_by_name
+
+#: With more columns than this, the label is not looked for by what the prediction says of it.
+_MOST_CANDIDATES = 50
+
+
+def single_score(view: TableView, taken: set[str], label: str | None) -> Found:
+    """Return a single score, as the probability of the event or as the confidence of the prediction, whichever the values support.
+
+    Raises
+    ------
+    InputError
+        If there is no score, or if it can be neither for sure.
+    """
+    kind = view.options.kind
+    confidence = None if view.options.kind_of_scores else _confidence(view, taken, label)
+    if confidence is not None:
+        truth = label or _label_by_correct(view, taken, confidence)
+        if kind is None and truth is not None and _is_of_event(view, confidence, truth):
+            score = single_by_name(view, {*taken, confidence.correct or ""}, truth)
+            if score is None or score.columns[0] != confidence.score:
+                score = ScoreColumns((confidence.score,), (), "probabilities", 1)
+            return Found((score,), label=truth, correct=confidence.correct)
+        return Found(confidence=confidence, label=_true_class(view, taken, confidence, truth))
+    if kind == "confidence":
+        raise InputError(
+            "there is no confidence with something that says whether the prediction was right",
+            remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
+        )
+    if (top := _top_of_pipeline(view, taken)) is not None:
+        return Found(confidence=top, label=_true_class(view, taken, top, None))
+    score = single_by_name(view, taken, label)
+    scores = (score,) if score is not None else by_values(view, taken, label)
+    if not scores:
+        raise no_scores(view, taken)
+    if label is not None and len(scores) == 1:
+        _ask_if_of_no_event(view, scores[0], label)
+    return Found(scores, label=label)
+
+
+def _ask_if_of_no_event(view: TableView, score: ScoreColumns, label: str) -> None:
+    """Ask if a score is called like the opposite of the event that the label records, such as survival beside died."""
+    if score.width > 1 or view.options.class_names or plain(label) not in column_names.EVENTS:
+        return
+    if not {*column_names.words(score.columns[0])} & column_names.NO_EVENT_WORDS:
+        return
+    if not is_zero_one(view.table[label]):
+        return
+    raise InputError(
+        f"'{short(score.columns[0])}' sounds like the opposite of the event in '{short(label)}'",
+        remedy="say what it is",
+        readings=[
+            Reading("the probability that there is no event", {"class_names": ("1", "0")}),
+            Reading("the probability of the event", {"class_names": ("0", "1")}),
+        ],
+    )
+
+
+def _confidence(view: TableView, taken: set[str], label: str | None) -> Confidence | None:
+    """The column that may be the confidence of a prediction, if something may say whether that was right."""
+    correct = _correct_column(view, taken)
+    predicted = view.predicted({*taken, label or "", correct or ""})
+    others = {*taken, predicted or "", correct or "", label or ""}
+    score = view.named(column_names.CONFIDENCES, others)
+    if score is None and (correct is not None or (predicted is not None and label is not None)):
+        score = next((n for n in _fractions(view, others, column_names.PROBABILITIES)), None)
+    log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
+    if score is None or not view.table[score].numeric or view.table[score].width is not None:
+        return None
+    known = correct is not None or (predicted is not None and label is not None)
+    if not known and not isinstance(view.options, ReadingForMap):
+        return None
+    return Confidence(score, correct=correct, predicted=predicted, log=log)
+
+
+def _fractions(view: TableView, taken: set[str], names: tuple[str, ...]) -> list[str]:
+    """The columns of fractions with one of the names, or else the only one with a word for scores."""
+    found = [view.named((name,), taken) for name in names]
+    named = [n for n in found if n is not None and view.table[n].type == "number"]
+    worded = [
+        c.name
+        for c in view.numeric(taken)
+        if c.type == "number"
+        and in_unit(c.head)
+        and {*column_names.words(c.name)} & column_names.SCORE_WORDS
+    ]
+    return named or (worded if len(worded) == 1 else [])
+
+
+def _correct_column(view: TableView, taken: set[str]) -> str | None:
+    """The column that says whether each prediction was right; one that holds classes is none."""
+    name = view.named(column_names.CORRECTS, taken)
+    if name is None or view.table[name].width is not None:
+        return None
+    column = view.table[name]
+    values = {class_key(v) for v in levels(column)}
+    return name if is_zero_one(column) or (len(values) <= 2 and event_of(values)) else None
+
+
+def _label_by_correct(view: TableView, taken: set[str], confidence: Confidence) -> str | None:
+    """The column that equals the prediction where, and only where, that was right."""
+    if confidence.correct is None or confidence.predicted is None:
+        return None
+    right = event(view.table[confidence.correct])
+    predicted = keys(view.table[confidence.predicted])
+    if right is None:
+        return None
+    said = np.array(
+        [hit if known else None for hit, known in zip(*right, strict=True)], dtype=object
+    )
+    fits = []
+    for column in view.table.columns[:_MOST_CANDIDATES]:
+        roles = (confidence.correct, confidence.predicted, confidence.score)
+        if column.name in (*taken, *roles) or not is_label_like(column):
+            continue
+        values = keys(column)
+        equal = np.array(
+            [None if v is None else v == p for v, p in zip(values, predicted, strict=True)],
+            dtype=object,
+        )
+        if len({*values} - {None}) > 1 and share_equal(equal, said) >= NEARLY_ALL:
+            fits.append(column.name)
+    if len(fits) != 1:
+        return None
+    text = (
+        f"the column '{short(fits[0])}' is taken as the label: '{short(confidence.predicted)}' equals it where "
+        f"'{short(confidence.correct)}' says that it was right"
+    )
+    view.note(Notice.LABEL_COLUMN, "info", text)
+    return fits[0]
+
+
+def _true_class(
+    view: TableView, taken: set[str], confidence: Confidence, label: str | None
+) -> str | None:
+    """The column with the true class beside a prediction: one that shares values with it."""
+    roles = {confidence.score, confidence.correct or "", confidence.predicted or ""}
+    label = label or view.named(column_names.LABELS, taken | roles)
+    if label is None or confidence.predicted is None or view.options.label or confidence.correct:
+        return label
+    predicted = {*keys(view.table[confidence.predicted])} - {None}
+    if predicted & {*keys(view.table[label])}:
+        return label
+    sharing = [
+        c.name
+        for c in view.table.columns[:_MOST_CANDIDATES]
+        if c.name not in taken | roles and c.type == "text" and predicted & {*keys(c)}
+    ]
+    return sharing[0] if len(sharing) == 1 else label
+
+
+def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
+    """Whether a score is the probability of the event rather than the confidence of the prediction, as the values say.
+
+    Raises
+    ------
+    InputError
+        If it can be neither for sure.
+    """
+    column, truth = view.table[confidence.score], view.table[label]
+    name = plain(column.name)
+    called_confidence = name in column_names.CONFIDENCES and name not in column_names.PROBABILITIES
+    if confidence.log or truth.width is not None or not in_unit(column.head):
+        return False
+    classes = {*keys(truth)} - {None}
+    if confidence.predicted is not None:
+        classes |= {*keys(view.table[confidence.predicted])} - {None}
+    k = len(classes)
+    p = column.head[~np.isnan(column.head)].astype(np.float64)
+    if p.size < FEWEST_ROWS or k < 2:
+        return k <= 2 and name not in column_names.CONFIDENCES
+    below = float(np.mean(p < 1 / k - 1e-6))
+    if k > 2:
+        if below > BELOW_CHANCE:
+            raise _no_confidence(column.name, below, k, None)
+        return False
+    agrees = _threshold_agrees(view, column, confidence.predicted)
+    if below > 0 and agrees and not called_confidence:
+        return True
+    if below <= BELOW_CHANCE and not (below > 0 and agrees):
+        # All scores are at least 1/2: only a name can tell the event from the prediction.
+        return confidence.predicted is None and not called_confidence
+    if confidence.predicted is None and not called_confidence:
+        return True
+    raise _no_confidence(column.name, below, 2, label)
+
+
+def _threshold_agrees(view: TableView, score: Column, predicted: str | None) -> bool:
+    """Whether the prediction is the event where the score is at least 1/2, in nearly all rows."""
+    found = None if predicted is None else event(view.table[predicted])
+    if found is None:
+        return False
+    says, known = found
+    at_least = score.head >= 0.5
+    return len(says) >= FEWEST_ROWS and float(np.mean((says == at_least)[known])) >= NEARLY_ALL
+
+
+def _no_confidence(name: str, below: float, k: int, label: str | None) -> InputError:
+    """Return the question what a score is; with a `label`, it may be the probability of the event."""
+    readings = [Reading("a confidence all the same", {"kind": "confidence"})]
+    if label is not None:
+        chosen = {"kind": "probabilities", "label": label, "scores": (name,)}
+        readings.insert(0, Reading("the probability of the event", chosen))
+    return InputError(
+        f"'{short(name)}' lies below 1/{k} in {below:.0%} of the rows, which the confidence of a prediction "
+        f"among {k:,} classes cannot",
+        remedy="say what it is",
+        readings=readings,
+    )
+
+
+def _top_of_pipeline(view: TableView, taken: set[str]) -> Confidence | None:
+    """Find ``label`` and ``score`` of a Hugging Face pipeline, the predicted class and its probability, beside the true class."""
+    label, score = (view.plain.get(name) for name in ("label", "score"))
+    if label is None or score is None or {label, score} & taken or view.options.label == label:
+        return None
+    truth = view.options.label or view.named(column_names.LABELS, {*taken, label, score})
+    if truth is None or not view.table[score].numeric or view.table[score].width is not None:
+        return None
+    if view.table[label].type != "text" or view.table[truth].type != "text":
+        return None
+    text = f"'{label}' and '{score}' are read as the predicted class and its confidence, '{truth}' as the true class"
+    view.note(Notice.SCORE_COLUMNS, "info", text)
+    return Confidence(score, predicted=label)
+
+
+def _mixed_scores(view: TableView) -> list[str]:
+    """Columns called like scores that hold text, but also numbers."""
+    return [
+        c.name
+        for c in view.table.columns
+        if c.type == "text"
+        and column_names.is_score_name(c.name)
+        and any(_is_number(str(v)) for v in c.head.tolist())
+    ]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def no_scores(view: TableView, taken: set[str]) -> InputError:
+    """Return the error about a file in which no column holds scores: what comes nearest, and what stops it."""
+    named = view.table.named
+    word = "array" if view.table.arrays and named else "column"
+    text = view.text_scores() or _mixed_scores(view)
+    if text:
+        column = view.table[text[0]]
+        values = [str(v) for v in column.head.tolist()]
+        odd = [row for row, value in enumerate(values) if value and not _is_number(value)]
+        if 0 < len(odd) < len(values) / 2:
+            return InputError(
+                f"'{short(values[odd[0]])}' is not a number",
+                row=odd[0] + 1,
+                line=view.table.line(odd[0]),
+                column=column.name,
+                remedy="correct it",
+            )
+        return InputError(
+            f"the {word} '{short(column.name)}' holds text, not numbers",
+            remedy="check the decimal sign and the separator",
+        )
+    confidence = view.named(column_names.CONFIDENCES, taken)
+    if confidence is not None:
+        return InputError(
+            "there is a confidence, but nothing says whether the prediction was right",
+            column=confidence,
+            remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
+        )
+    names = view.table.names
+    listed = ", ".join(map(short, names[:10]))
+    present = f" (there {'is' if len(names) == 1 else 'are'}: {listed})" if names else ""
+    if not named:
+        return InputError(
+            f"there are no columns that add up to 1 in every row, as probabilities do{present}",
+            remedy="say which columns hold the scores, and whether they are logits",
+        )
+    return InputError(
+        f"there are no probability {word}s{present}",
+        remedy=(
+            "name the array 'probs' or 'logits', or say which one holds the scores"
+            if view.table.arrays
+            else "name them p_<class>, or say which columns hold the scores"
+        ),
+    )
