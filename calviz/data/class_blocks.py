@@ -80,7 +80,10 @@ def _spellings(levels: Sequence[str]) -> Iterator[Sequence[str]]:
     event = event_of({class_key(level) for level in levels})
     if len(levels) == 2 and event is not None:
         happened = [class_key(level) == event for level in levels]
-        yield from ([pair[h] for h in happened] for pair in PAIRS)
+        # Columns called 1 and 2 may be anything.
+        yield from (
+            [pair[h] for h in happened] for pair in PAIRS if "2" not in pair and "-1" not in pair
+        )
 
 
 def _around(spelled: Iterable[str], names: dict[str, str]) -> list[tuple[str, str]]:

@@ -28,7 +28,7 @@ from calviz.data.evidence import (
     sum_to_one,
 )
 from calviz.data.format import Column
-from calviz.data.labels import class_key, event_of, whole
+from calviz.data.labels import class_key, event_of, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, short, span
 from calviz.data.roles import Found, ScoreColumns, TableView
 from calviz.data.score_columns import named_by_labels
@@ -383,10 +383,9 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
 
 def _by_polarity(scores: ScoreColumns, names: Sequence[str], values: set[str]) -> ScoreColumns:
     """Match the event of the label to the column that is called like one; the second column otherwise."""
-    happened = event_of(values)
-    if happened is None or len(values) != 2:
+    happened, other = event_of(values), no_event_of(values)
+    if happened is None or other is None:
         return scores
-    (other,) = values - {happened}
     event_name = event_of(names)
     if event_name == names[0] and names[0] != names[1]:
         return replace(scores, labels=(happened, other))

@@ -97,6 +97,18 @@ def event_of(classes: Iterable[str]) -> str | None:
     return known.pop() if len(words) == 2 and len(known) == 1 else None
 
 
+def no_event_of(classes: Iterable[str]) -> str | None:
+    """Return the class beside the event, as `class_key` spells it; None if no word says which it is.
+
+    >>> no_event_of({"yes"}), no_event_of({"paid", "default"})
+    ('no', 'paid')
+    """
+    words = {*classes}
+    happened = event_of(words)
+    pair = next((p for p in PAIRS if words <= {*p}), ())
+    return next((w for w in (*(words - {happened or ""}), *pair) if w != happened), None)
+
+
 def decode(
     values: npt.NDArray[Any] | Factor,
     k: int,
@@ -286,8 +298,7 @@ class _Decoder:
         event = event_of(words)
         if event is None:
             return None
-        other = next((p[0] for p in PAIRS if {*words} <= {*p}), "")
-        other = next(iter({*words} - {event}), other)
+        other = no_event_of(words) or ""
         if not self.class_names:
             names = (words.get(other, other), words.get(event, event))
         notice = f"the event is '{words.get(event, event)}' (class 1)"
@@ -313,7 +324,7 @@ class _Decoder:
     def _unknown(self, names: tuple[str, ...]) -> InputError:
         if not self.class_names:
             if self.k == 2 and len(self.known) == 2:
-                raise self._which_event(*(self.levels[j] for j in self.known))
+                raise self._which_event(*sorted(self.levels[j] for j in self.known))
             examples = ", ".join(f"'{short(self.levels[j])}'" for j in self.known[:5])
             return InputError(
                 f"the labels are text ({examples}{', …' if len(self.known) > 5 else ''}), but nothing says "
