@@ -164,9 +164,9 @@ class Registry(Generic[T]):
         self._discover()
         return iter(sorted(self._entries.values(), key=self._place))
 
-    def _place(self, entry: T) -> tuple[int, str]:
-        """Sort key of an entry; entries with equal keys stay in the order of their file."""
-        return 0, entry.key
+    def _place(self, entry: T) -> tuple[Any, ...]:
+        """Sort key of an entry; entries with equal keys stay in the order in which they were registered."""
+        return (entry.key,)
 
     def __len__(self) -> int:
         self._discover()
