@@ -17,7 +17,7 @@ from calviz.core.metric_spec import METRICS, Metric, Parameter, badness, takes_w
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
-from calviz.metrics.other_libraries import measure
+from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.binning import Scheme
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
@@ -291,7 +291,7 @@ def conventions(
         raise NotAvailable(
             "the ECE of other libraries is not available for weighted rows: none of their functions takes weights."
         )
-    return sample.once(measure, noise=noise)
+    return sample.once(measured_conventions, noise=noise)
 
 
 def _with_enough_resamples(sample: Sample) -> Sample:
