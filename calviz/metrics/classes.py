@@ -9,9 +9,20 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, quotient, runs
+from calviz.core.blocks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    checkpoint,
+    column_group,
+    for_columns,
+    group_starts,
+    quotient,
+    rows_by_class,
+    runs,
+)
 from calviz.core.errors import NotAvailable
-from calviz.core.events import column_group, for_columns, group_starts, rows_by_class, tied_scores
+from calviz.core.events import tied_scores
 from calviz.core.metric_spec import Redrawn, Reweighted, metric, reweighted_by
 from calviz.core.predictions import Predictions
 from calviz.metrics.cumulative import extremes

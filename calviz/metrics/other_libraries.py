@@ -9,10 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, row_blocks
 from calviz.core.entry_specs import CONVENTIONS, Convention, Conventions, ConventionValue
 from calviz.core.errors import NotAvailable
-from calviz.core.events import BinaryEvents, Reduction, for_columns
+from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample import error_bars
 from calviz.sample.class_columns import redrawn_labels
