@@ -22,7 +22,7 @@ from calviz.verdicts.class_checks import classes_off
 from calviz.verdicts.evaluation import Written
 from calviz.verdicts.evidence import collect_evidence
 from calviz.verdicts.row_checks import label_shuffling
-from calviz.verdicts.sentence import explained, verdict
+from calviz.verdicts.sentence import explained, judged
 from tests.inputs.simulated import draw_labels
 
 FEW = 199  # resamples of simulations: p-values are then multiples of 1/200
@@ -93,7 +93,7 @@ def test_both_views_of_two_classes_say_what_the_worse_one_shows(reduction):
         rng = np.random.default_rng([3, seed])
         e = rng.normal(0, 1.5, 3_000)
         data = calviz.Predictions(probs=expit(e), labels=rng.random(3_000) < expit(e - 0.35))
-        v = verdict(Sample(data, reduction, resamples=FEW))
+        v = judged(Sample(data, reduction, resamples=FEW))
         assert v.reduction == "positive"
         assert v.direction == "over"
         start = "Forecasts" if reduction == "positive" else "Probabilities of '1'"
@@ -115,7 +115,7 @@ def test_a_calibrated_file_rarely_gets_any_statement(case):
         )
         reduction = "positive" if case == "two classes" else "top-label"
         sample = Sample(data, reduction, resamples=FEW, seed=seed)
-        v = verdict(sample)
+        v = judged(sample)
         codes = {"CAL002", "CAL012", "CAL013", "CAL016", "CAL017"}
         names = {f.code for f in findings_of(sample)}
         overall += v.beyond_noise
@@ -163,7 +163,7 @@ def test_useless_probabilities_are_said_to_be():
         text += "CAL016" in codes
     assert text >= 18
     sample = Sample(binary(1_000, np.random.default_rng(6), spread=0.02), "positive")
-    assert "the probabilities hardly tell the classes apart" in verdict(sample).sentence
+    assert "the probabilities hardly tell the classes apart" in judged(sample).sentence
 
 
 def test_few_rare_events_are_no_reason_to_call_a_model_useless():
@@ -233,7 +233,7 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
         probs=score, labels=rng.random(6_000) < truth, groups={"region": region}
     )
     sample = Sample(data, "positive")
-    v = verdict(sample)
+    v = judged(sample)
     assert v.direction == "off"
     assert v.sentence.endswith("with 95 % confidence, but 2 of 10 slices are off.")
     (f,) = [f for f in findings_of(sample) if f.code == "CAL017"]
