@@ -2,7 +2,7 @@
 
 Start with `audit`, which takes labels and the output of ``predict_proba``, or predictions.
 
-- Data: `Predictions` (`from_arrays`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs; `profile` summarises any number of rows.
+- Data: `Predictions` (`from_arrays`, `from_multilabel`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs; `profile` summarises any number of rows.
 - Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when; `conventions` computes the ECE of other libraries.
 - Recalibration: `compare`, `recalibrate`, `learning_curve`; `load_map` loads a saved map; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
 - Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`.
@@ -154,6 +154,7 @@ register_constructors(
     arrays="calviz.data.from_objects.from_arrays",
     estimator="calviz.data.from_objects.from_estimator",
     frame="calviz.data.from_objects.from_frame",
+    multilabel="calviz.data.from_objects.from_multilabel",
 )
 
 

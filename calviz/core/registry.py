@@ -235,6 +235,50 @@ class Constructors:
         return predictions
 
     @classmethod
+    def from_multilabel(
+        cls,
+        y_true: npt.ArrayLike,
+        y_prob: npt.ArrayLike | Sequence[npt.ArrayLike],
+        *,
+        label_names: Sequence[str] | None = None,
+        **rows: Any,
+    ) -> dict[str, Self]:
+        """Make predictions of two classes for each of several labels, of which a row may have none or any number.
+
+        Parameters
+        ----------
+        y_true : array_like or data frame, shape (n, L)
+            0 and 1: which labels each row has.
+        y_prob : array_like or data frame, shape (n, L), or list of L arrays of shape (n, 2)
+            The probability of each label; a list is what `predict_proba` of scikit-learn's multi-output classifiers returns.
+        label_names : sequence of str, optional
+            The names of the labels; those of the columns of a frame, or their numbers, if left out.
+        **rows
+            `splits`, `groups`, `ids`, `sample_weight`, `clusters` and `kind`, as in `from_arrays`.
+
+        Returns
+        -------
+        dict of str to Predictions
+            By label, in the order of the columns; `compare_models` takes their values.
+
+        Raises
+        ------
+        InputError
+            If the shapes differ, or a value of `y_true` is neither 0 nor 1.
+
+        Examples
+        --------
+        >>> import calviz
+        >>> of_label = calviz.Predictions.from_multilabel([[1, 1], [0, 1]], [[0.8, 0.6], [0.3, 0.9]], label_names=["rude", "long"])
+        >>> of_label["rude"]
+        <Predictions 'rude': 2 rows, probabilities, 2 classes (0, 1)>
+        """
+        predictions: dict[str, Self] = constructor("multilabel")(
+            y_true, y_prob, label_names=label_names, **rows
+        )
+        return predictions
+
+    @classmethod
     def from_estimator(
         cls,
         estimator: Any,

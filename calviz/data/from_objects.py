@@ -13,7 +13,7 @@ from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, s
 from calviz.core.limits import check_choice
 from calviz.core.predictions import Dataset, Predictions
 from calviz.data.column_names import by_prefix
-from calviz.data.labels import PAIRS
+from calviz.data.labels import class_key, event_of, no_event_of
 from calviz.data.questions import ArrowRows, columns_of
 from calviz.data.reading import of_table, one_model, options_of
 
@@ -78,6 +78,41 @@ def from_arrays(
         clusters=clusters,
         name=name,
     )
+
+
+def from_multilabel(
+    y_true: Any, y_prob: Any, *, label_names: Sequence[str] | None = None, **rows: Any
+) -> dict[str, Predictions]:
+    """Make predictions of two classes for each label; see `Predictions.from_multilabel`."""
+    columns = getattr(y_true, "columns", None)
+    columns = getattr(y_prob, "columns", None) if columns is None else columns
+    labels = np.asarray(y_true)
+    if (
+        isinstance(y_prob, list)
+        and y_prob
+        and np.ndim(y_prob[0]) == 2
+        and np.shape(y_prob[0])[1] == 2
+    ):
+        y_prob = np.stack([np.asarray(scores)[:, 1] for scores in y_prob], axis=1)
+    scores = _scores(y_prob)
+    if labels.ndim != 2 or labels.shape != scores.shape:
+        raise InputError(
+            f"the labels have shape {labels.shape} and the probabilities {scores.shape}, expected the same (rows, labels)"
+        )
+    names = [str(n) for n in (range(scores.shape[1]) if columns is None else columns)]
+    names = [str(n) for n in label_names] if label_names is not None else names
+    if len({*names}) != scores.shape[1]:
+        raise InputError(
+            f"there are {len({*names}):,} different names for {scores.shape[1]:,} labels",
+            remedy="give one name per label",
+        )
+    if not np.isin(labels, (0, 1)).all():
+        row = int((~np.isin(labels, (0, 1))).any(axis=1).argmax())
+        raise InputError("a label is neither 0 nor 1", row=row + 1, remedy="give 0 and 1")
+    return {
+        name: from_arrays(labels[:, j].astype(np.int32), scores[:, j], name=name, **rows)
+        for j, name in enumerate(names)
+    }
 
 
 def _scores(y_prob: Any) -> FloatArray:
@@ -249,22 +284,24 @@ def _with_positive(
 def _two(labels: _Labels) -> tuple[Any, ...]:
     """Return the two classes of a single score column: the positive class is 1, True, or the second of a known pair."""
     values = set(labels.values)
-    for pair in ((False, True), (0, 1), (-1, 1)):
+    are_bools = all(isinstance(v, bool) for v in values)
+    for pair in ((False, True),) if are_bools else ((0, 1), (-1, 1)):
         if values <= set(pair):
-            # False == 0, so keep the labels as they were given.
-            return tuple(next((v for v in labels.values if v == p), p) for p in pair)
+            return pair
     if len(values) > 2:
         raise InputError(
             f"there are {len(values):,} different labels ({_some(labels.values)}), but one column of scores, which is for two classes",
             remedy="give one column per class",
         )
-    text = {str(v).casefold(): v for v in labels.values}
-    for negative, positive in PAIRS:
-        if set(text) <= {negative, positive}:
-            return text.get(negative, negative), text.get(positive, positive)
+    text = {class_key(str(v)): v for v in labels.values}
+    happened, other = event_of(text), no_event_of(text)
+    if happened is not None and other is not None:
+        return text.get(other, other), text.get(happened, happened)
+    # Sorted, as the advice must not depend on the order of the rows.
+    known = _in_order(labels.values)
     raise InputError(
-        f"the labels are {_some(labels.values)}, but nothing says which of them the probability refers to",
-        remedy=f"say so by pos_label, such as pos_label={labels.values[-1]!r}",
+        f"the labels are {_some(known)}, but nothing says which of them the probability refers to",
+        remedy=f"say so by pos_label, such as pos_label={known[-1]!r}",
     )
 
 
