@@ -31,7 +31,7 @@ from calviz.data.format import Column
 from calviz.data.labels import class_key, event_of, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, short, span
 from calviz.data.roles import Found, ScoreColumns, TableView
-from calviz.data.score_columns import named_by_labels
+from calviz.data.score_columns import is_outcome, named_by_labels
 
 #: With more columns than this that may be the label, the header is not searched for the values of each.
 _MOST_CANDIDATES = 50
@@ -62,7 +62,10 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
     candidates = [
         c
         for c in view.table.columns
-        if c.name not in taken | predictions and is_label_like(c) and view.table.named
+        if c.name not in taken | predictions
+        and is_label_like(c)
+        and view.table.named
+        and not is_outcome(view, c)
     ]
     found: list[tuple[Column, tuple[ScoreColumns, ...]]] = []
     for column in candidates[:_MOST_CANDIDATES]:
@@ -398,15 +401,11 @@ def _counted(view: TableView, scores: ScoreColumns, label: Column, counted: list
     rank = {name: j for j, name in enumerate(sorted(names))}
     alphabet = [counted[rank[name]] for name in names]
     if alphabet == counted:
-        if len(counted) == 2:
-            _ask_if_reversed(view, scores, label, {*counted})
         return counted
     columns = [view.table[c] for c in scores.columns]
     z = clearer(columns, keys(label), counted, alphabet)
     order = alphabet if z < 0 else counted
-    if len(label.head) >= FEWEST_ROWS and (
-        abs(z) < CLEAR or not _all_follow(columns, label, order)
-    ):
+    if -CLEAR < z < -1 or (z < 0 and not _all_follow(columns, label, order)):
         raise InputError(
             f"nothing says which class each number in '{short(label.name)}' is: the order of the columns and that "
             "of the alphabet differ",

@@ -86,7 +86,8 @@ def _scores_and_label(view: TableView, taken: set[str]) -> Found:
     named = named_label(view, taken)
     scores = find_scores(view, taken, named)
     found = Found(scores, label=named if scores else None)
-    if named is None and not (view.options.scores or view.options.models):
+    chosen = view.options.scores or view.options.models
+    if named is None and not chosen and not isinstance(view.options, ReadingForMap):
         found = named_by_an_unnamed_label(view, taken) or found
     if not found.scores:
         found = with_labels_of_their_own(view, taken) or single_score(view, taken, named)

@@ -224,34 +224,36 @@ def _usable(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> Sc
         return None  # one-hot labels
     kind = _kind_by_words(block.columns)
     unit = all(in_unit(c.head) for c in columns)
-    if kind != "logits" and not sum_to_one(columns):
-        wider = further_classes(block, [c.name for c in numeric if not _is_outcome(view, c)])
-        more = [by_name[name] for name in wider.columns]
+    if kind != "logits":
+        wider = _wider(view, block, numeric)
         plainly = bool(kind) or by_known_words(block.columns)
-        if len(more) > len(columns) and (sum_to_one(more) or (plainly and any(block.around))):
-            block = wider
-        elif len(more) > len(columns) and not any(block.around):
-            all_summing = summing(numeric) or ()
-            if {*block.columns} <= {*all_summing}:
-                block = further_of(block, all_summing)
-        elif not plainly and not (unit and not any(block.around)):
-            return None
+        if wider is not None and sum_to_one([by_name[name] for name in wider.columns]):
+            block = wider  # with classes that no label of the first rows has
+        elif not sum_to_one(columns):
+            if wider is not None and plainly and any(block.around):
+                block = wider
+            elif not plainly and not (unit and not any(block.around)):
+                return None
     # Labels may also be written as the whole names of the columns.
-    classes = block.classes if any(block.around) else class_names(block.columns)
+    whole = not any(block.around) and by_known_words(block.columns)
+    classes = class_names(block.columns) if whole else block.classes
     scores = _columns(view, block.columns, classes, kind or "probabilities")
     return replace(scores, labels=block.labels)
 
 
-def further_of(block: ClassBlock, columns: Sequence[str]) -> ClassBlock:
-    """The block with columns that are called like classes without a label."""
+def _wider(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> ClassBlock | None:
+    """The block with classes that none of the labels is: columns with the same words, or, without any, those that sum to 1."""
+    if any(block.around):
+        names = [c.name for c in numeric if not is_outcome(view, c)]
+        wider = further_classes(block, names)
+        return wider if len(wider.columns) > len(block.columns) else None
+    columns = summing(numeric) or ()
+    if not {*block.columns} < {*columns}:
+        return None
     known = dict(zip(block.columns, zip(block.classes, block.labels, strict=True), strict=True))
     pairs = [known.get(c, (c, c)) for c in columns]
-    return replace(
-        block,
-        columns=tuple(columns),
-        classes=tuple(c for c, _ in pairs),
-        labels=tuple(label for _, label in pairs),
-    )
+    classes, labels = zip(*pairs, strict=True)
+    return replace(block, columns=columns, classes=classes, labels=labels)
 
 
 def _kind_by_words(columns: Sequence[str]) -> ScoreKind | None:
@@ -274,7 +276,7 @@ def _with_known_words(
         found = [
             (column.name, match["name"].strip())
             for column in numeric
-            if (match := pattern.fullmatch(column.name)) and not _is_outcome(view, column)
+            if (match := pattern.fullmatch(column.name)) and not is_outcome(view, column)
         ]
         if len(found) >= 2 and (kind not in best or len(found) > best[kind].width):
             columns, classes = zip(*found, strict=True)
@@ -296,7 +298,7 @@ def _with_known_words(
     return (scores,)
 
 
-def _is_outcome(view: TableView, column: Column) -> bool:
+def is_outcome(view: TableView, column: Column) -> bool:
     """Whether a column is named after another one (prob1 and prob1_outcome), or ends like an outcome and holds whole numbers.
 
     The probability of a class "true" ends like an outcome too, but holds fractions and is named after no other column.
@@ -377,7 +379,7 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
     for pattern, kind in column_names.PREFIXES:
         for column in candidates:
             match = pattern.fullmatch(column.name)
-            if match is None or column.type != "number" or _is_outcome(view, column):
+            if match is None or column.type != "number" or is_outcome(view, column):
                 continue
             is_logit = kind == "logits" and "logit" in column.name.lower()
             if _complement(column, candidates) is not None:
@@ -413,8 +415,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     if columns is not None and one is not None and one not in columns:
         return (_columns(view, (one,), (), "probabilities"),)
     if columns is not None:
-        names = class_names(columns) if view.table.named else tuple(map(str, range(len(columns))))
-        return (_columns(view, columns, names, "probabilities"),)
+        return (_columns(view, columns, _names_by_values(view, columns, label), "probabilities"),)
     # A confidence without a predicted class is not P(class 1).
     numeric = [c for c in numeric if plain(c.name) not in column_names.CONFIDENCES]
     if view.text_scores():
@@ -438,6 +439,22 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
         if label is not None and len(two) == 1:
             return (_columns(view, (two[0].name,), (), "probabilities"),)
     return ()
+
+
+def _names_by_values(
+    view: TableView, columns: tuple[str, ...], label: str | None
+) -> tuple[str, ...]:
+    """Class names of columns that only their values give away: their names, without common words unless the labels have them."""
+    if not view.table.named:
+        return tuple(map(str, range(len(columns))))
+    names = class_names(columns)
+    called = {class_key(name) for name in columns}
+    labelled = label is not None and view.table[label].width is None
+    if names != columns or (
+        labelled and {class_key(v) for v in levels(view.table[label or ""])} <= called
+    ):
+        return names
+    return without_common_words(columns)
 
 
 def _only_with_words(numeric: Sequence[Column]) -> str | None:
@@ -480,8 +497,6 @@ def array(view: TableView, column: Column) -> ScoreColumns:
 
 
 def class_names(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Class names from column names, without known words or those that all share; the names themselves if that fails."""
+    """Class names from column names, without known words before them; the names themselves if that fails."""
     stripped = tuple(column_names.by_prefix(c)[0] for c in columns)
-    if all(stripped) and len(set(stripped)) == len(stripped):
-        return stripped
-    return without_common_words(columns)
+    return stripped if all(stripped) and len(set(stripped)) == len(stripped) else columns

@@ -93,8 +93,9 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     known = correct is not None or (predicted is not None and label is not None)
-    if not known and not isinstance(view.options, ReadingForMap):
-        return None
+    if not known:
+        # A map needs no truth.
+        return Confidence(score, log=log) if isinstance(view.options, ReadingForMap) else None
     return Confidence(score, correct=correct, predicted=predicted, log=log)
 
 

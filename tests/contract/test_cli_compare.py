@@ -429,9 +429,9 @@ def test_a_file_that_is_named_twice_is_noticed(file):
     assert f"{again} is named twice, so its models are compared with themselves." in out.stderr
 
 
-def test_labels_that_count_from_one_name_the_option(tmp_path):
+def test_labels_1_and_2_name_the_option(tmp_path):
     path = tmp_path / "x.csv"
-    path.write_text("label,p_a,p_b\n1,0.5,0.5\n2,0.5,0.5\n")
+    path.write_text("label,p\n1,0.5\n2,0.5\n")
     out = run("audit", path)
     assert (out.exit_code, "(label base 1, --label-base 1)" in out.stderr) == (2, True)
     assert run("audit", path, "--label-base", "1").exit_code == 0
