@@ -31,7 +31,7 @@ from calviz.data.format import Column
 from calviz.data.labels import class_key, event_of, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, short, span
 from calviz.data.roles import Found, ScoreColumns, TableView
-from calviz.data.score_columns import is_outcome, named_by_labels
+from calviz.data.score_columns import is_named_after_another, named_by_labels
 
 #: With more columns than this that may be the label, the header is not searched for the values of each.
 _MOST_CANDIDATES = 50
@@ -65,7 +65,7 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
         if c.name not in taken | predictions
         and is_label_like(c)
         and view.table.named
-        and not is_outcome(view, c)
+        and not is_named_after_another(view, c)
     ]
     found: list[tuple[Column, tuple[ScoreColumns, ...]]] = []
     for column in candidates[:_MOST_CANDIDATES]:
@@ -100,7 +100,8 @@ def _kept_by_name(name: str) -> bool:
 def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool:
     """Whether a column that nobody calls a label may be one: it follows the scores, but is not just the class of the largest."""
     words = {*column_names.words(column.name)}
-    if words & column_names.NO_LABEL_WORDS:
+    correct = plain(column.name) in column_names.CORRECTS  # of OpenML: the true class
+    if words & column_names.NO_LABEL_WORDS and not correct:
         return False
     best = arg_max([view.table[c] for c in scores.columns], scores.labels or scores.class_names)
     truth = np.array(
@@ -405,7 +406,7 @@ def _counted(view: TableView, scores: ScoreColumns, label: Column, counted: list
     columns = [view.table[c] for c in scores.columns]
     z = clearer(columns, keys(label), counted, alphabet)
     order = alphabet if z < 0 else counted
-    if -CLEAR < z < -1 or (z < 0 and not _all_follow(columns, label, order)):
+    if -CLEAR < z < -1 or not _all_follow(columns, label, order):
         raise InputError(
             f"nothing says which class each number in '{short(label.name)}' is: the order of the columns and that "
             "of the alphabet differ",

@@ -131,7 +131,7 @@ def _models_with_colons(
         _columns(
             view,
             tuple(classes[name] for name in classes_in_order),
-            class_names(tuple(classes_in_order)),
+            _names_by_values(view, tuple(classes_in_order), label),
             "logits" if "logit" in model.lower() else "probabilities",
             model,
         )
@@ -304,8 +304,15 @@ def is_outcome(view: TableView, column: Column) -> bool:
     The probability of a class "true" ends like an outcome too, but holds fractions and is named after no other column.
     """
     name = plain(column.name)
+    ends = any(name.endswith(end) for end in column_names.OUTCOME_ENDINGS)
+    return ends and (is_named_after_another(view, column) or is_label_like(column))
+
+
+def is_named_after_another(view: TableView, column: Column) -> bool:
+    """Whether a column has the name of another one and the ending of an outcome (prob1_outcome beside prob1)."""
+    name = plain(column.name)
     stems = [name.removesuffix(end) for end in column_names.OUTCOME_ENDINGS if name.endswith(end)]
-    return bool(stems) and (stems[0] in view.plain or is_label_like(column))
+    return bool(stems) and stems[0] in view.plain
 
 
 def _kinds(view: TableView) -> tuple[ScoreKind, ...]:
