@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import diagram as page_style
 from calviz.app import jobs, navigation, open_files, session, sidebar
 from calviz.app import jobs as ended_sessions
 from calviz.app import navigation as early_imports
 from calviz.app import navigation as next_steps
 from calviz.app import navigation as page_guard
+from calviz.app import screen as page_style
 
 page_guard.enter(frame=True)
 early_imports.pause()

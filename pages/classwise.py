@@ -7,9 +7,9 @@ import streamlit as st
 from calviz.app import (
     diagnose_class_errors,
     diagnose_classes,
-    diagram,
     navigation,
     rows_shown,
+    screen,
     session,
 )
 from calviz.app.session import md
@@ -71,7 +71,7 @@ with navigation.boundary():
             st.markdown(md(words, 1_000))
     ranged = any(figure.band is not None for figure in shown)
     # On a phone, the choices break into lines.
-    with st.container(horizontal=diagram.page_width() is None, gap="medium"):
+    with st.container(horizontal=screen.page_width() is None, gap="medium"):
         mode = st.segmented_control(
             "View",
             tuple(diagnose_class_errors.MODES),

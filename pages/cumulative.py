@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.app import (
-    diagram,
     navigation,
     pinning,
     rows_shown,
+    screen,
     selection,
     session,
     sidebar,
@@ -90,12 +90,12 @@ with navigation.boundary():
     last, beside = st.columns(BESIDE, gap="medium", vertical_alignment="center")
     for place, (panel, words) in zip((*places, last), PANELS.items(), strict=True):
         with place:
-            diagram.chart(
+            screen.chart(
                 figure,
-                diagram.plotted(
+                screen.plotted(
                     figure,
                     panels=[panel],
-                    width=diagram.page_width() or PANEL,
+                    width=screen.page_width() or PANEL,
                     selected=selection.score_range(chosen),
                     beside=others,
                 ),
@@ -113,7 +113,7 @@ with navigation.boundary():
     isotonic = session.corp(chosen)
     picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
     with picture:
-        diagram.chart(
+        screen.chart(
             isotonic,
             key="cumulative.corp",
             filename="corp",
@@ -128,7 +128,7 @@ with navigation.boundary():
     cost = session.decision_loss(chosen)
     picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
     with picture:
-        diagram.chart(
+        screen.chart(
             cost,
             key="cumulative.decision",
             filename="decision-loss",

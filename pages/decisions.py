@@ -8,9 +8,9 @@ import streamlit as st
 
 from calviz.app import (
     decide_cutoff,
-    diagram,
     navigation,
     rows_shown,
+    screen,
     session,
     sidebar,
     tables_and_cards,
@@ -48,7 +48,7 @@ with navigation.boundary():
     with session.sample_with_spinner(chosen, "Counting …"):
         figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
     st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
-    diagram.chart(
+    screen.chart(
         figure,
         key="decisions.histogram",
         filename="scores-by-outcome",

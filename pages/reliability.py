@@ -6,11 +6,11 @@ import streamlit as st
 
 from calviz.app import (
     before_after,
-    diagram,
     interactive_reliability,
     navigation,
     pinning,
     rows_shown,
+    screen,
     session,
     sidebar,
     tables_and_cards,
@@ -62,7 +62,7 @@ with navigation.boundary():
     curve = session.calibration_curve(chosen, kind)
     description = keep_units_together(curve.describe().split(": ", 1)[-1])
     st.markdown(md(capitalised(description), 1_000))
-    diagram.chart(
+    screen.chart(
         curve,
         key="reliability.curve",
         filename="calibration-curve",
@@ -72,9 +72,9 @@ with navigation.boundary():
     st.subheader("Does the choice of bins matter?", anchor=False)
     strip = session.bin_sensitivity(chosen)
     st.markdown(md(keep_units_together(strip.reading()), 1_000))
-    diagram.chart(
+    screen.chart(
         strip,
-        diagram.as_wide_as_the_page(diagram.plotted(strip)),
+        screen.as_wide_as_the_page(screen.plotted(strip)),
         key="reliability.strip",
         filename="ece-by-bins",
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, navigation
+from calviz.app import navigation, screen
 from calviz.app.session import NONE, Settings, after, choose_method, md
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import BeforeAfter, before_and_after
@@ -152,4 +152,4 @@ def _value(evaluation: Evaluation, key: str) -> str:
 def draw(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
     """Draw the points after a method, filled, and those before it as outlines."""
     st.caption(f"Filled: {md(after(name))}. Outlines: the same rows before.")
-    diagram.draw_diagram(then, key=key, beside=(before.overlay("Before", "before"),))
+    screen.draw_diagram(then, key=key, beside=(before.overlay("Before", "before"),))

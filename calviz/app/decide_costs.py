@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import decide_coverage, diagram, navigation, selection, session, tables_and_cards
+from calviz.app import decide_coverage, navigation, screen, selection, session, tables_and_cards
 from calviz.app.before_after import rows_words
 from calviz.app.session import Settings, md
 from calviz.comparison.prediction_sets import prediction_sets
@@ -56,9 +56,9 @@ def explore_decision_costs(settings: Settings, method: str) -> None:
             st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
         _of_selected(settings, figure, costs)
         st.caption(_rows_words(costs, fit_words, judged_words))
-        diagram.chart(
+        screen.chart(
             figure,
-            diagram.as_wide_as_the_page(diagram.plotted(figure, others=others)),
+            screen.as_wide_as_the_page(screen.plotted(figure, others=others)),
             key="decision",
             filename="cost-of-decisions",
             alt=" ".join(one.describe() for one in figures),

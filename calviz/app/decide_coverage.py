@@ -14,11 +14,11 @@ from streamlit.errors import StreamlitAPIException
 
 from calviz.app import (
     before_after,
-    diagram,
     interactive_reliability,
     navigation,
     open_files,
     pinning,
+    screen,
     selection,
     session,
     tables_and_cards,
@@ -403,15 +403,15 @@ def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
     key = selection.key(_CURVE)
 
     def clicked() -> None:
-        points = st.session_state[diagram.widget_key(key)].selection.points
+        points = st.session_state[screen.widget_key(key)].selection.points
         percent = interactive_reliability.customdata(points[0]) if points else None
         if percent is not None:
             selection.choose(Covered("kept", ranking, percent), by=_CURVE)
 
-    drawing = diagram.plotted(figure, **options)
-    diagram.chart(
+    drawing = screen.plotted(figure, **options)
+    screen.chart(
         figure,
-        diagram.as_wide_as_the_page(drawing),
+        screen.as_wide_as_the_page(drawing),
         key=key,
         filename="risk-coverage",
         on_select=clicked,

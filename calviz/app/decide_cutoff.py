@@ -11,9 +11,9 @@ import streamlit as st
 
 from calviz.app import (
     before_after,
-    diagram,
     navigation,
     pinning,
+    screen,
     selection,
     session,
     tables_and_cards,
@@ -196,8 +196,8 @@ def explore_cutoff(settings: Settings, method: str) -> None:
         with st.container(horizontal=True, gap="medium"):
             for panel in ("roc", "precision-recall"):
                 with st.container(width=_SQUARE):
-                    drawing = diagram.plotted(roc, panel=panel, at=cells[0], beside=beside)
-                    diagram.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
+                    drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
+                    screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
         st.caption(
             f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from misses."
         )
@@ -253,7 +253,7 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
             _interval(sample, c),
         ]
     # On a small page, the numbers would be cut beside the confusion matrix.
-    side_by_side = len(cells) == 1 and diagram.size() in ("wide", "usual")
+    side_by_side = len(cells) == 1 and screen.size() in ("wide", "usual")
     with st.container(horizontal=side_by_side, gap="medium"):
         with st.container(width=_NARROW if side_by_side else "stretch"):
             st.dataframe(
@@ -317,8 +317,8 @@ def _net_benefit(
     for other in others:
         name = other.name
         st.markdown(md(keep_units_together(f"{capitalised(name)}: {other.reading()}"), 1_000))
-    drawing = diagram.plotted(figure, shown=shown, at=cutoff, others=others)
-    diagram.chart(
+    drawing = screen.plotted(figure, shown=shown, at=cutoff, others=others)
+    screen.chart(
         figure,
         drawing,
         key="decisions.benefit",
@@ -439,5 +439,5 @@ def _frame(tested: Grades) -> pd.DataFrame:
 
 
 def _coloured(light: str) -> str:
-    colours = _COLOURS_IN_THE_DARK if diagram.theme() == "dark" else _COLOURS
+    colours = _COLOURS_IN_THE_DARK if screen.theme() == "dark" else _COLOURS
     return f"color: {colours[light.removeprefix(_MARK).strip()]}"

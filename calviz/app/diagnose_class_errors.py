@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, jobs, navigation, pinning, selection, session, tables_and_cards
+from calviz.app import jobs, navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.selection import CellRule
 from calviz.app.session import Settings, md
@@ -154,7 +154,7 @@ def explore(settings: Settings) -> None:
             # On a phone, cells have room for one number.
             in_cell = (
                 "Rows, and below them the mean confidence"
-                if diagram.page_width() is None
+                if screen.page_width() is None
                 else "Numbers of rows"
             )
             st.caption(
@@ -187,14 +187,14 @@ def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
     key = selection.key(_MATRIX)
 
     def clicked() -> None:
-        points = st.session_state[diagram.widget_key(key)].selection.points
+        points = st.session_state[screen.widget_key(key)].selection.points
         if points:
             true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
             selection.choose(CellRule(true, taken), by=_MATRIX)
 
-    diagram.chart(
+    screen.chart(
         figure,
-        diagram.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure)),
+        screen.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure)),
         key=key,
         filename="confusion",
         on_select=clicked,

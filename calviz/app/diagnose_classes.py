@@ -10,9 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import (
-    diagram,
     interactive_reliability,
     navigation,
+    screen,
     selection,
     session,
     tables_and_cards,
@@ -60,14 +60,14 @@ def chart(
     can_select = settings.whole.labels is not None
 
     def clicked() -> None:
-        points = st.session_state[diagram.widget_key(key)].selection.points
+        points = st.session_state[screen.widget_key(key)].selection.points
         index = interactive_reliability.customdata(points[0]) if points else None
         if index is not None:
             selection.choose(_rule(figure.mode, index, settings), by=by)
 
-    diagram.chart(
+    screen.chart(
         figure,
-        diagram.plotted(
+        screen.plotted(
             figure, order=order, selected=selected, beside=() if pinned is None else (pinned,)
         ),
         key=key,
@@ -181,7 +181,7 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     shown = pd.DataFrame(columns, index=frame.index)
     shown["value"] = 100 * value
     shown[["low", "high", "from", "to", "beyond"]] = 100 * pd.concat(ends, axis=1)
-    shown[diagram.COLUMN] = _pictures(shown)
+    shown[screen.COLUMN] = _pictures(shown)
     digits = _decimals(shown["value"], _LEAST[mode]) if mode == "one-vs-rest" else 1
     # With a single row, or with few clusters, no class has an interval.
     if not shown["low"].isna().all():
@@ -209,7 +209,7 @@ def _pictures(shown: pd.DataFrame) -> list[str | None]:
         )
         for value, low, high, start, end in shown[names].to_numpy(float).tolist()
     ]
-    return diagram.column(bullets, width=_PICTURE)
+    return screen.column(bullets, width=_PICTURE)
 
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
@@ -257,7 +257,7 @@ _DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
 _PICTURE = 100
 #: Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
 #: the figure above draws the first, the CSV holds the second.
-_GIVING_WAY = (diagram.COLUMN, "ks")
+_GIVING_WAY = (screen.COLUMN, "ks")
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
 _VALUE_COLUMNS = {
     "predicted-class": st.column_config.NumberColumn(
@@ -291,7 +291,7 @@ _COLUMNS = {
         "predicted", width=70, format="localized", help="Rows that are predicted as the class."
     ),
     "value": _VALUE_COLUMNS["true-class"],
-    diagram.COLUMN: diagram.config(
+    screen.COLUMN: screen.config(
         "The error, its interval and its range if calibrated; the thin line is at 0.",
         width=_PICTURE,
     ),

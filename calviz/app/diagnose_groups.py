@@ -11,11 +11,11 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import (
-    diagram,
     interactive_reliability,
     jobs,
     navigation,
     pinning,
+    screen,
     selection,
     session,
     tables_and_cards,
@@ -190,16 +190,16 @@ def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
     key = selection.key(_MARKS)
 
     def clicked() -> None:
-        points = st.session_state[diagram.widget_key(key)].selection.points
+        points = st.session_state[screen.widget_key(key)].selection.points
         at = interactive_reliability.customdata(points[0]) if points else None
         if at is not None:
             selection.choose(SliceRule(figure.shown[at].where), by=_MARKS)
 
     if tested.slices:
-        diagram.chart(
+        screen.chart(
             figure,
-            diagram.as_wide_as_the_page(
-                diagram.plotted(
+            screen.as_wide_as_the_page(
+                screen.plotted(
                     figure,
                     beside=()
                     if pinned is None
@@ -297,7 +297,7 @@ def _names(*, pinned: bool) -> Any:
     # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
     usual = 140 if pinned else 166
     widths = {"narrow": 150, "small": 150, "usual": usual, "wide": 320}
-    return st.column_config.TextColumn(width=widths[diagram.size()], pinned=True)
+    return st.column_config.TextColumn(width=widths[screen.size()], pinned=True)
 
 
 def _column(width: int, help: str | None = None) -> Any:
@@ -310,7 +310,7 @@ _COLUMNS = {
     "hits": _column(60, "Share of hits."),
     "gap": _column(54, "Score minus hits, in points."),
     "pinned": _column(64, "The gap in the pinned state, in points."),
-    diagram.COLUMN: diagram.config(
+    screen.COLUMN: screen.config(
         "The gap and its interval; the thin line is at 0.", width=_PICTURE
     ),
     "95 % interval": st.column_config.Column(
@@ -377,7 +377,7 @@ def _styled_table(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         for s in tested.slices[:MOST]
     )
     gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
-    frame.insert(5, diagram.COLUMN, diagram.column(gaps, width=_PICTURE))
+    frame.insert(5, screen.COLUMN, screen.column(gaps, width=_PICTURE))
     if pinned is not None:
         frame.insert(5, "pinned", pinned.content[:MOST])
     formats: Any = {
@@ -495,9 +495,9 @@ def _show(result: OverTime, settings: Settings) -> None:
     if figure.past():
         st.markdown(md(figure.past(), 1_000))
     subsets = tuple(_selected(result, settings))
-    diagram.chart(
+    screen.chart(
         figure,
-        diagram.as_wide_as_the_page(diagram.plotted(figure, beside=subsets)),
+        screen.as_wide_as_the_page(screen.plotted(figure, beside=subsets)),
         key=f"over_time.{result.metric}",
         filename=f"over-time-{result.metric}",
     )

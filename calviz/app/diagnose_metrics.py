@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, navigation, pinning, selection, session, tables_and_cards
+from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app import session as results
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
@@ -164,7 +164,7 @@ def _draw_table(
     if any(r.interval is not None for r in results.values()):
         bullets = Bullet.column(results.values())
         texts.insert(
-            2 + len(others), diagram.COLUMN, diagram.column(bullets, shared=False, width=_PICTURE)
+            2 + len(others), screen.COLUMN, screen.column(bullets, shared=False, width=_PICTURE)
         )
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
@@ -206,7 +206,7 @@ def _columns() -> dict[str, Any]:
         "pinned": st.column_config.Column(
             width=80, alignment="right", help="The value in the pinned state."
         ),
-        diagram.COLUMN: diagram.config(width=_PICTURE),
+        screen.COLUMN: screen.config(width=_PICTURE),
         "95 % interval": st.column_config.TextColumn(width=112, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=81,
@@ -351,7 +351,7 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
         conventions = results.conventions(settings)
         st.markdown(sentence(conventions))
         figure = EceByLibrary.of(conventions)
-        diagram.chart(
+        screen.chart(
             figure,
             key="conventions",
             filename="ece-by-library",

@@ -12,11 +12,11 @@ import streamlit as st
 from calviz.app import (
     decide_cutoff,
     diagnose_groups,
-    diagram,
     jobs,
     models_compared,
     recalibrate_comparison,
     recalibrate_learning_curve,
+    screen,
     session,
 )
 from calviz.app import decide_cutoff as cutoff
@@ -431,7 +431,7 @@ def explore_builder(settings: Settings) -> None:
     stem = f"{settings.file_stem}-figure"
     with st.spinner("Drawing …"):
         html = to_sheet(
-            panels, columns=columns, name=stem, caption=with_caption, theme=diagram.theme()
+            panels, columns=columns, name=stem, caption=with_caption, theme=screen.theme()
         )
     # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
     # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
@@ -441,7 +441,7 @@ def explore_builder(settings: Settings) -> None:
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)
     st.markdown(md(keep_units_together(caption), 5_000))
-    diagram.text(caption, "Copy the caption", key="calviz.figures.caption")
+    screen.text(caption, "Copy the caption", key="calviz.figures.caption")
 
 
 def _choices() -> tuple[list[str], list[str], int, bool]:

@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import (
-    diagram,
     navigation,
     pinning,
     rows_shown,
+    screen,
     selection,
     session,
     tables_and_cards,
@@ -59,7 +59,7 @@ def explore(settings: Settings) -> None:
                 hint="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
                 "and on every page.",
             )
-        with row.container(width=WIDTH + diagram.WIDER * (diagram.size() == "wide")):
+        with row.container(width=WIDTH + screen.WIDER * (screen.size() == "wide")):
             chart(
                 figure,
                 settings,
@@ -90,13 +90,13 @@ def chart(
     chart_key = f"{selection.key(key)}{'.drag' * drag}"
 
     def clicked() -> None:
-        points = st.session_state[diagram.widget_key(chart_key)].selection.points
+        points = st.session_state[screen.widget_key(chart_key)].selection.points
         bins = [b for b in map(customdata, points) if b is not None]
         if bins:
             selection.choose(Bins(min(bins), max(bins)), by=key, answers_first=answers_first)
 
     chosen = _bins()
-    diagram.draw_diagram(
+    screen.draw_diagram(
         figure,
         key=chart_key,
         on_select=clicked,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from calviz.app import diagram
+from calviz.app import screen
 from calviz.app.session import md
 from calviz.app.tables_and_cards import ENTRY, address
 from calviz.core.metric_spec import METRICS
@@ -124,9 +124,9 @@ def draw() -> None:
         for (name, _, words), figure in zip(_MODELS, _figures(), strict=True):
             with st.container(width=_WIDTH, gap="xsmall"):
                 st.markdown(f"**{name}**")
-                diagram.chart(
+                screen.chart(
                     figure,
-                    figure.plot_small(theme=diagram.theme(), height=_HEIGHT),
+                    figure.plot_small(theme=screen.theme(), height=_HEIGHT),
                     key=f"learn.{name}",
                     filename=name.lower(),
                     alt=f"{name}: {figure.describe()}",

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, fitting_choices, jobs, navigation, session, tables_and_cards, upload
+from calviz.app import fitting_choices, jobs, navigation, screen, session, tables_and_cards, upload
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.open_files import OpenFile, OpenModel, all_models
 from calviz.app.session import Settings, md
@@ -365,7 +365,7 @@ def _heading(column: ComparisonColumn) -> str:
 def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
     """Draw rank, value, difference to the reference and share of resamples in which a model is best, model by model."""
     rows, ranks = [], comparison.ranks(metric)
-    pictures = diagram.column(Bullet.column(comparison[name].metrics[metric] for name in ranks))
+    pictures = screen.column(Bullet.column(comparison[name].metrics[metric] for name in ranks))
     # The same digits as in the table of all metrics, from which readers take the differences.
     written = Written.column(comparison[name].metrics[metric] for name in ranks)
     for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
@@ -395,7 +395,7 @@ def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
             "rank": st.column_config.NumberColumn(
                 width=60, help="1 plus the number of models that are better beyond noise."
             ),
-            "picture": diagram.config(),
+            "picture": screen.config(),
             "difference": st.column_config.TextColumn(
                 f"minus {listed([reference], limit=60)}",
                 help="With its 95 % interval; of errors that noise makes larger, without that noise.",
@@ -429,7 +429,7 @@ def differences(comparison: ModelComparison, metric: str) -> None:
             for key in keys:
                 figure = ModelDifferences.compute(comparison, metric=key, reference=reference)
                 with st.container(width=470):
-                    diagram.chart(
+                    screen.chart(
                         figure,
                         key=f"models.difference.{key}",
                         filename=f"models-{key}",
@@ -466,9 +466,9 @@ def planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings
                 (*key, *settings.rows_key, *settings.reduction_and_bins_key), score, comparison
             )
             with st.container(width=470):
-                diagram.chart(
+                screen.chart(
                     figure,
-                    diagram.plotted(figure, caption=True),
+                    screen.plotted(figure, caption=True),
                     key=f"models.plane.{score}",
                     filename=f"models-plane-{score}",
                 )
@@ -496,9 +496,9 @@ def diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settin
             figure = _reliability(figure_key, name, comparison, settings)
             with st.container(width=SMALL):
                 st.markdown(f"**{md(shown[name])}**")
-                diagram.chart(
+                screen.chart(
                     figure,
-                    diagram.plotted(figure, width=SMALL),
+                    screen.plotted(figure, width=SMALL),
                     key=f"models.reliability.{at}",
                     filename=f"reliability-{at + 1}",
                 )

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, jobs, navigation, session, upload
+from calviz.app import jobs, navigation, screen, session, upload
 from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
 from calviz.app.open_files import OpenFile, all_models
 from calviz.app.session import Settings, md
@@ -327,7 +327,7 @@ def _range(
 
 
 def _table(board: Leaderboard) -> None:
-    wide = 110 if diagram.page_width() else 160  # on a phone the numbers need the room
+    wide = 110 if screen.page_width() else 160  # on a phone the numbers need the room
     columns: dict[str, object] = {"method": [s.method for s in board]}
     config: dict[str, Any] = {"method": st.column_config.TextColumn(pinned=True, width=wide)}
     for score in SCORES:
@@ -393,9 +393,9 @@ def _pictures(board: Leaderboard) -> None:
         for title, name, figure in figures:
             with st.container(width=WIDTH):
                 st.markdown(f"**{title}**")
-                diagram.chart(
+                screen.chart(
                     figure,
-                    diagram.plotted(figure, width=diagram.page_width() or WIDTH),
+                    screen.plotted(figure, width=screen.page_width() or WIDTH),
                     key=f"arena.{name}",
                     filename=f"arena-{name}",
                     own_caption=True,

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.app import diagram, fitting_choices, jobs, session, tables_and_cards
+from calviz.app import fitting_choices, jobs, screen, session, tables_and_cards
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.session import Settings, md
 from calviz.comparison.learning_curves import learning_curve
@@ -136,9 +136,9 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
         for one in shown:
             with st.container(width=WIDTH):
                 st.markdown(f"**{METRICS[one.metric].label}**")
-                diagram.chart(
+                screen.chart(
                     one,
-                    diagram.plotted(one, width=diagram.page_width() or WIDTH),
+                    screen.plotted(one, width=screen.page_width() or WIDTH),
                     key=f"learning.{one.metric}",
                     filename=f"learning-curve-{one.metric}",
                 )

@@ -12,8 +12,8 @@ import streamlit as st
 
 from calviz.app import (
     before_after,
-    diagram,
     recalibrate_comparison,
+    screen,
     selection,
     session,
     tables_and_cards,
@@ -183,9 +183,9 @@ def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
     """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
     results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
     available = {label: r for label, r in results.items() if r is not None and r.available}
-    pictures = diagram.column([Bullet.of(r) for r in available.values()])
+    pictures = screen.column([Bullet.of(r) for r in available.values()])
     return {
-        label: diagram.cell(address, words(result, ""))
+        label: screen.cell(address, words(result, ""))
         for (label, result), address in zip(available.items(), pictures, strict=True)
     }
 
@@ -213,7 +213,7 @@ def _styled(
         # Inserted after the metrics, whose cells are marked by position.
         shown.insert(
             len(columns),
-            diagram.COLUMN.replace(" ", NBSP),
+            screen.COLUMN.replace(" ", NBSP),
             [pictures.get(label, "") for label in frame.index],
         )
     return marked(shown, **marked_cells)
@@ -322,9 +322,9 @@ def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
             with st.container(width=panel, gap="xsmall"):
                 ece = Written(MetricResult("ece", figure.ece))
                 st.markdown(f"**{md(m.label)}**  \nECE {ece.value} points")
-                diagram.chart(
+                screen.chart(
                     figure,
-                    figure.plot_small(theme=diagram.theme(), height=height),
+                    figure.plot_small(theme=screen.theme(), height=height),
                     key=f"recalibrate.diagram.{m.key}",
                     filename=f"reliability-{m.key}",
                     alt=f"{m.label}: {figure.describe()}",
@@ -334,7 +334,7 @@ def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
 
 def _size() -> tuple[int, int]:
     """Return width and height of a panel; on a phone, two stand side by side."""
-    return (PANEL, HEIGHT) if diagram.page_width() is None else (168, 176)
+    return (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
 
 
 def _panels() -> Any:
@@ -360,9 +360,9 @@ def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
             frames[m.label] = figure.frame()
             with st.container(width=panel, gap="xsmall"):
                 st.markdown(f"**{md(m.label)}**")
-                diagram.chart(
+                screen.chart(
                     figure,
-                    figure.plot(theme=diagram.theme(), height=height),
+                    figure.plot(theme=screen.theme(), height=height),
                     key=f"recalibrate.map.{m.key}",
                     filename=f"map-{m.key}",
                 )
@@ -408,16 +408,16 @@ def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings
 
 
 def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings) -> None:
-    theme, width = diagram.theme(), diagram.PHONE
+    theme, width = screen.theme(), screen.PHONE
     figure = recalibrate_comparison.figure(outcome, method, view, settings)
     if view == "cumulative":
         drawing = figure.plot(theme=theme, panels=["a"], width=width)
     elif view == "classes":
         drawing = figure.plot(theme=theme, width=HALF)
     else:
-        drawing = diagram.as_wide_as_the_page(figure.plot(theme=theme, width=width))
+        drawing = screen.as_wide_as_the_page(figure.plot(theme=theme, width=width))
     st.caption(md(figure.describe(), 600))
-    diagram.chart(figure, drawing, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
+    screen.chart(figure, drawing, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
 
 
 def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, navigation, selection, session, tables_and_cards
+from calviz.app import navigation, screen, selection, session, tables_and_cards
 from calviz.app.selection import Selected, SelectionRule, predicted_classes_of
 from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import FloatArray, IntArray
@@ -179,7 +179,7 @@ def draw_panel(settings: Settings, *, hint: str = "", rows: bool = True) -> None
         st.subheader(
             f"{md(name, 200)}, {counted(chosen.rows.size, 'row')}", anchor=False, width="content"
         )
-        if diagram.page_width() is not None:
+        if screen.page_width() is not None:
             # On a phone the sidebar, which holds the button that clears it, is collapsed.
             st.button("Clear it", key="calviz.selected.clear.phone", on_click=selection.clear)
     if not chosen.rows.size:
@@ -378,8 +378,8 @@ def _columns_row_cards(data: Dataset) -> Mapping[str, Any]:
 def _folder() -> Path | None:
     """Return the folder of the pictures: the server's, or the one that users type in on their own machine."""
     path = os.environ.get(VARIABLE, "")
-    may_choose = st.get_option("server.address") in diagram.LOOPBACK
-    may_choose = may_choose and diagram.host() in (None, *diagram.LOOPBACK)
+    may_choose = st.get_option("server.address") in screen.LOOPBACK
+    may_choose = may_choose and screen.host() in (None, *screen.LOOPBACK)
     if may_choose:
         path = st.text_input(
             "Folder of the pictures",

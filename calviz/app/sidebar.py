@@ -10,9 +10,9 @@ from typing import Any, Literal
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from calviz.app import diagram, navigation, open_files, pinning, selection, session, upload
-from calviz.app.diagram import PAGE_FONT
+from calviz.app import navigation, open_files, pinning, screen, selection, session, upload
 from calviz.app.navigation import PAGES
+from calviz.app.screen import PAGE_FONT
 from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.core.events import DEFAULT_BINS, Reduction, ReductionKind, Scheme
 from calviz.core.predictions import Dataset
@@ -355,15 +355,15 @@ def draw_sidebar(page: str) -> None:
         with selected:
             selection.draw(chosen)
         pinning.draw(chosen)
-        diagram.options()
-        diagram.draw_browser()
+        screen.options()
+        screen.draw_browser()
         draw_shortcuts()
         st.caption(stays_here())
 
 
 def stays_here() -> str:
     """Say where the data stay."""
-    place = "machine" if diagram.host() in diagram.LOOPBACK else "server"
+    place = "machine" if screen.host() in screen.LOOPBACK else "server"
     return f"Your data stay on this {place}; nothing is sent anywhere."
 
 
@@ -494,7 +494,7 @@ def other_view_of_two_classes(
     text, button = (
         (st.container(), st.container())
         if below
-        else st.columns([2 if diagram.size() == "small" else 4, 1], vertical_alignment="center")
+        else st.columns([2 if screen.size() == "small" else 4, 1], vertical_alignment="center")
     )
     text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
     button.button(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram
+from calviz.app import screen
 from calviz.app.session import md
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
@@ -395,7 +395,7 @@ def _card(
         beside.caption("n = 1: not meaningful")
         return
     noise = written.noise(tail=metric.tail, verdict=verdict)
-    beside.html(diagram.picture(result, PALETTES[diagram.theme()], noise=noise))
+    beside.html(screen.picture(result, PALETTES[screen.theme()], noise=noise))
 
 
 def _pinned(result: MetricResult) -> str:

@@ -6,9 +6,9 @@ from urllib.parse import unquote
 import plotly.graph_objects as go
 import pytest
 
-from calviz.app import diagram
-from calviz.app import diagram as browser
-from calviz.app import diagram as bullet
+from calviz.app import screen
+from calviz.app import screen as browser
+from calviz.app import screen as bullet
 from calviz.app.navigation import PAGES
 from calviz.figures import hundred_squares as drawing
 from calviz.figures.marks import Sheet
@@ -108,6 +108,6 @@ def test_a_wide_page_reserves_no_line_that_its_legend_does_not_need(monkeypatch)
         monkeypatch.setattr(browser, "size", lambda: size)
         traces = [{"type": "scatter", "x": [0], "y": [0], "name": name} for name in names]
         drawing = go.Figure(sheet.picture(traces, inner=300, margins=(60, 20, 20, 50)))
-        return diagram.as_wide_as_the_page(drawing).layout.height
+        return screen.as_wide_as_the_page(drawing).layout.height
 
     assert height("wide") < height("usual")
